@@ -358,7 +358,7 @@ def _values(sent: Iterable[tuple[bytes, bytes]], header: str) -> list[bytes]:
 
 
 def _person(header: str, value: bytes) -> str:
-    """Return the person's name; refuse commas, because clients may have added a name before the proxy's."""
+    """Return the person's name. Refuse commas, because a client may have added a name before the proxy's name."""
     try:
         name = value.decode("utf-8").strip()
     except UnicodeDecodeError:

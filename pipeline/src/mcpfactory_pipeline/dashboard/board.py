@@ -20,7 +20,7 @@ from mcpfactory_pipeline.dashboard.facts import (
 )
 from mcpfactory_pipeline.views.graph import MANY, GraphPlace, graph_of, positions_of, workspace_graph
 
-_REASONS: Final = 2  # maximum reasons per cell of the board; the server's page has all
+_REASONS: Final = 2  # maximum reasons per cell of the board; the server's page has all reasons
 _SIZE: Final = 40  # maximum rows per page, so that a page with the longest texts stays below 100 kB
 
 

@@ -154,7 +154,7 @@ def _decisions(
             yield str(event["id"]), DecisionView("rolled back", channel, actor_of(event), why, str(event["at"]))
 
 
-_MAX_FINDINGS: Final = 20  # maximum findings per page; the report has all
+_MAX_FINDINGS: Final = 20  # maximum findings per page; the report has all findings
 _ROOM: Final = 16_000  # bytes; maximum evidence per page
 _PLACES: Final = 12
 _TEXT: Final = 300  # maximum characters of one text

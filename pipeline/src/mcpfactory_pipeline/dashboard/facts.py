@@ -56,7 +56,7 @@ class WorkspaceFacts:
 
 @dataclass(frozen=True, slots=True)
 class ServerDetail:
-    """All known facts of one server, including facts for its own pages only."""
+    """All known facts of one server, including facts that only its own pages show."""
 
     facts: ServerFacts
     channels: tuple[ChannelPolicy, ...] = ()

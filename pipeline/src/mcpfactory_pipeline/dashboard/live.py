@@ -263,7 +263,7 @@ def watch_workspace(reader: WorkspaceReader) -> Poll:
 
 
 class RunPoll:
-    """Poll of a run: reads the logs of running steps, and renders the page if a file changed or its times are old.
+    """Poll of a run: reads the logs of running steps, and renders the page if files changed or durations are old.
 
     The first poll raises `NotFoundError` if no history contains the run.
     """

@@ -206,7 +206,7 @@ def check_result_lines(candidate: Candidate) -> list[str]:
 def breaking_changes_line(candidate: Candidate, offered: Release | None, channel: str, server: str) -> str:
     """Return the effect of a candidate on callers of the channel's current offer; "" if nothing breaks.
 
-    It is also "" if the channel has no callers yet. A gate can accept breaking changes with a major version; the
+    Also return "" if the channel has no callers yet. A gate can accept breaking changes with a major version; the
     decision maker sees them in any case.
     """
     if offered is None:

@@ -111,7 +111,7 @@ def promote_due(
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
 ) -> list[dict[str, Any]]:
-    """Promote the previous channel's candidates of all servers that the policy now allows; for timers and CI.
+    """Promote all candidates of the previous channel that the policy now allows; for timers and CI.
 
     Candidates that are not allowed yet are skipped silently; a broken server gives an entry with `error` and `hint`.
     """
@@ -209,7 +209,7 @@ def _unwanted(state: ServerState, channel: str, events: Sequence[Event]) -> dict
 def _earlier_candidate(
     state: ServerState, policy: ChannelPolicy, wanted: str, unwanted: Mapping[str, str]
 ) -> tuple[str, dict[str, str]]:
-    """Return the candidate to go back to, and the skipped ones with the reasons."""
+    """Return the candidate to return to, and the skipped candidates with the reasons."""
     channel = policy.name
     release = state.channels.get(channel)
     if release is None:

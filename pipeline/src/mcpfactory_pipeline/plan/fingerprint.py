@@ -203,7 +203,7 @@ SHOWN_FILE: Final = "file:"
 
 
 def shown_state_parts(stage: Stage, state: ServerState) -> dict[str, str]:
-    """Return a stage's shown parts that are in the state: all except files in the server's folder."""
+    """Return the parts that a stage shows from the state: all except files in the server's folder."""
     found = {name: state.candidate or ABSENT for name in stage.reads if name == "candidate"}
     for name in stage.reads:
         kind, _, rest = name.partition(":")

@@ -278,7 +278,7 @@ def required_stages(
     """Return the checks and approvals that a candidate needs for a channel.
 
     Stages that need a channel count only if the candidate passes that channel first. If the channel lists `checks`,
-    only the listed ones of these stages count.
+    only the listed stages count.
     """
     allowed, found = source_channels(channels, channel.name), []
     for stage in stages:

@@ -49,11 +49,12 @@ def describe_missing(policy: ApprovalPolicy, made: StageDecisions | None, shown:
     return missing + ("; what was approved before has changed" if changed else "")
 
 
-# passed and failed judge the server. errored: a tool or the pipeline failed. interrupted: the process died.
-# inconclusive: no judgment is possible. Only errored and interrupted stages are retried automatically.
+# `passed` and `failed` are verdicts on the server. `errored` means that a tool or the pipeline failed, `interrupted`
+# that the process died, `inconclusive` that no verdict is possible. Only `errored` and `interrupted` stages are
+# retried.
 OUTCOMES: Final = ("passed", "failed", "errored", "interrupted", "inconclusive")
 RETRIED: Final = ("errored", "interrupted")
-RUN_ENDED: Final = "the run was ended"  # start of the message of stages in a run that somebody ended
+RUN_ENDED: Final = "the run was ended"  # first words of the message of a stage whose run somebody ended
 RECORD: Final = ".mcp.json"  # suffix of an adopted candidate's record, which channels link to
 
 
@@ -111,7 +112,7 @@ class StageInputs:
 
     `folder` is the server's source; `work` is an empty folder that is removed after the run; `artifacts` is
     `pipeline/artifacts/`; `keep` is the folder for artifacts of the stage (created on demand). `rejection` is the
-    comment of the person who sent the work back to this stage, usually "".
+    comment of the person whose rejection restarts this stage, usually "".
     """
 
     server: str

@@ -109,7 +109,7 @@ class NotifyingReporter(Reporter):
         self._others.notify(event.to_json())
 
     def close(self) -> None:
-        """Close the reporter and the notifier; the run is over."""
+        """Close the reporter and the notifier after the run."""
         self._reporter.close()
         self._others.close()
 

@@ -23,7 +23,7 @@ _INDENT: Final = "    "
 
 
 def event_lines(event: events.RunEvent) -> list[str]:
-    """Return the lines that report an event, without cursor movements; empty for events without lines."""
+    """Return the lines that report an event, without cursor movements; empty if the event has none."""
     return [printable(line) for line in _lines_of(event)]
 
 
@@ -81,7 +81,7 @@ class LineReporter(events.Reporter):
         self._stream, self._as_json = stream, as_json
 
     def emit(self, event: events.RunEvent) -> None:
-        """Write the lines of one event; as JSON, one line per event, and `run.finished` last."""
+        """Write the lines of one event. As JSON, each event is one line, and `run.finished` is the last."""
         lines = [json.dumps(event.to_json(), ensure_ascii=False)] if self._as_json else event_lines(event)
         if self._stream.isatty() and not self._as_json:
             lines = [part for line in lines for part in _wrap_line(line)]

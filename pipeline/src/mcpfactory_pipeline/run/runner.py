@@ -111,7 +111,7 @@ def rollback_failed_channels(
     return done
 
 
-_LONGEST_PAUSE: Final = 60.0  # seconds; maximum pause between attempts, which doubles after each
+_LONGEST_PAUSE: Final = 60.0  # seconds; maximum pause between attempts; the pause doubles after each attempt
 
 
 @dataclass(slots=True)
@@ -242,7 +242,7 @@ class Runner:
         for step in steps:
             record = state.stages.get(step.stage)
             if step.stage in waiting and step.stage in result.ran:
-                continue  # only time is missing
+                continue  # only soak time is missing
             if (
                 step.verdict != UP_TO_DATE
                 and record is not None

@@ -39,7 +39,7 @@ from mcpfactory_runtime.types import Json
 Condition = Literal["asleep", "starting", "awake", "broken"]
 
 _START_TIMEOUT: Final = 60.0  # seconds; timeout of a server's first response
-_MAX_ERROR: Final = 500  # characters; maximum kept of an error
+_MAX_ERROR: Final = 500  # characters; maximum length of a stored error
 
 
 class ChildServer:
@@ -319,7 +319,7 @@ class GatewayNames(relay.RelayNames):
         return block
 
 
-_MAX_TEXT: Final = 20_000  # characters; maximum of a description or of instructions
+_MAX_TEXT: Final = 20_000  # characters; maximum length of a description or of instructions
 _LOST: Final = f"hidden characters, or text after {_MAX_TEXT:,} characters, left out"
 _EXAMPLES: Final = frozenset({"default", "example", "examples"})  # can be dropped, because no program needs them
 _VALUES: Final = frozenset({"const", "enum", "required", "dependentRequired"})

@@ -67,7 +67,7 @@ class HttpAddress:
 
 
 def authorization(place: HttpAddress, environ: Mapping[str, str]) -> Authorization | OAuthProxy | None:
-    """Return the authorization: an issuer's tokens (MCPFACTORY_AUTH_*), the token of `place`, or on loopback None.
+    """Return the authorization: an issuer's tokens (MCPFACTORY_AUTH_*), the token of `place`, or None on loopback.
 
     Raises:
         ConfigError: the settings are contradictory, or would leave a non-loopback address open.

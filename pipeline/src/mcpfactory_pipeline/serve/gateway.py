@@ -77,7 +77,7 @@ def make_health_page(read: Callable[[], Sequence[ChildHealth]]) -> Callable[[str
 
 
 IDLE: Final = 600.0  # seconds; a server without calls for this long is stopped
-_MAX_INSTRUCTIONS: Final = 300  # characters; maximum shown of a server's own instructions
+_MAX_INSTRUCTIONS: Final = 300  # characters; maximum shown length of a server's own instructions
 _STARTS_AT_ONCE: Final = 2  # maximum parallel starts of servers without a recorded listing
 
 
@@ -192,7 +192,7 @@ class Gateway:
         return await self._children[server].call(method, params, ctx)
 
     def _forward_log(self, contexts: Sequence[Context], params: Json) -> None:
-        """Forward a server's log message to its call; during several calls, only if all calls come from one client."""
+        """Forward a server's log message to its call; with several calls in flight, only if all are from one client."""
         if self._private or len(contexts) == 1:
             contexts[-1].log(str(params.get("level", "info")), params.get("data"), params.get("logger"))
 
@@ -338,7 +338,7 @@ def _contract(workspace: Workspace, server: WorkspaceServer) -> tuple[Mapping[st
     try:
         state = Store(workspace).state(server.name)
         contract = stored_contract(workspace.artifacts / server.name / state.candidate) if state.candidate else None
-    except PipelineError:  # other commands report it; the server can still serve
+    except PipelineError:  # other commands report the error; the server can still be started
         return None
     return contract.tools if contract else None
 

@@ -40,7 +40,7 @@ _CRITICAL: Final = 5  # the highest severity (docs/reference/rules.md)
 
 
 def keep_report(inputs: StageInputs, report: Report, tools: Sequence[Any]) -> None:
-    """Write a report in each format, and the tool list (the contract), next to the candidate; log the text."""
+    """Write a report in each format, and the tool list, next to the candidate; log the report as text."""
     from mcpfactory_pipeline.checks.formats import FORMATS  # noqa: PLC0415 - heavy, and only this job needs it
 
     inputs.keep.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ def _message(report: Report, gates: Sequence[str]) -> str:
 _READY: Final = "ready"  # subfolder of a candidate where stages install it
 _SHOWN: Final = 3
 _UNKNOWN_DEPENDENCY: Final = re.compile(r"\b(AttributeError|ImportError|ModuleNotFoundError|TypeError): ")
-_SAID: Final = 300  # characters; maximum quoted of a server's stderr
+_SAID: Final = 300  # characters; maximum quoted length of a server's stderr
 _FACTS: Final = ("tests", "passed", "failed", "skipped", "deselected", "tool_tests", "tools_run")
 
 

@@ -366,7 +366,7 @@ def _with_release(state: ServerState, channel: str, candidate: str, version: str
 
 
 def candidates_to_keep(state: ServerState, keep: int) -> set[str]:
-    """Return the candidates to keep: the newest `keep`, the current, (earlier) offered and published ones."""
+    """Return the candidates to keep: the newest `keep`, the current one, and those of releases and publications."""
     newest = sorted(state.candidates, key=lambda name: state.candidates[name].number)[-keep:]
     offered = (name for release in state.channels.values() for name in (release.candidate, *release.before))
     published = (known.candidate for known in (*state.published.values(), *state.publishing.values()))

@@ -280,7 +280,7 @@ def _drawn(card: _Card, link: _Link | None) -> str:
     kind = _KINDS.get(node.kind, "")
     sign = SIGNS[node.status][2] if node.status in SIGNS else ""
     room = card.width - 20 - (19 if kind else 0)
-    fits = len(node.name) * _LETTERS["name"] <= room  # otherwise the channel's card shows the rest
+    fits = len(node.name) * _LETTERS["name"] <= room  # if not, the channel's card shows the rest
     short = node.name if fits or node.kind != "approval" else node.name.partition(" for ")[0]
     name = _text(card.x + 10 + (19 if kind else 0), card.y + 19, "name", short, room)
     inline = card.x + 10 + (17 if sign else 0)

@@ -65,8 +65,8 @@ def ready_since(
 def _approved_since(decisions: Iterable[Event], wanted: int, approvers: Iterable[str]) -> datetime | None:
     """Return the time of the approval that completed the required number; None if no approval was required.
 
-    Any other decision revokes earlier approvals; then at least one approval is required. Approvals of different content
-    do not add up.
+    Any other decision revokes earlier approvals, and at least one new approval is then required. Approvals of different
+    content do not add up.
     """
     given, enough, since = set[str](), wanted == 0, None
     shown, able = None, set(map(person_key, approvers))
@@ -150,7 +150,7 @@ def read_inbox(
 
 def deleted_server_items(workspace: Workspace) -> list[InboxItem]:
     """Return the items of deleted servers whose releases are still in channels."""
-    found = {one.server: one for one in reversed(list(orphans(workspace)))}  # the first of each name
+    found = {one.server: one for one in reversed(list(orphans(workspace)))}  # the first item of each name
     return [
         InboxItem("drift", name, one.kind, f"{one.message}; {one.means}", one.command) for name, one in found.items()
     ]
@@ -285,7 +285,7 @@ class InboxReader:
                 )
 
     def _stage_tokens(self, server: WorkspaceServer, state: ServerState, due: Sequence[InboxItem]) -> dict[str, str]:
-        """Return the tokens of the shown content of approval stages that await a decision."""
+        """Return the precondition token of each approval stage that awaits a decision."""
         asked = {item.about for item in due}
         reader = InputReader(server, state)
         return {
@@ -329,7 +329,7 @@ class InboxReader:
                 )
                 return
             if outcome == "inconclusive" and stage["summary"].get("soaking"):
-                continue  # only time is missing
+                continue  # only soak time is missing
             if outcome in {"errored", "interrupted", "inconclusive"}:
                 yield InboxItem(outcome, server.name, name, f"{name} {outcome}: {stage['message']}", run)
                 return

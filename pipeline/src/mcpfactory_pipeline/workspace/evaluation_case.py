@@ -100,7 +100,7 @@ def _read(file: Path) -> list[EvaluationCase]:
 
 
 def fill_values(data: Any, values: Mapping[str, str]) -> Any:
-    """Return plain data with each `${name}` in its strings replaced by its value; names without a value stay."""
+    """Return plain data with each `${name}` in strings replaced by its value; names without a value are kept."""
     if isinstance(data, str):
         return _VALUE.sub(lambda found: values.get(found[1], found[0]), data)
     if isinstance(data, Mapping):

@@ -217,7 +217,7 @@ def refuse_shared_in_workspace(workspace: Workspace, server: WorkspaceServer, en
 def shared_variables(servers: Sequence[WorkspaceServer]) -> dict[tuple[str, ...], list[str]]:
     """Return variables that several servers read, by server names: a value for one API also reaches the others.
 
-    `shop` with a scheme called eu and `shop-eu` both have MCPF_SHOP_EU_TOKEN. Servers without a readable report are
+    `shop` with a scheme called eu and `shop-eu` both read MCPF_SHOP_EU_TOKEN. Servers without a readable report are
     left out.
     """
     readers: dict[str, list[str]] = defaultdict(list)

@@ -88,7 +88,7 @@ class WorkspaceServer:
 
     @property
     def adopted(self) -> Adopted | None:
-        """The settings of an adopted server; None for others."""
+        """The settings of an adopted server; None for other servers."""
         return self.config.adopted
 
     @property
@@ -98,7 +98,7 @@ class WorkspaceServer:
 
     @property
     def source(self) -> str | None:
-        """Return the human-readable source of the API documents or of an adopted server; None if neither."""
+        """Return the readable source of the API documents or of an adopted server; None if the server has neither."""
         if self.adopted is not None:
             return self.adopted.origin
         places = [one.source or one.path.relative_to(self.folder).as_posix() for one in self.documents]
@@ -310,7 +310,7 @@ def simulated_api_files(paths: Iterable[str]) -> list[str]:
 
 
 CODEOWNERS: Final = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
-_LARGEST: Final = 1_000_000  # characters; maximum read of a CODEOWNERS file
+_LARGEST: Final = 1_000_000  # characters; maximum read length of a CODEOWNERS file
 
 Owners = Callable[[str], tuple[str, ...]]
 """The owners of a server, by its name."""

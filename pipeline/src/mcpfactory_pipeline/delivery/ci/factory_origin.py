@@ -413,7 +413,7 @@ _HEADER: Final = re.compile(r"\s*\[\s*workspace\s*\]\s*(#.*)?")
 
 
 def with_origin(text: str, origin: Origin) -> str:
-    """Return the text of a root `mcpfactory.toml` with that origin in its table `[workspace]`.
+    """Return the text of a root `mcpfactory.toml` with the origin in its table `[workspace]`.
 
     Raises:
         ConfigError: the text has no table `[workspace]`, or no safe place for the line.

@@ -23,8 +23,8 @@ System = Literal["linux", "mac", "windows"]
 class ConfigFile:
     """A configuration file: its format, and the content of a new one.
 
-    The first of `paths` that exists is used, else the first path. `systems` has the paths of operating systems that use
-    others.
+    The first of `paths` that exists is used, else the first path. `systems` has the paths of operating systems with
+    other paths.
     """
 
     paths: tuple[str, ...]

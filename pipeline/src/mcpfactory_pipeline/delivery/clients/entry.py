@@ -10,8 +10,8 @@ from typing import Any, Final
 from mcpfactory_pipeline.delivery.clients.client_profiles import ClientProfile, ConfigLayout
 from mcpfactory_pipeline.delivery.clients.files import ClientError
 
-PROJECT: Final = "<project>"  # placeholder in an argument; replaced by the client's own one for the project folder
-_FILE: Final = "_FILE"  # suffix of variables with the path of a file that contains the secret, as our servers read it
+PROJECT: Final = "<project>"  # placeholder in an argument; replaced by the client's placeholder for the project folder
+_FILE: Final = "_FILE"  # suffix of variables that our servers read: the path of a file with the secret
 _DROP: Final = object()
 
 

@@ -50,7 +50,7 @@ class UserPaths:
 
 
 def read_user_paths(environ: Mapping[str, str]) -> UserPaths:
-    """Return the paths on this machine of the person with this environment."""
+    """Return a person's paths on this machine, derived from the person's environment."""
     home = Path(environ.get("HOME") or Path.home())
     if sys.platform == "darwin":
         support = home / "Library" / "Application Support"

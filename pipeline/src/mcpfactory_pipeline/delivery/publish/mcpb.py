@@ -35,7 +35,7 @@ from mcpfactory_pipeline.workspace.settings import McpbOptions
 
 _ENTRY: Final = "server/main.py"
 _TYPES: Final = {"uv": "0.4", "python": "0.3"}  # server type → version of the manifest
-# Platforms of `python` bundles: uv's name → the manifest's.
+# Platforms of `python` bundles: uv's name → the manifest's name.
 PLATFORMS: Final = {
     "x86_64-unknown-linux-gnu": "linux", "aarch64-unknown-linux-gnu": "linux", "x86_64-apple-darwin": "darwin",
     "aarch64-apple-darwin": "darwin", "x86_64-pc-windows-msvc": "win32", "aarch64-pc-windows-msvc": "win32",
@@ -46,7 +46,7 @@ _LINKS: Final = {  # field of the manifest → accepted labels of a project URL
     "documentation": ("documentation", "docs"),
     "support": ("issues", "support", "bug tracker", "tracker", "bugs"),
 }
-_DESCRIPTION: Final = 300  # characters; maximum shown of a tool's description on a settings page
+_DESCRIPTION: Final = 300  # characters; maximum shown length of a tool's description on a settings page
 
 
 def bundle_name(release: CandidateRelease, kind: str) -> str:

@@ -55,7 +55,7 @@ def has_marker(text: str, name: str) -> bool:
 
 
 def check(release: CandidateRelease, _settings: TargetSettings) -> Sequence[TargetProblem]:
-    """Return the reasons why an index would reject the package, or the package would be useless there."""
+    """Return the reasons why an index would reject the package, or why the package would be useless there."""
     return [*_packages(release), *_requirements(release), *_marker(release)]
 
 

@@ -274,7 +274,7 @@ def _hashes(release: CandidateRelease) -> Mapping[str, str]:
 
 
 def _packages(release: CandidateRelease, bundle: str) -> list[dict[str, Any]]:
-    """Return the packages with `{version}` in identifiers and `{bundle}` as hash filled in."""
+    """Return the packages; fill in `{version}` in identifiers and the hash for `{bundle}`."""
     tables = [dict(table) for table in release.config.publish.packages]
     for table in tables:
         if isinstance(identifier := table.get("identifier"), str):

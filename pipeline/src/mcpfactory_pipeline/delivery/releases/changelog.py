@@ -53,7 +53,7 @@ class ChangelogFragment:
 
 
 def read_notes(folder: Path) -> tuple[ChangelogFragment, ...]:
-    """Return the fragments of the server in `folder`, by kind and file.
+    """Return the fragments of the server in `folder`, sorted by kind and file.
 
     Raises:
         ReleaseError: a fragment is invalid.

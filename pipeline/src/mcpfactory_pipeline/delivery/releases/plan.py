@@ -55,7 +55,7 @@ class ReleaseProposal:
     """One server, or the packages that are released together: status, previous version and new version.
 
     `before` is the previous version; "" without a release. `step` is the step that contract and fragments require.
-    `commit` is the commit of a pending release. `tools` are the tools for callers.
+    `commit` is the commit of a pending release. `tools` are the tools that callers get.
     """
 
     server: str
@@ -283,7 +283,7 @@ def _promoted(workspace: Workspace, state: ServerState) -> str:
 
 
 def _refuse_stale(server: WorkspaceServer, state: ServerState) -> None:
-    """Raise `ReleaseError` if the tools were generated from another document, so they are not the contract."""
+    """Raise `ReleaseError` if the tools are from another document, because then they are not the contract."""
     record = state.stages.get("generate")
     if server.document and record and record.inputs.get("document") != INPUTS["document"](InputReader(server, state)):
         raise ReleaseError(
