@@ -125,7 +125,7 @@ def test_the_projects_of_a_repository_that_is_no_package_get_members_and_the_run
     [
         ("servers", "a file", "servers is a file"),
         ("pipeline/state/ours.json", "{}", "contains unrelated files (ours.json)"),
-        ("mcpfactory.toml", '[server]\nname = "a"\npackage = "a"\n', "is that of a server"),
+        ("mcpfactory.toml", '[server]\nname = "a"\npackage = "a"\n', "belongs to a server"),
         ("pyproject.toml", "[project", "cannot be read"),
         (".github/workflows/mcpfactory.yml/x", "a folder", "is a folder"),
     ],

@@ -1,10 +1,11 @@
 """Access control: tokens of people, browser sessions, single-use tickets for actions, and an authenticating proxy.
 
-The only I/O is reading the token file. Secrets are stored and looked up by hash. Memory contains nothing usable, and
-the time of a comparison reveals nothing about a guess.
+The only I/O is reading the token file. Secrets are stored and looked up by hash. A copy of the memory is useless to an
+attacker, and comparison times reveal nothing about a guess.
 
 A proxy in front of the dashboard can log people in and name them in a header. The header counts only in requests that
-contain the proxy's shared secret. The sender's address proves nothing, because on loopback every local program has it.
+contain the proxy's shared secret. The sender's address proves nothing, because every local program has a loopback
+address.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ Clock = Callable[[], float]
 
 
 class AccessError(PipelineError):
-    """Error for denied access; `status` is the HTTP status, `ways` are links to continue (text, path)."""
+    """Error for denied access. `status` is the HTTP status; `ways` are links (text, path) to a next step."""
 
     title: ClassVar[str] = "Not allowed"
 
@@ -58,7 +59,7 @@ class UsedTicketError(AccessError):
 
 
 def read_people(environ: Mapping[str, str], file: Path | None, owner: str, *, needed: bool = True) -> dict[str, str]:
-    """Return the tokens of permitted people by name, from a file and, for `owner`, from the environment.
+    """Return the tokens of permitted people by name; `owner` has a token from the environment, others from a file.
 
     The file has lines `name: token`. The result may be empty unless tokens are `needed`, because a proxy can also
     authenticate people.
@@ -87,7 +88,7 @@ def read_people(environ: Mapping[str, str], file: Path | None, owner: str, *, ne
 
 
 def _with(people: Mapping[str, str], name: str, token: str, where: str) -> dict[str, str]:
-    """Return the people plus one more. Spellings of one name are one person with one token, as for approvals."""
+    """Return the people with one person added. Names that differ only in spelling are one person, as in approvals."""
     same = next((one for one in people if person_key(one) == person_key(name)), None)
     if same is not None or not person_key(name):
         who, of = printable(name), f", as {printable(same)} does" if same not in {None, name} else " again"
@@ -136,9 +137,10 @@ class Ticket:
 
 @dataclass(slots=True)
 class DashboardSession:
-    """Session of an authenticated person. `source` describes the authentication; `proxied`: a proxy did it.
+    """Session of an authenticated person. `source` describes the authentication.
 
-    `message` is shown on the next page; `tickets` and `used` tickets are stored by hash.
+    `proxied` is True if a proxy authenticated the person. `message` is shown on the next page. Tickets (`tickets`,
+    `used`) are stored by hash.
     """
 
     actor: str
@@ -181,7 +183,7 @@ class DashboardAccess:
         return bool(self._people)
 
     def session(self, secret: str) -> DashboardSession | None:
-        """Return the session of a browser, while it lasts."""
+        """Return the session of a browser; None if it is unknown or expired."""
         found = self._sessions.get(_hash(secret))
         return found if found is not None and found.until > self._clock() else None
 
@@ -259,7 +261,7 @@ SECRET_HEADER: Final = "X-MCPFactory-Proxy-Secret"  # noqa: S105 - the name of a
 _MIN_SECRET: Final = 16  # minimum length of the secret in characters
 _MAX_NAME: Final = 100  # maximum length of a person's name in characters
 _HEADER: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,99}")
-# Headers with another meaning, so that they cannot contain the person's name.
+# Headers with another meaning, which cannot also contain the person's name.
 _TAKEN: Final = frozenset(
     {
         "accept", "authorization", "connection", "content-length", "content-type", "cookie", "forwarded", "host", "origin", "referer", "user-agent",
@@ -272,7 +274,7 @@ RawHeaders = Iterable[tuple[bytes, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The sender of a request: `person` is logged in by the proxy, "" for nobody.
+    """The sender of a request: `person` is the user that the proxy logged in, "" if it logged in nobody.
 
     `proxied` is True if the request came through the proxy.
     """
@@ -334,7 +336,7 @@ def read_proxy(environ: Mapping[str, str], header: str) -> TrustedProxy:
 
 
 def public_origin(url: str) -> str:
-    """Return the origin of the public address, in the form that browsers send; "" for "".
+    """Return the origin of a public URL, in the form that browsers send. No URL ("") gives no origin ("").
 
     Raises:
         ConfigError: the URL is not an origin, or has a path (pages are at the root).
@@ -356,7 +358,7 @@ def _values(sent: Iterable[tuple[bytes, bytes]], header: str) -> list[bytes]:
 
 
 def _person(header: str, value: bytes) -> str:
-    """Return the person's name; refuse commas, because clients may have added a name before the proxy's."""
+    """Return the person's name. Refuse commas, because a client may have added a name before the proxy's name."""
     try:
         name = value.decode("utf-8").strip()
     except UnicodeDecodeError:

@@ -60,7 +60,7 @@ _MAX_TOOL_CALLS: Final = 2  # maximum simultaneous tool calls
 
 
 class ActionRoutes:
-    """Routes of the dashboard that change something. `origin` is its public origin, "" for its own address."""
+    """Routes of the dashboard that change something. `origin` is the public origin; "" means its own address."""
 
     def __init__(self, workspace_root: Path, reader: WorkspaceReader, access: DashboardAccess, origin: str) -> None:
         self._root, self.reader, self.access, self._origin = workspace_root, reader, access, origin
@@ -88,13 +88,13 @@ class ActionRoutes:
         return Visitor(session.actor, message, self.runs.going, proxied=session.proxied)
 
     def session(self, request: Request) -> DashboardSession | None:
-        """Return the session of the person named by the proxy, else that of the browser's cookie."""
+        """Return the session of the person named by the proxy, else the session in the browser's cookie."""
         if person := _caller(request).person:
             return self.access.named(person)
         return self.access.session(request.cookies.get(_cookie(request), ""))
 
     def require_session(self, request: Request) -> DashboardSession:
-        """Return the session of a request that may act.
+        """Return the session of a request that may perform actions.
 
         Raises:
             AccessError: the origin is foreign, or the request is not logged in.
@@ -114,7 +114,7 @@ class ActionRoutes:
     def behind_login(
         self, page: Callable[[Request, DashboardSession], Awaitable[Response]]
     ) -> Callable[[Request], Awaitable[Response]]:
-        """Return the endpoint of a page that needs a session; without one, people are redirected to the login."""
+        """Return an endpoint that requires a session, and redirects people without a session to the login."""
 
         async def answer(request: Request) -> Response:
             try:
@@ -151,7 +151,7 @@ class ActionRoutes:
     ) -> Mapping[str, str]:
         """Use up a ticket, as `DashboardAccess` does.
 
-        A refusal links to `form`; for an already used ticket, it links to `after`, the result. Links are (text, path).
+        An error links to `form`, or for a used ticket to the result (`after`). Links are (text, path).
         """
         try:
             return self.access.use_ticket(session, ticket, *about)
@@ -205,7 +205,7 @@ class ActionRoutes:
         explain: bool = True,
         before: Mapping[str, str] | None = None,
     ) -> ActionPage:
-        """Return the page of an action, with a ticket if it can be confirmed; `before` are the facts seen before."""
+        """Return an action's page, with a ticket if the user can confirm it. `before` are the facts already seen."""
         with acting_as(session.actor, source=session.source):
             detail = self.reader.server(name)
             chosen = any(values.get(one) for one in ABOUT)
@@ -222,7 +222,7 @@ class ActionRoutes:
         return replace(view, ticket=ticket)
 
     def _action_response(self, request: Request, view: ActionPage, error: PipelineError | None = None) -> Response:
-        """Return the page of an action; with an `error`, ask again, because the facts have changed."""
+        """Return the page of an action. An `error` means that the facts have changed: the page asks again."""
         status = 409 if error else 200
         if wants_json(request):
             said = {"error": {"message": str(error), "hint": _hint(error)}} if error else {}
@@ -393,7 +393,7 @@ def _cookie(request: Request) -> str:
 
 
 def history_of(server: str) -> tuple[str, str]:
-    """Return the link to a server's history: its text and its path."""
+    """Return the text and the path of the link to a server's history."""
     return f"The history of {server}", f"/servers/{server}/#history"
 
 
@@ -410,7 +410,7 @@ def _next_path(given: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CancelPage:
-    """Page that cancels a run. `steps` are running; `problem` is why the run cannot be canceled here, with a `hint`."""
+    """Page that cancels a run. `steps` are running; `problem` and `hint` explain why a run cannot be canceled here."""
 
     workspace: str
     run: str

@@ -36,7 +36,7 @@ ABOUT: Final = ("channel", "stage")  # fields that identify the subject of an ac
 class ActionResult:
     """Description of a planned or finished action, the values resolved from defaults, and the started run.
 
-    `facts` are the facts that the decision depends on (`decisions.precondition`); `tools` is an approval stage's list.
+    `facts` are the facts that the decision depends on (`decisions.precondition`); `tools` are the tools of an approval.
     """
 
     message: str
@@ -85,7 +85,7 @@ def _rules(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
 _CHOICES: Final[Mapping[str, ActionChoices]] = {
     "approve.channel": _approving,
     "reject.channel": _approving,
-    # All channels, beginning with channels that have another candidate available.
+    # All channels; channels with another available candidate come first.
     "promote.channel": lambda _, detail: tuple(
         dict.fromkeys((*decidable_channels(detail), *(c.name for c in detail.channels)))
     ),
@@ -148,7 +148,7 @@ class Action:
         if getattr(done, "already", False):
             raise PromotionError(done.message, hint="no action is needed")
         names = {one.name for one in self.fields} & {"candidate", "precondition"}
-        if getattr(done, "stage", ""):  # the facts contain what the stage shows
+        if getattr(done, "stage", ""):  # the facts already identify the content that the stage shows
             names -= {"candidate"}
         resolved = {name: str(value) for name in sorted(names) if (value := getattr(done, name, None))}
         facts, tools = getattr(done, "facts", {}), getattr(done, "tools", ())
@@ -196,7 +196,7 @@ ACTIONS: Final[dict[str, Action]] = {
 
 
 def next_action(command: str) -> tuple[str, dict[str, str]] | None:
-    """Return the action for a suggested command, and its values; None if the command is not an action."""
+    """Return the action and the field values for a suggested command; None if the command is not an action."""
     operation = read_command(command)
     if operation is None or operation.id() not in ACTIONS or getattr(operation, "sign_with", None):
         return None
@@ -319,7 +319,7 @@ def _inputs(
     values: Mapping[str, str],
     possible: Sequence[Mapping[str, str]],
 ) -> tuple[FormInput, ...]:
-    """Return the form's fields; of the fields channel and stage, only the subject of the decision."""
+    """Return the form's fields. A decision has the field `channel` or the field `stage`, but not both."""
     given = dict(values) if any(values.get(name) for name in ABOUT) else {**next(iter(possible), {}), **values}
     found = []
     for one in action.fields:
@@ -342,7 +342,7 @@ def _inputs(
 def possible_actions(
     detail: ServerDetail, goes_through: Callable[[str], bool]
 ) -> dict[str, tuple[Mapping[str, str], ...]]:
-    """Return the available actions of a server, each with the channels and stages that it applies to, as fields.
+    """Return the available actions of a server, each with the fields (channel, stage) that it applies to.
 
     `goes_through` tries a command in the name of a permitted person. If the policy requires a signature,
     a decision is possible only in a terminal, so it is not tried.

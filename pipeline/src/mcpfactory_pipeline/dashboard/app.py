@@ -1,8 +1,8 @@
-"""The live dashboard: a Starlette application that reads the workspace at every request; read-only without people.
+"""The live dashboard: a Starlette application that reads the workspace for every request.
 
-It is meant for loopback. A request whose Host is not a loopback name is refused first. Otherwise another site that
-resolves to 127.0.0.1 (DNS rebinding) could read the dashboard with the user's browser. Errors are returned as JSON or
-as a page.
+It is read-only without people who may act. It is meant for loopback. A request whose Host is not a loopback name is
+refused first. Otherwise another site that resolves to 127.0.0.1 (DNS rebinding) could read the dashboard with the
+user's browser. Errors are returned as JSON or as a page.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _HEADERS: Final = {
     "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "same-origin",  # without it, browsers send `Origin: null` even from our forms
+    "Referrer-Policy": "same-origin",  # without this header, browsers send `Origin: null` even from our forms
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
@@ -70,8 +70,8 @@ def create_app(
 
     Pages about many servers may show data up to `age` seconds old, so that 1,000 servers are not read for every
     keystroke. `ended` returns true when the server shuts down, which ends event streams. `people` are the persons who
-    may act, with their tokens; `proxy` authenticates others; without either, the application is read-only. `origin`
-    is the public address, if it differs from the bound one.
+    may act, with their tokens; `proxy` authenticates others. If both are missing, the application is read-only.
+    `origin` is the public address, if it differs from the bound one.
     """
     reader, followers = WorkspaceReader(workspace_root, age=age), PageSubscriptions(ended)
     acting = ActionRoutes(workspace_root, reader, DashboardAccess(people or {}), origin) if people or proxy else None
@@ -245,7 +245,7 @@ def short_query(request: Request) -> dict[str, str]:
 
 async def problem_response(request: Request, error: Exception) -> Response:
     """Return the response for a request that failed."""
-    assert isinstance(error, PipelineError)  # registered for this class only
+    assert isinstance(error, PipelineError)  # the handler is registered for this class only
     if isinstance(error, AccessError):
         status, title = error.status, error.title
     else:

@@ -1,4 +1,4 @@
-"""HTTP routes for one decision about several candidates: check each, confirm once, and repeat for changed ones."""
+"""HTTP routes for one decision about several candidates: check each, confirm all at once, repeat the changed ones."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class BatchRoutes:
         for server, values in calls:
             try:
                 results.append(self._acting.perform(session, server, action, values).message)
-            except PipelineError as error:  # the other decisions still go through
+            except PipelineError as error:  # the other decisions are still made
                 results.append(error)
             except OSError as error:  # for example a full disk; still report earlier decisions
                 results.append(PipelineError(f"{server}: the decision could not be saved: {error.strerror or error}"))

@@ -20,7 +20,7 @@ from mcpfactory_pipeline.dashboard.facts import (
 )
 from mcpfactory_pipeline.views.graph import MANY, GraphPlace, graph_of, positions_of, workspace_graph
 
-_REASONS: Final = 2  # maximum reasons per cell of the board; the server's page has all
+_REASONS: Final = 2  # maximum reasons per cell of the board; the server's page has all reasons
 _SIZE: Final = 40  # maximum rows per page, so that a page with the longest texts stays below 100 kB
 
 
@@ -35,7 +35,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class ChannelCell:
-    """Channel entry of a server: a version, or "" if it is only held. `held` names the holder and the reason."""
+    """A channel of a server: the offered version, "" if it offers none. `held` names the holder and the reason."""
 
     channel: str
     version: str
@@ -106,7 +106,7 @@ SORTS: Final[dict[str, Callable[[_ServerSummary], Any]]] = {
     "waiting": lambda brief: len(brief.server.items),
 }
 
-# Criterion → the group of a server.
+# Criterion → function that returns a server's group.
 GROUPS: Final[dict[str, Callable[[ServerFacts], str]]] = {
     "template": lambda server: server.template or "no template",
     "prefix": lambda server: server.name.replace("_", "-").partition("-")[0],
@@ -119,7 +119,7 @@ def board(
 ) -> BoardPage:
     """Return the board of a workspace: servers that need a person first, then by name.
 
-    `query` keeps servers whose name contains it, `status` keeps servers with that status. `sort` is one of `SORTS`,
+    `query` selects servers whose name contains it, `status` selects servers with that status. `sort` is one of `SORTS`,
     with the prefix `-` in descending order; `group` is one of `GROUPS`. Unknown values are ignored.
     """
     status = status if status in STATUSES else ""
@@ -236,7 +236,7 @@ class OutsideCount:
 
 @dataclass(frozen=True, slots=True)
 class GraphPage:
-    """The graph. `counted`: chips are numbers of servers. `shown` of `total` servers match the `query`."""
+    """The graph. If `counted`, its chips are numbers of servers. `shown` of `total` servers match the `query`."""
 
     workspace: str
     total: int
@@ -250,7 +250,7 @@ class GraphPage:
 
 
 def graph_page(facts: WorkspaceFacts, *, query: str = "") -> GraphPage:
-    """Return the graph of a workspace. `query` keeps servers whose name contains it."""
+    """Return the graph of a workspace. `query` selects servers whose name contains it."""
     kept = [one for one in facts.servers if query.casefold() in one.name.casefold()]
     nodes = graph_of(facts.stages, None, facts.channels)
     positions = [

@@ -54,7 +54,7 @@ class DecisionView:
 
 @dataclass(frozen=True, slots=True)
 class CandidateView:
-    """One candidate, its sources (`made_from`), and `at`, `actor` and `run` of its first build, if known."""
+    """One candidate with its sources (`made_from`). `at`, `actor` and `run` are those of its first build, if known."""
 
     id: str
     version: str
@@ -154,7 +154,7 @@ def _decisions(
             yield str(event["id"]), DecisionView("rolled back", channel, actor_of(event), why, str(event["at"]))
 
 
-_MAX_FINDINGS: Final = 20  # maximum findings per page; the report has all
+_MAX_FINDINGS: Final = 20  # maximum findings per page; the report has all findings
 _ROOM: Final = 16_000  # bytes; maximum evidence per page
 _PLACES: Final = 12
 _TEXT: Final = 300  # maximum characters of one text
@@ -170,7 +170,7 @@ class EvidenceView:
 
 @dataclass(frozen=True, slots=True)
 class FindingView:
-    """Findings that differ only in location: `number` of them, the first `places`, and the `evidence` of the first."""
+    """Findings that differ only in location: their `number`, the first `places`, and the first one's `evidence`."""
 
     rule: str
     severity: int

@@ -53,7 +53,7 @@ class ChangeView:
 
 @dataclass(frozen=True, slots=True)
 class ComparedFact:
-    """One fact of both candidates, as text; "" for a candidate without it."""
+    """One fact of both candidates, as text; "" for a candidate without the fact."""
 
     name: str
     old: str
@@ -101,7 +101,7 @@ class DecisionPage:
     the previous channel; it has offered the candidate since `in_source_since`. If a decision is pending, `waits_since`
     is the same time.
 
-    `known` is True if the tool lists of both candidates are on this machine, `judged` if both reports are. `source` is
+    `known` is True if both tool lists are on this machine, `judged` if both validation reports are. `source` is
     a command that shows the source changes, if the commits are known. `uncommitted` lists the versions that were built
     from uncommitted changes: the command cannot show these changes.
     """
@@ -245,7 +245,7 @@ def _asked(detail: ServerDetail, channel: str) -> tuple[str, str]:
 def _question(
     detail: ServerDetail, policy: ChannelPolicy, candidate: str, about: Sequence[DecisionView] | None, advise: _Advise
 ) -> dict[str, Any]:
-    """Return the fields of the pending decision about a candidate, or, without one, of the possible actions.
+    """Return the fields of the pending decision about a candidate, else the fields of the possible actions.
 
     `about` are the earlier decisions about the candidate for the channel; None if the channel already offers the
     candidate.
@@ -273,7 +273,7 @@ def _question(
 
 
 def _refusal(detail: ServerDetail, channel: str, candidate: str, advise: _Advise) -> tuple[str, str]:
-    """Return why a candidate without a pending decision must not be promoted, and the remedy ("" for none)."""
+    """Return the reason that forbids a promotion if no decision is pending, and the remedy ("" for none)."""
     name = detail.facts.name
     command, refused = advise(f"mcpfactory pipeline promote {name} --channel {channel} --candidate {candidate}")
     return str(refused or ""), "" if command == f"mcpfactory pipeline status {name}" else command

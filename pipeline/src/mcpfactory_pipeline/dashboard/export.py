@@ -21,7 +21,7 @@ _RECORD: Final = "assets/export.json"  # lists the files of an exported site
 
 
 def export(workspace_root: Path, out: Path) -> tuple[Path, ...]:
-    """Write the site into `out` and return its files. Foreign files in an earlier export stay.
+    """Write the site into `out` and return its files. Foreign files in an earlier export are kept.
 
     A symlink in the place of a file or folder of the site is replaced, so nothing is written outside of `out`.
 
@@ -62,7 +62,7 @@ def _write(out: Path, path: str, content: bytes) -> None:
 
 
 def _remove(out: Path, path: str) -> None:
-    """Remove a file of an earlier export and empty folders; ignore paths outside, because the record is untrusted."""
+    """Remove a file of an earlier export and empty folders; ignore paths outside, because the list is untrusted."""
     file = out / path
     if {"..", ".git"} & set(PurePosixPath(path).parts) or not file.parent.resolve().is_relative_to(out.resolve()):
         return

@@ -56,7 +56,7 @@ class WorkspaceFacts:
 
 @dataclass(frozen=True, slots=True)
 class ServerDetail:
-    """All known facts of one server, including facts for its own pages only."""
+    """All known facts of one server, including facts that only its own pages show."""
 
     facts: ServerFacts
     channels: tuple[ChannelPolicy, ...] = ()
@@ -76,7 +76,7 @@ class RunFacts:
     Instances are compared by identity. `going` is True if the run's process exists; before its first step, a run has no
     events. `now` is the time of reading, in seconds as in `created_at`. `waits` maps each awaited server to the run
     that holds this server ("" if unknown). `kept` are the ids of the events of failed steps whose logs have not been
-    overwritten. `needs` maps the workspace's stages, except approvals, in order, to all stages they require.
+    overwritten. `needs` maps each stage, except approvals, to all stages that it requires, in workspace order.
     """
 
     workspace: str

@@ -30,7 +30,7 @@ from mcpfactory_pipeline.dashboard.facts import (
     shorten,
 )
 
-_MAX_LOG: Final = 12_000  # bytes; maximum shown from the end of a log
+_MAX_LOG: Final = 12_000  # bytes; maximum shown length, from the end of a log
 # Terminal escape sequences and control characters.
 _COMMANDS: Final = re.compile(
     r"\x1b(?:\[[0-9;:?<=>]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ "
@@ -92,7 +92,7 @@ def workspace_digest(pipeline: Path) -> str:
     digest = hashlib.sha256()
     for folder in _FOLDERS:
         digest.update(repr(sorted(_entries_of(pipeline / folder))).encode())
-    digest.update(repr(sorted(active_runs(pipeline / "locks"))).encode())  # a killed run changes no file
+    digest.update(repr(sorted(active_runs(pipeline / "locks"))).encode())  # the end of a killed run changes no file
     return digest.hexdigest()[:16]
 
 
@@ -138,9 +138,9 @@ def stamps_of(paths: Iterable[str]) -> Stamps:
     return tuple(map(file_stamp, paths))
 
 
-_READ: Final = 4 * 1024 * 1024  # bytes; maximum read from the end of a log; a download has all
+_READ: Final = 4 * 1024 * 1024  # bytes; maximum read length, from the end of a log; a download has the whole log
 _PAGE: Final = 12_000  # maximum characters per page, so that a page with escapes stays below 100 kB
-_LEAST: Final = 40  # characters; minimum size of a line, which is the length of its markup
+_LEAST: Final = 40  # characters; length of a line's markup, and so the minimum size of a line
 _LINE: Final = 1_000  # maximum shown characters of a line; longer lines are data, not messages
 _QUERY: Final = 200  # maximum characters of a search text
 _WRONG: Final = re.compile(

@@ -72,7 +72,7 @@ class InboxEntry:
 
 @dataclass(frozen=True, slots=True)
 class RejectedCandidate:
-    """A candidate that was rejected for its next channel, without a pending decision."""
+    """A candidate that was rejected for its next channel, and has no pending decision."""
 
     server: str
     version: str
@@ -89,7 +89,7 @@ class KindCount:
 
 @dataclass(frozen=True, slots=True)
 class InboxGroup:
-    """Items with one cause, on one page: `number` of them, on different servers or channels."""
+    """The items of a page with the same cause, on different servers or channels; `number` is their count."""
 
     cause: str
     kind: str
@@ -103,8 +103,8 @@ class InboxGroup:
 class InboxPage:
     """The inbox: the most blocking items first, then the oldest; items with the same cause are grouped.
 
-    `next` are the most likely next commands. `whose` keeps the items whose policy or owner names this person, and the
-    items open to anyone.
+    `next` are the most likely next commands. `whose` selects the items of this person (an approver or owner), and the
+    items of anyone.
     """
 
     workspace: str
@@ -160,7 +160,7 @@ def _items(facts: WorkspaceFacts) -> list[InboxItem]:
 
 
 class _Whom:
-    """The people an item waits for (approvers of channels, owners of servers, else a role), and helpful logs."""
+    """The people responsible for an item (approvers, server owners, else a role), and the stage with a helpful log."""
 
     def __init__(self, facts: WorkspaceFacts) -> None:
         self.channels = {channel.name: channel.approvers for channel in facts.channels}
@@ -323,7 +323,7 @@ def batch_page(
 
 
 def batch_choice_value(item: InboxEntry) -> str:
-    """Return the form value of an inbox entry for a batch decision; "" if a batch cannot run its next command."""
+    """Return an inbox entry's form value for a batch decision; "" if its next command is not for batches."""
     action, values = next_action(item.command) or ("", {})
     if action not in BATCHED or not values.get("channel"):
         return ""

@@ -28,9 +28,9 @@ from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import Links, render_state
 from mcpfactory_pipeline.dashboard.runs import RunPage
 
-_MAX_LOG: Final = 12_000  # bytes; maximum of a log in the first event, and in an event after a longer gap
+_MAX_LOG: Final = 12_000  # bytes; maximum size of a log in the first event, and in an event after a longer gap
 _MAX_STEPS: Final = 16  # maximum logs that one page follows
-_LINE_END: Final = re.compile(r"\r\n|\r|\n")  # each ends a line of an event stream, so a lone \r would end the data
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")  # all end a line of an event stream, even a lone \r
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,8 @@ class Position:
 def events_since(position: Position, now: Snapshot) -> tuple[bytes, Position]:
     """Return the encoded events between a position and now, and the position after them.
 
-    `state` is the new state, `log` a JSON object: `step`, `text`, and `fresh` if the text replaces the earlier one;
-    `done` names a step whose log is complete; `end` is the last event of all.
+    The event `state` has the new state. The event `log` has a JSON object: `step`, `text`, and `fresh` if the text
+    replaces the earlier one. The event `done` names a step whose log is complete. The event `end` is the last one.
     """
     sent = []
     for name, data, after in _events(position, now):
@@ -158,7 +158,7 @@ class _Follower:
         self._changed = asyncio.Event()
 
     async def follow(self) -> None:
-        """Poll until the last listener leaves or the subject is final."""
+        """Poll until the last listener leaves or the page's state is final."""
         idle = 0
         try:
             while not self.now.over:
@@ -263,7 +263,7 @@ def watch_workspace(reader: WorkspaceReader) -> Poll:
 
 
 class RunPoll:
-    """Poll of a run: reads the logs of running steps, and renders the page if a file changed or time passed.
+    """Poll of a run: reads the logs of running steps, and renders the page if files changed or durations are old.
 
     The first poll raises `NotFoundError` if no history contains the run.
     """

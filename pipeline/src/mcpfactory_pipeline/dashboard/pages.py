@@ -1,4 +1,4 @@
-"""Table of pages (path, view, template, parameters), the source of routes, navigation, export and OpenAPI document."""
+"""Table of pages with path, view, template and parameters, for routes, navigation, export and OpenAPI document."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PageParameter:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A kind of page. `view` builds it; `instances` yields all its path parameters for the export."""
+    """A kind of page. `view` builds it; `instances` yields the path parameters of its pages in the export."""
 
     name: str
     path: str

@@ -66,7 +66,7 @@ Steps = frozenset[tuple[str, str, str]]  # (run, server, stage)
 
 _SOAK_STEP: Final = 60  # seconds between computations of soak time
 _WRONG: Final = frozenset({"failed", "errored"})  # outcomes that logs explain
-_UNFINISHED: Final = frozenset({STAGE_START, "stage.interrupted"})  # last events of an unfinished stage
+_UNFINISHED: Final = frozenset({STAGE_START, "stage.interrupted"})  # kinds of the last event of an unfinished stage
 _STEP_EVENTS: Final = STAGE_ENDS | {STAGE_START}
 # Large fields of events; pages about many servers omit them.
 _LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})
@@ -203,7 +203,7 @@ class WorkspaceReader:
         return made
 
     def run(self, run: str, server: str = "") -> RunFacts:
-        """Return the events of a run, for all servers or for one (then including its logs).
+        """Return the events of a run for all servers, or the events and logs of a run for one server.
 
         Raises:
             NotFoundError: no history contains the run.
@@ -238,11 +238,11 @@ class WorkspaceReader:
         )
 
     def log_file(self, server: str, stage: str) -> Path:
-        """Return the path of a stage's log, of its last or current run."""
+        """Return the path of the log of a stage's current run, else of its last run."""
         return log_file(self._workspace(), server, stage)
 
     def log(self, server: str, stage: str) -> LogFacts:
-        """Return the path of a stage's log, for names from a URL, and the status of that stage.
+        """Return the path of a stage's log, and the status of the stage. The names are from a URL.
 
         Raises:
             NotFoundError: the server or stage is unknown; then no file is read.
@@ -397,7 +397,7 @@ def _failed_logs(workspace: Workspace, server: str, state: ServerState) -> Itera
 
 
 def _approvers(channels: Iterable[ChannelPolicy], state: ServerState) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield approvers per channel; none if the channel offered the candidate before, because approvals may be void."""
+    """Yield the approvers for each channel; none if the channel offered the candidate before: approvals may be void."""
     for channel in channels:
         known = state.candidates.get(next_candidate(state, channel)) if channel.source else None
         if known and channel.name not in known.channels and not channel.signed:
@@ -455,7 +455,7 @@ def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tup
 def _kept_logs(
     workspace: Workspace, found: Mapping[str, Sequence[Event]], histories: Mapping[str, Sequence[Event]]
 ) -> Iterator[str]:
-    """Yield the ids of failed steps whose stage has not started again, so that the log still belongs to the step."""
+    """Yield the ids of failed steps whose stage has not started again, and so has not overwritten the log."""
     for server, events in found.items():
         wrong = [one for one in events if one["event"] == "stage.finished" and one.get("outcome") in _WRONG]
         if wrong:

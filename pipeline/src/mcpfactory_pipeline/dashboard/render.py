@@ -1,8 +1,8 @@
 """HTML rendering of views: the only module that imports Jinja2.
 
-Autoescape is always on, because names and texts come from untrusted API documents. There are no inline scripts and
+Autoescape is always on, because names and texts come from untrusted API documents. There are no inline scripts or
 styles, so that the content security policy can forbid both. Every page escapes invisible and bidirectional characters
-from any source (`_filled`); form values are escaped in a way that browsers submit them unchanged (`exact`).
+from any source (`_filled`); form values are escaped so that browsers submit them unchanged (`exact`).
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ def page_folder(page: int) -> str:
 class Visitor:
     """The visitor of a dashboard that allows actions. `actor` is "" before the login; `message` is shown once.
 
-    `runs` are the active runs that were started in this dashboard and can be canceled here. `proxied`: a proxy
-    handles login and logout.
+    `runs` are the active runs that were started in this dashboard and can be canceled here. `proxied` is True if
+    a proxy handles login and logout.
     """
 
     actor: str = ""
@@ -156,7 +156,7 @@ def render_form(template: str, links: Links, visitor: Visitor, **facts: object) 
 
 
 def render_problem(title: str, message: str, hint: str, path: str, ways: Sequence[tuple[str, str]] = ()) -> str:
-    """Return an error page with title, message and hint at a path; `ways` are links from there (text, path)."""
+    """Return an error page with title, message and hint, for a path; `ways` are its links (text, path)."""
     facts = {"title": title, "message": message, "hint": hint, "links": Links(path), "ways": ways}
     return _filled("problem.html", **facts, page=None, static=False, live="", visitor=None)
 

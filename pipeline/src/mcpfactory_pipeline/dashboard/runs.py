@@ -23,9 +23,10 @@ _SERVERS: Final = 12  # maximum servers of a run per page, so that a page with t
 class RunStep:
     """One attempt at one stage of one server.
 
-    `start` is in seconds since the start of the run. `seconds` is the duration (until now for a running step,
-    `working`), None if unknown. `log` is the end of the step's output, if the log is still on this machine; only the
-    page of one server in a run has the output of finished steps. `kept` is True if the step failed and its log exists.
+    `start` is in seconds since the start of the run. `seconds` is the duration, None if unknown; for a running step
+    (`working`), it is the time until now. `log` is the end of the step's output if the log is still on this machine.
+    For a finished step, only the page of one server in a run has this output. `kept` is True if the step failed and its
+    log exists.
     """
 
     server: str
@@ -131,7 +132,7 @@ def by_run(histories: Mapping[str, Sequence[Event]]) -> Mapping[str, Mapping[str
 
 
 def runs_page(workspace: str, runs: Sequence[RunRow], *, page: str = "1") -> RunsPage:
-    """Return one page of the list of runs, which `runs_of` returned."""
+    """Return one page of the runs that `runs_of` returned."""
     shown, pager = paged(runs, page, _LINES)
     return RunsPage(workspace, pager, shown)
 

@@ -67,7 +67,7 @@ class ToolView:
 
 @dataclass(frozen=True, slots=True)
 class ToolsPage:
-    """Tools of a server with their schemas. `listed` is False if they are unknown; `inspect` can list them."""
+    """Tools of a server with their schemas. `listed` is False if they are unknown; `mcpfactory inspect` lists them."""
 
     workspace: str
     server: str
@@ -127,11 +127,11 @@ def _tool(tool: Mapping[str, Any], shown: Mapping[str, Any], largest: int, *, ow
     )
 
 
-_HISTORY: Final = 30  # maximum shown events; the history file has all
-_TOOLS: Final = 40  # maximum shown tools; a separate page has all
+_HISTORY: Final = 30  # maximum shown events; the history file has all events
+_TOOLS: Final = 40  # maximum shown tools; a separate page has all tools
 _LEFT_OUT: Final = 40  # maximum shown skipped operations
 _TEXT: Final = 240  # maximum characters of one text in a list; longer texts are truncated
-_WHOLE: Final = 4_000  # characters; maximum sum of the full versions of a page's truncated texts
+_WHOLE: Final = 4_000  # characters; the page also has the full version of truncated texts, up to this total
 _KINDS: Final = {
     "publish.started": "publish started",
     "stage.started": "started",
@@ -272,10 +272,11 @@ class ActionLink:
 
 @dataclass(frozen=True, slots=True)
 class ServerPage:
-    """The page. Long lists are truncated; `tools_total` and `findings_total` are the full numbers, `older` is the rest.
+    """The page. Long lists are truncated.
 
-    `actions` are the currently possible actions (`possible_actions`). `retired` is the actor and reason of the
-    retirement, "" if the server is not retired; `retired_since` is the time of the retirement, if known.
+    `tools_total` and `findings_total` are the full numbers; `older` is the number of older events. `actions` are the
+    currently possible actions (`possible_actions`). `retired` is the actor and reason of the retirement, "" if the
+    server is not retired; `retired_since` is the time of the retirement, if known.
     """
 
     workspace: str

@@ -93,7 +93,7 @@ def tool_call_page(
     given: Mapping[str, Any] | None,
     tried: ToolCallResult | None = None,
 ) -> ToolCallPage:
-    """Return the form for a tool, filled with the given values or the values of its case.
+    """Return the form for a tool, filled with the given values, else with the values of the tool's test case.
 
     Raises:
         NotFoundError: the server does not have the tool.
@@ -224,7 +224,7 @@ async def _call(
     tool: str,
     arguments: Mapping[str, Any],
 ) -> tuple[Sequence[RecordedRequest], dict[str, Any] | None, str]:
-    """Call the tool once; return the requests to the stub, the result, and why it is missing."""
+    """Call the tool once; return the requests to the stub, the result, and the reason for a missing result."""
     async with StubUpstream() as stub:
         if case is not None:
             stub.expect(without_request_parameters(case))

@@ -30,7 +30,7 @@ def is_older(state: ServerState, channel: str, candidate: str) -> bool:
 
 
 def pending_candidate(state: ServerState, channel: ChannelPolicy) -> str:
-    """Return the previous channel's candidate; "" without one, or if the channel offers it or a newer one."""
+    """Return the previous channel's candidate; "" if it has none, or if the channel offers the same or a newer one."""
     candidate = next_candidate(state, channel) if channel.source else ""
     offered = candidate == state.offered(channel.name)
     return "" if not candidate or offered or is_older(state, channel.name, candidate) else candidate
@@ -62,7 +62,7 @@ class ChannelReview:
     def blockers(self, candidate: str, *, stale: Sequence[str] = (), drift: Sequence[Blocker] = ()) -> list[Blocker]:
         """Return the blockers between a candidate and the channel.
 
-        `stale` is the result of the method `stale`, `drift` that of `drift_blockers`; without them, neither blocks.
+        `stale` is the result of the method `stale`, `drift` the result of `drift_blockers`; both are empty by default.
         """
         found = find_blockers(
             self.policy, self.checks, self.state, candidate, events=self.events(), now=self.now, due=stale, drift=drift

@@ -149,9 +149,9 @@ def open_decision(
     clock: Clock = utc_now,
     store: Store | None = None,
 ) -> Iterator[Decision]:
-    """Hold a server's state for a decision about a channel; a dry run checks everything and writes nothing.
+    """Yield a decision about a channel, with the server's state locked. A dry run takes no lock and writes nothing.
 
-    `precondition` is the token of the facts that its maker saw (`decisions.precondition`); "" skips the check.
+    `precondition` is the token of the facts that the decision maker saw (`decisions.precondition`); "" skips the check.
 
     Raises:
         NotFoundError: for an unknown server or channel.
@@ -170,9 +170,9 @@ def open_decision(
 
 
 def choose_candidate(state: ServerState, wanted: str, channel: ChannelPolicy | None = None) -> str:
-    """Return the candidate whose id begins with `wanted`; by default that of the channel before `channel`.
+    """Return the candidate whose id begins with `wanted`; by default the previous channel's candidate.
 
-    Without an earlier channel, the default is the newest candidate.
+    Without a previous channel, the default is the newest candidate.
 
     Raises:
         NotFoundError: no id begins with `wanted`.
@@ -216,9 +216,10 @@ def approve(
     rejections: actor and reason.
 
     Raises:
-        PromotionError: the channel requires no approval, the actor is not an approver or has approved already, the
-            candidate did not pass its checks or is not in the previous channel, the server differs from the adopted
-            one, or the approval must be signed.
+        PromotionError: the channel requires no approval, or a signature is missing; the actor is not an approver, or
+        has
+            approved already; the candidate did not pass its checks, is not in the previous channel, or differs from
+            the adopted server.
         ConfigError: the key cannot sign.
         RefusedError: the server is at a URL and does not respond.
     """
@@ -346,7 +347,7 @@ def unhold(
     """Lift a hold: the next run can move the channel again.
 
     Raises:
-        PromotionError: the channel is not held, or the release must be signed.
+        PromotionError: the channel is not held, or the decision must be signed.
     """
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
         require_key(workspace, sign_with, f"the release of {channel}", signed=decision.policy.signed)
@@ -368,7 +369,7 @@ def retire(
     dry_run: bool = False,
     clock: Clock = utc_now,
 ) -> dict[str, Any]:
-    """Remove a server from a channel and hold the channel; by default remove it from all, and exclude it from runs.
+    """Remove a server from a channel and hold the channel; without a channel, remove it from all and from runs.
 
     The server's folder may be missing.
 

@@ -20,7 +20,8 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str = "") -> list[Blocker]:
     """Return the known drift of an adopted server; empty if `validate` has passed with a waiver for exactly that drift.
 
-    A `candidate` of a URL has also drifted if another offer was adopted later, because the URL now serves that offer.
+    A `candidate` made from a URL has also drifted if another offer was adopted later, because the URL now serves that
+    offer.
 
     Raises:
         ConfigError: the known drift or a waiver cannot be read.
@@ -74,7 +75,7 @@ def is_of_other_offer(server: WorkspaceServer, state: ServerState, candidate: st
 
 
 def _accepted(state: ServerState, offer: str) -> bool:
-    """Return True if `validate` passed with a waiver for the current offer instead of the adopted one."""
+    """Return True if `validate` passed because a waiver accepts the current offer instead of the adopted offer."""
     record = state.stages.get("validate")
     if record is None or record.outcome != "passed" or record.inputs.get("drift") != offer:
         return False
@@ -92,11 +93,13 @@ def _other_waiver(server: WorkspaceServer, known: Sequence[Drift]) -> str:
 
 
 _EARLIER: Final = "offer"  # the channel's offer drifted, while the server matches the adopted one
-_DECIDED: Final = frozenset({"hold", "rejection", "approval", "retired"})  # kinds that a decision removes
+_DECIDED: Final = frozenset({"hold", "rejection", "approval", "retired"})  # kinds of blockers that a decision removes
 
 
 def channel_drift(workspace: Workspace, server: WorkspaceServer, state: ServerState, channel: str) -> list[Blocker]:
-    """Return why clients must not get an adopted server from a channel ("": from its local files); empty if they may.
+    """Return the reasons why clients must not get an adopted server from a channel; empty if there are none.
+
+    The channel "" stands for the server's local files.
 
     Raises:
         ConfigError: the known drift, a waiver or the channels cannot be read.
@@ -130,10 +133,10 @@ def drift_sentence(server: WorkspaceServer, drift: Blocker) -> str:
 def promotion_commands(
     workspace: Workspace, server: WorkspaceServer, state: ServerState, channel: str
 ) -> tuple[str, ...]:
-    """Return the commands, in order, that bring the last adopted offer of a URL into a channel with an earlier offer.
+    """Return the commands, in order, that bring the last adopted offer of a URL into a channel with an older offer.
 
-    If the URL now offers something else, the commands first adopt that offer. They also update an earlier channel that
-    has an earlier offer. Problems that no decision removes, such as a failed check, are reported by `inbox`.
+    If the URL now offers something else, the commands first adopt that offer. They also update a previous channel that
+    has an older offer. Problems that no decision removes, such as a failed check, are reported by `inbox`.
 
     Raises:
         ConfigError: as for `channel_drift`.

@@ -147,8 +147,8 @@ _REMAINS: Final = "clients still get a file that no state records"
 def orphans(workspace: Workspace) -> Iterator[Drift]:
     """Yield the offered servers without a folder, by name, then the channel pages that no state names.
 
-    Servers that were removed with their channels kept are omitted. So are unreadable states: `mcpfactory pipeline
-    verify` reports these.
+    Removed servers whose channels were kept are omitted. Servers with unreadable states are also omitted, because
+    `mcpfactory pipeline verify` reports them.
     """
     store = Store(workspace)
     for name in store.servers():
@@ -254,7 +254,7 @@ def _unnamed(workspace: Workspace, pages: set[tuple[str, str]]) -> Iterator[tupl
 
 
 def _lasting_faults(workspace: Workspace, store: Store, server: str) -> list[str]:
-    """Return the faults, except faults of a running promotion: it fills the channel before the state changes."""
+    """Return the faults without those of a running promotion, which fills the channel before it changes the state."""
     if not state_faults(workspace, store.state(server)):
         return []
     with store.write_lock(server):

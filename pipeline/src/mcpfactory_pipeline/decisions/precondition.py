@@ -1,4 +1,4 @@
-"""Facts that a decision depends on, and their hash: the precondition under which it is made.
+"""Facts that a decision depends on, and their hash, the precondition of the decision.
 
 A decision with a precondition is refused if one of these facts has changed since the precondition was printed: the
 candidate, its checks, the offers of the channels, people's decisions, or the policy. A precondition contains a short
@@ -59,7 +59,7 @@ class StaleDecisionError(PromotionError):
 
     def __init__(self, about: str, facts: DecisionFacts, changes: tuple[FactChange, ...]) -> None:
         super().__init__(
-            f"{about} has changed since you looked; now {'; '.join(one.words for one in changes)}",
+            f"{about} has changed since you looked: now {'; '.join(one.words for one in changes)}",
             hint=f"review the changes, then decide with precondition {facts.precondition} if you still want to",
         )
         self.facts, self.changes = facts, changes
@@ -95,7 +95,7 @@ def stage_facts(state: ServerState, stage: str, policy: ApprovalPolicy, shown: M
 
 
 def require_precondition(precondition: str, facts: DecisionFacts, about: str) -> None:
-    """Refuse a decision whose precondition no longer holds; an empty one skips the check.
+    """Refuse a decision whose precondition is no longer true; an empty precondition skips the check.
 
     Raises:
         StaleDecisionError: something has changed.
@@ -186,7 +186,7 @@ _WAIVED: Final = 5  # maximum waived rules in a line
 
 
 def check_result_lines(candidate: Candidate) -> list[str]:
-    """Return a line about tests and one about the score; none for a candidate never tested or validated."""
+    """Return a line about a candidate's tests, and a line about its score; missing results have no line."""
     tested, judged = candidate.summary("test"), candidate.summary("validate")
     found = []
     if "tool_tests" in tested:
@@ -206,8 +206,8 @@ def check_result_lines(candidate: Candidate) -> list[str]:
 def breaking_changes_line(candidate: Candidate, offered: Release | None, channel: str, server: str) -> str:
     """Return the effect of a candidate on callers of the channel's current offer; "" if nothing breaks.
 
-    It is also "" if the channel has no callers yet. A gate can accept breaking changes with a major version; the
-    decision maker sees them nevertheless.
+    Also return "" if the channel has no callers yet. A gate can accept breaking changes with a major version; the
+    decision maker sees them in any case.
     """
     if offered is None:
         return ""

@@ -33,12 +33,12 @@ def promote(
 ) -> dict[str, Any]:
     """Move a candidate into a channel and record the actor and the reason.
 
-    The default candidate is the one that the previous channel offers (for the first channel, the newest); an id
-    prefix is sufficient. A candidate that the channel offers already is not promoted again: its files are repaired,
-    and nothing is recorded. A server that was adopted by its URL is queried for its current offer, unless this is a
-    dry run. Returns `{"server", "channel", "candidate", "version", "dry_run", "already", "pruned", "callers"}`:
-    `already` is True if it was offered before, `pruned` has the files of old candidates that `[artifacts]` does not
-    keep (path → bytes), `callers` describes the breaking changes for callers of the channel's previous offer ("" for
+    The default candidate is the one that the previous channel offers (for the first channel, the newest); an id prefix
+    is sufficient. A candidate that the channel offers already is not promoted again: its files are repaired, and
+    nothing is recorded. A server that was adopted by its URL is queried for its current offer, unless this is a dry
+    run. Returns `{"server", "channel", "candidate", "version", "dry_run", "already", "pruned", "callers"}`: `already`
+    is True if the channel offered it before, `pruned` has the files of old candidates that `[artifacts]` does not keep
+    (path → size in bytes), `callers` describes the breaking changes for callers of the channel's previous offer ("" for
     none). `stages` replaces the stages of the workspace.
 
     Raises:
@@ -111,9 +111,9 @@ def promote_due(
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
 ) -> list[dict[str, Any]]:
-    """Promote the previous channel's candidates of all servers that the policy now allows; for timers and CI.
+    """Promote all candidates of the previous channel that the policy now allows; for timers and CI.
 
-    Candidates that are not allowed yet are skipped silently; a broken one gives an entry with `error` and `hint`.
+    Candidates that are not allowed yet are skipped silently; a broken server gives an entry with `error` and `hint`.
     """
     servers, broken = workspace.load_servers()
     done: list[dict[str, Any]] = [
@@ -160,9 +160,9 @@ def rollback(
 
     That candidate was accepted once, so gates and approvals are not checked again. Candidates that were rejected for
     the channel, or rolled back out of it, are skipped. The previous offer of the channel is withdrawn: it returns only
-    with new approvals. Returns the result of `promote` and `skipped` (candidate → reason), `drift` (known differences
-    from the adopted server; `install` refuses such a server), and `unhold`, the command that lifts the hold. `stage`
-    and `store` are for automation: the failed stage, and the store of its run.
+    with new approvals. Returns the result of `promote` with three more members: `skipped` (candidate → reason), `drift`
+    (known differences from the adopted server, which `install` refuses) and `unhold` (the command that lifts the hold).
+    `stage` and `store` are for automation: the failed stage, and the store of its run.
 
     Raises:
         PromotionError: no such candidate exists, or its bytes are not on this machine.
@@ -209,7 +209,7 @@ def _unwanted(state: ServerState, channel: str, events: Sequence[Event]) -> dict
 def _earlier_candidate(
     state: ServerState, policy: ChannelPolicy, wanted: str, unwanted: Mapping[str, str]
 ) -> tuple[str, dict[str, str]]:
-    """Return the candidate to go back to, and the skipped ones with the reasons."""
+    """Return the candidate to return to, and the skipped candidates with the reasons."""
     channel = policy.name
     release = state.channels.get(channel)
     if release is None:
@@ -258,7 +258,7 @@ def _refuse_older(decision: Decision, candidate: str) -> None:
         was_there = channel in decision.state.candidates[candidate].channels
         raise PromotionError(
             f"candidate {candidate} of {server} is older than the candidate in {channel}",
-            hint=f"roll back, and keep automation from undoing it: {back}"
+            hint=f"roll back and hold the channel: {back}"
             if was_there
             else f"mcpfactory pipeline status {server} shows the newest candidate; {channel} never offered this one",
         )

@@ -58,7 +58,7 @@ class Restored(JsonRecord):
     """The result of restoring one channel of one server.
 
     `outcome` is `there` (nothing to do), `restored`, `rebuilt`, `withdrawn` (a page that no state names) or
-    `missing`; `source` is the origin of the bytes or, for `missing`, the reason, and `hint` the remedy.
+    `missing`; `source` is the origin of the bytes. For `missing`, `source` is the reason, and `hint` the remedy.
     """
 
     server: str
@@ -72,8 +72,8 @@ class Restored(JsonRecord):
 def restore(workspace: Workspace, names: Sequence[str] | None = None, *, rebuild: bool = True) -> list[Restored]:
     """Restore the channel folders to the states of the servers.
 
-    Without `rebuild` only files in `pipeline/artifacts/` are restored; the rest is `missing`, as is a server whose
-    files cannot be read.
+    Without `rebuild`, only files in `pipeline/artifacts/` are restored. Other files are `missing`. A server whose files
+    cannot be read is also `missing`.
 
     Raises:
         NotFoundError: for an unknown server.
@@ -198,7 +198,7 @@ def _built_again(
 
 @contextlib.contextmanager
 def _sources(server: WorkspaceServer, wanted: str) -> Iterator[tuple[Path | None, str]]:
-    """Yield a folder whose sources have the wanted hash (None if there is none), and a description of their origin."""
+    """Yield a folder whose sources have the wanted hash (None if not found), and a description of their origin."""
     own = hash_external_files(server)
     if _hash(server.folder, own) == wanted:
         yield server.folder, f"servers/{server.name}"

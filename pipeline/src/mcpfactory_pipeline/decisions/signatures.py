@@ -1,8 +1,8 @@
 """Decisions signed by ssh keys: the signed facts, the allowed signers, and the faults of invalid signatures.
 
-The public keys are in `pipeline/allowed_signers`, tracked with the workspace, in ssh-keygen's own format: a name, as
-in approvals, and a key. A signature covers the facts of the decision and a `nonce`, so that it is valid only once.
-For a `signed` channel, approvals, rejections, holds and their releases are signed. For a `signed` approval stage,
+The public keys are in `pipeline/allowed_signers`, tracked with the workspace, in ssh-keygen's own format. Each line has
+a name, as in approvals, and a key. A signature covers the facts of the decision and a `nonce`, so that it is valid only
+once. For a `signed` channel, approvals, rejections, holds and unholds are signed. For a `signed` approval stage,
 approvals and rejections are signed. Rollbacks, and holds set by automation after a failed stage, need no signature,
 because they cannot release anything.
 """
@@ -76,7 +76,7 @@ def event_fault(workspace: Workspace, server: str, event: Event) -> str:
 def unsigned_approvals(
     workspace: Workspace, state: ServerState, events: Sequence[Event], channel: str, candidate: str
 ) -> dict[str, str]:
-    """Return the approvers of a candidate for a channel, if their signature is invalid, each with the fault.
+    """Return the people whose approval of a candidate for a channel has an invalid signature, each with the fault.
 
     A signature that appears in two events counts in neither.
     """
@@ -112,7 +112,7 @@ def decision_faults(
     """Yield the signature faults of decisions in force about channels and stages that require signatures.
 
     It checks the approvals of candidates that can enter a channel or are in it, the rejections, and each channel's last
-    hold or release.
+    hold or unhold.
     """
     for channel in channels:
         if channel.signed:

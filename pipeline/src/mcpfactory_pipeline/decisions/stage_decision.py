@@ -97,7 +97,7 @@ class _StageQuestion:
 
 
 def _read_tools(file: Path) -> contract.Contract | None:
-    """Return the tool list in a file, or None: it informs people, and must not block a decision."""
+    """Return the tool list in a file. Any error gives None, because the list must not block a decision."""
     try:
         return contract.read_contract(file.read_bytes(), file.name)
     except (OSError, StateError):
@@ -120,8 +120,8 @@ def approve_stage(
 
     Raises:
         NotFoundError: for an unknown server or stage.
-        PromotionError: the stage is not an approval stage, has no output yet, shows a file that differs from the
-            recorded one, or the actor is not an approver or has decided already.
+        PromotionError: the stage is not an approval stage, has no output yet, or shows a file that differs from the
+            recorded file; the actor is not an approver, or has decided already.
     """
     with _question(workspace, server, stage, candidate, reason=reason, **options) as question:
         require_key(workspace, sign_with, f"a decision about {stage}", signed=question.policy.signed)
@@ -138,7 +138,7 @@ def approve_stage(
 def refuse_repeated(
     events: Iterable[Event], about: Mapping[str, Any], given: Collection[str], subject: str, hint: str
 ) -> None:
-    """Refuse a second approval of one person, who is in `given` or confirmed an agent's approval.
+    """Refuse a second approval by a person who is in `given`, or who confirmed an agent's approval.
 
     `about` are the members that identify the events of such approvals.
 

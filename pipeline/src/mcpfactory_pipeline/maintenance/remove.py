@@ -59,7 +59,7 @@ def remove(
         more = f" and {len(lost) - 3} more" if len(lost) > 3 else ""
         raise RefusedError(
             f"git could not restore {', '.join(lost[:3])}{more}: not committed",
-            hint=f"commit first; or mcpfactory remove {server} --force, which deletes them",
+            hint=f"commit first; or mcpfactory remove {server} --force, which deletes these files",
         )
     with exclusive_access(store, server):
         entries = client_entries(workspace, server, home, project)
@@ -101,7 +101,7 @@ def hide_folder(folder: Path, problem: str = "") -> Iterator[None]:
     """Hide the folder during the block, and delete it afterwards; if the block fails or is interrupted, restore it.
 
     Raises:
-        WorkspaceError: the folder cannot be moved; `problem` says what that prevents.
+        WorkspaceError: the folder cannot be moved; `problem` describes the consequence.
     """
     backup = None
     try:
@@ -112,7 +112,7 @@ def hide_folder(folder: Path, problem: str = "") -> Iterator[None]:
             backup.rmdir()
         raise WorkspaceError(
             f"{problem or f'{folder} cannot be removed'}: {error.strerror}; nothing was changed",
-            hint="make servers/ writable, and run it again",
+            hint="make servers/ writable, and run the command again",
         ) from error
     try:
         yield
@@ -154,7 +154,7 @@ def close_history(
     keep_channels: bool,
     dry_run: bool = False,
 ) -> ServerState:
-    """End the history of a server under this name, if it has one; return the state before.
+    """End the history of a server under this name, if it has one; return the previous state.
 
     `gone` is `removed` or `renamed to …`. With `keep_channels`, the channels keep their releases. The end is recorded
     before the channels are emptied. If emptying fails, the inbox reports the remains, and the same command removes

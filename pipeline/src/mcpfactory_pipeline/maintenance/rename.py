@@ -1,7 +1,7 @@
 """Rename a server: its folder, package and files. Its history is closed, and a new history refers to the old name.
 
-Checks and approvals of the old candidates are not carried over, because the renamed package has other bytes. Holds of
-channels stay.
+Checks and approvals of the old candidates are not carried over, because the renamed package has other bytes. Channels
+stay held.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _moved(folder: Path, renaming: Renaming, place: Path) -> Iterator[None]:
                 renamed.rename(place)
             except OSError as error:
                 raise WorkspaceError(
-                    f"{problem}: {error.strerror}", hint="make servers/ writable, and run it again"
+                    f"{problem}: {error.strerror}", hint="make servers/ writable, and run the command again"
                 ) from error
             try:
                 yield

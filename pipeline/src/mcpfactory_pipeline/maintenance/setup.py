@@ -133,7 +133,7 @@ _MEMBERS: Final = "servers/*"
 class WorkspaceSetup:
     """Planned changes to a folder.
 
-    `others` are unrelated files in it, `origin` is the installation source of the factory for jobs.
+    `others` are unrelated files in the folder, `origin` is the installation source of the factory for jobs.
     """
 
     folder: Path
@@ -221,7 +221,7 @@ def _unrelated_entries(folder: Path) -> tuple[str, ...]:
 def _config(config: dict[str, Any] | None) -> Iterator[SetupChange]:
     if config is None or "workspace" in config:
         return
-    what = "is that of a server" if "server" in config else "has no table [workspace]"
+    what = "belongs to a server" if "server" in config else "has no table [workspace]"
     hint = "make the workspace around servers/" if "server" in config else 'add [workspace] and name = "…" to it'
     yield SetupChange(CONFIG, BLOCKED, note=f"{what}: {hint}")
 
@@ -343,7 +343,7 @@ def project_changes(folder: Path, origin: Origin | None, *, known: bool) -> Iter
 
 
 def _unsafe(folder: Path, data: dict[str, Any]) -> str:
-    """Return why members cannot be added, with the remedy; "" if they can."""
+    """Return the reason why members cannot be added, with the remedy; "" if they can be added."""
     add = f"for `uv sync` of servers add {json.dumps(_MEMBERS)} to members in [tool.uv.workspace]"
     if "workspace" in data.get("tool", {}).get("uv", {}):
         return f"is a uv workspace: {add}"

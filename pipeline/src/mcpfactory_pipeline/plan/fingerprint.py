@@ -61,7 +61,7 @@ class InputReader:
 
 
 def _document(subject: InputReader) -> str:
-    """Return the hash of the API documents, and of files in their folder (usually `api/`) that they may reference."""
+    """Return the hash of the API documents and the other files in their folder, which they may reference."""
     root, documents = subject.server.folder, [one.path for one in subject.server.documents]
     if not documents or not all(document.is_file() for document in documents):
         return ABSENT
@@ -78,7 +78,7 @@ def _documents_in(subject: InputReader, folder: str) -> str:
 
 
 def _generated(subject: InputReader) -> str:
-    """Return the hash of the generated files, so that `generate` runs and restores them after a manual edit."""
+    """Return the hash of the generated files: after a manual edit, `generate` runs again and restores them."""
     package = f"src/{subject.server.package.replace('.', '/')}/_generated/"
     places = (package, "tests/_generated/", ".mcpfactory/")
     return subject.hash_all(path for path in subject.files if path.startswith(places))
@@ -91,7 +91,7 @@ def _source(subject: InputReader) -> str:
 
 
 def combine_source_hashes(files: str, own: str) -> str:
-    """Return one hash for the files in a server's folder and its files elsewhere (`hash_external_files`)."""
+    """Return one hash for the files in a server's folder and the server's files elsewhere (`hash_external_files`)."""
     return files if own == ABSENT else hash_record({"beside": files, "own": own})
 
 
@@ -128,7 +128,7 @@ def _model(subject: InputReader) -> str:
 
 
 def _checks(subject: InputReader, names: Iterable[str] | None = None) -> str:
-    """Return the checks of the candidate with their outcomes, so that a promotion runs again after a repeated check."""
+    """Return the checks of the candidate with their outcomes: after a repeated check, the promotion runs again."""
     candidate = subject.state.candidates.get(subject.state.candidate or "")
     if candidate is None:
         return ABSENT
@@ -137,7 +137,7 @@ def _checks(subject: InputReader, names: Iterable[str] | None = None) -> str:
 
 
 def _waivers(subject: InputReader) -> str:
-    """Return the valid waivers, so that the check runs again when a waiver expires."""
+    """Return the valid waivers: when a waiver expires, the check runs again."""
     if WAIVERS not in subject.files:
         return ABSENT
     valid = in_force(read_waivers(subject.server.folder), utc_now().date())
@@ -203,7 +203,7 @@ SHOWN_FILE: Final = "file:"
 
 
 def shown_state_parts(stage: Stage, state: ServerState) -> dict[str, str]:
-    """Return a stage's shown parts that are in the state: all except files in the server's folder."""
+    """Return the parts that a stage shows from the state: all except files in the server's folder."""
     found = {name: state.candidate or ABSENT for name in stage.reads if name == "candidate"}
     for name in stage.reads:
         kind, _, rest = name.partition(":")
@@ -244,7 +244,7 @@ _MADE_FROM: Final = ("document", "config", "template", "codegen", "runtime", "py
 
 
 def provenance(subject: InputReader) -> dict[str, str]:
-    """Return the inputs that affected the candidate's sources but are not inputs of `build`; only for its record."""
+    """Return the inputs that affected the candidate's sources but are not inputs of `build`, for the build's record."""
     return {name: INPUTS[name](subject) for name in _MADE_FROM} | {"commit": checked_out_commit(subject.server.folder)}
 
 
@@ -253,7 +253,7 @@ def fingerprint(inputs: Mapping[str, str]) -> str:
     return hash_record(inputs)
 
 
-# Not compared: a promoting person may use another Python version, and blockers report drift (`decisions.drift`).
+# Inputs that are not compared: promoters may use another Python version, and `decisions.drift` reports drift.
 _NOT_COMPARED: Final = ("python", "drift")
 _OF_FACTORY: Final = "stage"
 

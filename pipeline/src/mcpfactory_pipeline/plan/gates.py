@@ -29,7 +29,7 @@ class PromotionGate:
 
 @dataclass(frozen=True, slots=True)
 class _RecordedRate:
-    """Lower bound of the pass rate in a model's report. Without a valid report it is None, and `why` is the reason."""
+    """Lower bound of the pass rate in a model's report; None without a valid report, and then `why` is the reason."""
 
     model: str
     lower: float | None
@@ -56,7 +56,7 @@ def breaking_changes(candidate: Candidate, offered: Release) -> int | None:
 
 
 def _broken(candidate: Candidate, offered: Release | None) -> Any:
-    """Describe the contract changes that break callers of the channel's release; return "" without any."""
+    """Describe the contract changes that break callers of the channel's release; return "" if there are none."""
     if offered is None:
         return ""
     breaking = breaking_changes(candidate, offered)
@@ -68,7 +68,7 @@ def _broken(candidate: Candidate, offered: Release | None) -> Any:
 
 
 def _lost(candidate: Candidate, offered: Release | None) -> Any:
-    """Return the number of missing tests that the channel's candidate passed; None if unknown."""
+    """Return the number of missing tests: the channel's candidate passed them, this one has not; None if unknown."""
     if offered is None:
         return 0
     known = _summary("test", "lost")(candidate, offered)
@@ -83,7 +83,7 @@ def _share(candidate: Candidate, _offered: Release | None) -> Any:
 
 
 def _pass_rate(candidate: Candidate, offered: Release | None) -> Any:
-    """Return the lowest pass rate of the required models; a report that is invalid for this candidate ranks lowest."""
+    """Return the lowest pass rate of the required models; an invalid report counts as the lowest rate."""
     known: Mapping[str, Mapping[str, Any]] = _summary("evaluate", "models")(candidate, offered) or {}
     rates = [_RecordedRate(model, one.get("lower"), str(one.get("why", ""))) for model, one in known.items()]
     return min(rates, key=lambda one: -1.0 if one.lower is None else one.lower, default=None)
@@ -186,7 +186,7 @@ def closed_gates(
 ) -> dict[str, str]:
     """Return the gates that are closed for a candidate, with the reason; empty if all are open.
 
-    `offered` is the channel's current release, `today` the day used to compute ages: by default the machine's.
+    `offered` is the channel's current release, `today` the day used to compute ages, by default the machine's day.
     """
     found = {}
     for name, limit in limits.items():

@@ -6,15 +6,15 @@ A stage is up to date if it passed and its inputs have not changed since. The ru
 1. a required stage did not pass and will not run → blocked
 2. a required stage is held or waiting → held, waiting
 3. forced; never run; last outcome errored, interrupted or inconclusive; an input changed; a required stage will run;
-   a rejection sent the work back to it → run
+   a rejection restarts this stage → run
 4. last outcome failed, and no input changed since → blocked: the same inputs give the same result
 5. otherwise → up to date
 
 An approval stage is blocked if the content that it shows was rejected. It waits while approvals are missing, and is
 up to date after the last one. A stage that awaits a channel waits until the channel offers the newest candidate.
 
-A stage that fills a channel is held while the channel has a hold, and blocked while a gate of the channel is closed. It
-also runs when the channel does not offer the newest candidate.
+A stage that fills a channel is held while the channel has a hold, and blocked while a gate of the channel is closed.
+The stage also runs when the channel does not offer the newest candidate.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def _reasons(record: StageRecord | None, now: Mapping[str, str]) -> list[str]:
 
 
 def describe_change(name: str, before: str | None, after: str | None) -> str:
-    """Describe the change of an input. A value is None if the input was (`before`) or is (`after`) not read."""
+    """Describe the change of an input. `before` or `after` is None if the input was or is not read."""
     if before is None:
         return f"{name} is read now"
     if after is None:
@@ -207,7 +207,7 @@ def _is_content(value: str) -> bool:
 
 
 def sort_stages(stages: Sequence[Stage]) -> tuple[Stage, ...]:
-    """Sort the stages: each follows the stages that it needs, otherwise the order stays. `before` becomes `needs`.
+    """Sort the stages: each follows the stages that it needs; else the order is kept. `before` becomes `needs`.
 
     Raises:
         ConfigError: two stages have one name, a needed stage is unknown, or stages form a cycle.
@@ -276,7 +276,7 @@ def required_stages(
     """Return the checks and approvals that a candidate needs for a channel.
 
     Stages that need a channel count only if the candidate passes that channel first. If the channel lists `checks`,
-    only the listed ones of these stages count.
+    only the listed stages count.
     """
     allowed, found = source_channels(channels, channel.name), []
     for stage in stages:

@@ -68,7 +68,7 @@ def approved_by(channel: ChannelPolicy, candidate: Candidate, since: Container[s
 
 
 def missing_approvals(wanted: int, given: Collection[str], approvers: Iterable[str]) -> str:
-    """Describe the missing approvals: `1 of 2 approvals missing, from Grace`; return "" if none are missing.
+    """Describe the missing approvals, as `1 of 2 approvals missing, from Grace`; return "" if none are missing.
 
     `given` are the people who approved; `approvers` are the people who can approve, if the policy names any.
     """
@@ -89,7 +89,7 @@ def signing_option(*, signed: bool) -> str:
 class Blocker:
     """An obstacle between a candidate and a channel: its kind, a message, and the next step with a command.
 
-    Kinds: `retired`, `hold`, `drift`, `check`, `gate`, `source`, `rejection`, `approval`, `soak`; `stage` for an
+    Kinds: `retired`, `hold`, `drift`, `check`, `gate`, `source`, `rejection`, `approval`, `soak`, and `stage` for an
     approval stage.
     """
 
@@ -112,8 +112,8 @@ def find_blockers(
     """Return the obstacles between a candidate and a channel.
 
     `checks` names the stages that check candidates. `due` describes the checks that must run again (`stale_checks`).
-    `drift` lists how an adopted server differs from the adopted version (`drift_blockers`). The blockers are in the
-    order of their removal by a person.
+    `drift` lists the differences from the adopted version (`drift_blockers`). The blockers are in the order in which
+    a person removes them.
     """
     known, server, name = state.candidates[candidate], state.server, channel.name
     run, found = f"mcpfactory pipeline run {server}", []

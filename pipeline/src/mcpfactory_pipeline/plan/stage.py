@@ -43,17 +43,18 @@ def rejected_by(made: StageDecisions | None, shown: Mapping[str, str]) -> list[t
 
 
 def describe_missing(policy: ApprovalPolicy, made: StageDecisions | None, shown: Mapping[str, str]) -> str:
-    """Describe the missing approvals: `1 of 2 approvals missing, from Ada, Grace`; return "" if none are missing."""
+    """Describe the missing approvals, as `1 of 2 approvals missing, from Ada, Grace`; return "" if none are missing."""
     missing = missing_approvals(policy.approvals, approved_by(policy, made, shown), policy.approvers)
     changed = missing and made is not None and made.approvals and current_decision(made, shown) is None
     return missing + ("; what was approved before has changed" if changed else "")
 
 
-# passed and failed judge the server. errored: a tool or the pipeline failed. interrupted: the process died.
-# inconclusive: no judgment is possible. Only errored and interrupted stages are retried automatically.
+# `passed` and `failed` are verdicts on the server. `errored` means that a tool or the pipeline failed, `interrupted`
+# that the process died, `inconclusive` that no verdict is possible. Only `errored` and `interrupted` stages are
+# retried.
 OUTCOMES: Final = ("passed", "failed", "errored", "interrupted", "inconclusive")
 RETRIED: Final = ("errored", "interrupted")
-RUN_ENDED: Final = "the run was ended"  # start of the message of stages in a run that somebody ended
+RUN_ENDED: Final = "the run was ended"  # first words of the message of a stage whose run somebody ended
 RECORD: Final = ".mcp.json"  # suffix of an adopted candidate's record, which channels link to
 
 
@@ -100,7 +101,7 @@ def candidate_id(files: Mapping[str, str]) -> str:
 
 
 def offered_name(files: Iterable[str]) -> str | None:
-    """Return the file that channels link to: an adopted server's record, else the wheel; None without either."""
+    """Return the file that channels link to: an adopted server's record, else the wheel; None if both are missing."""
     names = sorted(files)
     return next((name for end in (RECORD, ".whl") for name in names if name.endswith(end)), None)
 
@@ -111,7 +112,7 @@ class StageInputs:
 
     `folder` is the server's source; `work` is an empty folder that is removed after the run; `artifacts` is
     `pipeline/artifacts/`; `keep` is the folder for artifacts of the stage (created on demand). `rejection` is the
-    comment of the person who sent the work back to this stage, usually "".
+    comment of the person whose rejection restarts this stage, usually "".
     """
 
     server: str
@@ -182,13 +183,13 @@ class StageOutputs(JsonRecord):
 class Stage:
     """A stage. `needs` are stages that must have passed; `reads` and `writes` are names in `fingerprint.INPUTS`.
 
-    An input that the stage also writes is recorded with its value after the run; other inputs with their value before.
+    An input that the stage also writes is recorded with its value after the run, other inputs with the value before.
     Increase `version` when the stage handles the same inputs differently. `run` is a function, as `module:function`;
     only the process of a job imports it, so that a plan loads no stage code. `timeout` (seconds) and `memory` (bytes)
-    limit the stage and all its processes. `check`: the outcome counts at promotion. `sandboxed`: the stage runs server
-    code, with the isolation of the workspace. `caller_environ`: the stage gets all environment variables of the
-    process that runs the pipeline. `settings` are passed to `run`, and count as an input. `channel` is the channel that
-    the stage fills, with its policy. `adopted` replaces `run` for an adopted server.
+    limit the stage and all its processes. A promotion depends on the outcome if `check` is True. A `sandboxed` stage
+    runs server code, with the isolation of the workspace. With `caller_environ`, the stage gets all environment
+    variables of the process that runs the pipeline. `settings` are passed to `run`, and count as an input. `channel` is
+    the channel that the stage fills, with its policy. `adopted` replaces `run` for an adopted server.
 
     A stage with an `approval` is never run: it passes by decisions of people. A stage that `awaits` its channel passes
     when the channel offers the newest candidate. `before` names stages that need this stage without declaring it.
@@ -274,4 +275,4 @@ def local_isolation_level(workspace: Workspace, stages: Sequence[Stage]) -> str:
     except StageError:
         if wanted == REQUIRED:
             raise
-        return wanted  # its stages will report the missing parts
+        return wanted  # the stages of this server will report the missing parts

@@ -89,7 +89,7 @@ def make_notifier(workspace: Workspace) -> Notifier | None:
 
 
 def notify_made_decisions(workspace: Workspace, server: str, events: Iterable[Mapping[str, Any]]) -> None:
-    """Send the decisions among the events of a server; the run sends the events of stages."""
+    """Send only the decisions in a server's events, because the run sends the events of stages."""
     decisions = [event for event in events if event["event"] in DECISIONS]
     if decisions and (others := make_notifier(workspace)):
         for event in decisions:
@@ -109,7 +109,7 @@ class NotifyingReporter(Reporter):
         self._others.notify(event.to_json())
 
     def close(self) -> None:
-        """Close the reporter and the notifier; the run is over."""
+        """Close the reporter and the notifier after the run."""
         self._reporter.close()
         self._others.close()
 

@@ -23,7 +23,7 @@ _INDENT: Final = "    "
 
 
 def event_lines(event: events.RunEvent) -> list[str]:
-    """Return the lines that report an event, without cursor movements; empty for events without lines."""
+    """Return the lines that report an event, without cursor movements; empty if the event has none."""
     return [printable(line) for line in _lines_of(event)]
 
 
@@ -81,7 +81,7 @@ class LineReporter(events.Reporter):
         self._stream, self._as_json = stream, as_json
 
     def emit(self, event: events.RunEvent) -> None:
-        """Write the lines of one event; as JSON, one line per event, and `run.finished` last."""
+        """Write the lines of one event. As JSON, each event is one line, and `run.finished` is the last."""
         lines = [json.dumps(event.to_json(), ensure_ascii=False)] if self._as_json else event_lines(event)
         if self._stream.isatty() and not self._as_json:
             lines = [part for line in lines for part in _wrap_line(line)]
@@ -103,7 +103,7 @@ def _wrap_line(line: str) -> list[str]:
 
 
 def status_table(rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return header and cells from the rows of `status`: outcomes, or `stale` if a passed stage must run again."""
+    """Return header and cells from the rows of `status`: outcomes, or `stale` for a passed stage that must rerun."""
     stages = list(dict.fromkeys(stage for row in rows for stage in row["stages"]))
     live = ("PUBLISHED",) if any(row.get("published") for row in rows) else ()
     header = ("SERVER", "CANDIDATE", *(stage.upper() for stage in stages), "CHANNELS", *live)

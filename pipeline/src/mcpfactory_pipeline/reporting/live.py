@@ -81,7 +81,7 @@ class RunTable:
         self._clock, self._guard, self._began = clock, threading.Lock(), clock()
         self._stages: tuple[str, ...] = ()
         self._cells: dict[str, dict[str, _Cell]] = {}
-        self._notes: dict[str, str] = {}  # server → why none of its stages is running
+        self._notes: dict[str, str] = {}  # server → reason why none of its stages is running
         self._newest: dict[str, int] = {}  # server → sequence number of its last event
 
     def update(self, event: events.RunEvent) -> None:
@@ -130,7 +130,7 @@ class RunTable:
             return Group(self._table(shown, width), *more, _line(self._sum()))
 
     def final(self, width: int) -> RenderableType:
-        """Return the final table of all servers; if there are too many, of the servers that did not pass."""
+        """Return the final table of all servers; if there are too many, only of those that did not pass."""
         with self._guard:
             every = list(self._cells)
             good = {name for name in every if all(cell.status in _GOOD for cell in self._cells[name].values())}

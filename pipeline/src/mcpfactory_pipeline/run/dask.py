@@ -1,7 +1,7 @@
 """Jobs on a dask cluster: an existing one, or a cluster that is started and stopped with the run.
 
-Workers must see the workspace under the same path (a shared file system), and have this package. A worker runs each
-job in a separate process, with the same limits and termination as `local`. If a worker dies, its job is `interrupted`,
+Workers must see the workspace under the same path (a shared file system), and have this package. A worker runs each job
+in a separate process, and limits and ends it as the executor `local` does. If a worker dies, its job is `interrupted`,
 and the run retries it. The scheduler must not retry jobs, because a stage starts in an empty folder.
 """
 
@@ -31,7 +31,7 @@ _CONNECT: Final = 10.0  # seconds; timeout of the connection to a scheduler
 
 
 class DaskExecutor:
-    """A dask cluster: the one with the scheduler at `address`; for "", a new one of `jobs` local worker processes."""
+    """The dask cluster of the scheduler at `address`; for "", a new cluster of `jobs` local worker processes."""
 
     def __init__(self, address: str, jobs: int | None = None) -> None:
         self._guard = threading.Lock()
@@ -72,7 +72,7 @@ class DaskExecutor:
             future.release()
 
     def cancel(self) -> None:
-        """End all jobs: waiting threads return, and workers end jobs whose work folder was deleted."""
+        """End all jobs: waiting threads return. Workers end a job when its work folder is deleted."""
         self._cancelled.set()
 
     def close(self) -> None:

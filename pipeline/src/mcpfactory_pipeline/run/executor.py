@@ -25,7 +25,7 @@ from mcpfactory_pipeline.plan.stage import RUN_ENDED, StageOutputs
 
 _ROOM: Final = 512 * 2**20  # bytes; minimum free memory for each parallel job
 _POLL: Final = 0.25  # seconds between checks of a job
-_ENDING: Final = 20.0  # seconds; timeout of a supervisor's exit, which takes at most ten
+_ENDING: Final = 20.0  # seconds; timeout of a supervisor's exit, which takes at most ten seconds
 _PROC: Final = Path("/proc")
 
 
@@ -45,7 +45,7 @@ class Executor(Protocol):
         """Run a job within its limits until it ends, and write its output to `log`."""
 
     def cancel(self) -> None:
-        """End all jobs, and start no more jobs; the outcome of all of them is `interrupted`."""
+        """End all jobs, and start no more jobs; the outcome of all these jobs is `interrupted`."""
 
     def close(self) -> None:
         """Release the resources after the run."""

@@ -205,7 +205,7 @@ def _run_all(
 
 
 def _wait_for(futures: Iterable[Future[ServerResult]], stop: threading.Event) -> None:
-    """Wait in short intervals, because on some systems an untimed lock delays signals. `stop` acts like Ctrl-C."""
+    """Wait in short intervals, because some systems delay signals during an unlimited wait. `stop` acts like Ctrl-C."""
     for future in futures:
         while not future.done():
             if stop.is_set():
@@ -248,7 +248,7 @@ def _interrupt_on_signals() -> Iterator[None]:
 
 
 def make_executor(workspace: Workspace, wanted: str | None = None, jobs: int | None = None) -> Executor:
-    """Return the executor `wanted`, by default the one of `[pipeline] executor`, else `local`.
+    """Return the executor `wanted`, by default the executor that `[pipeline] executor` names, else `local`.
 
     `wanted` is a name of `EXECUTORS`, or the address of a dask scheduler (`tcp://host:8786`). `jobs` limits the number
     of parallel jobs.

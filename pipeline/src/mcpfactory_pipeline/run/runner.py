@@ -111,7 +111,7 @@ def rollback_failed_channels(
     return done
 
 
-_LONGEST_PAUSE: Final = 60.0  # seconds; maximum pause between attempts, which doubles after each
+_LONGEST_PAUSE: Final = 60.0  # seconds; maximum pause between attempts; the pause doubles after each attempt
 
 
 @dataclass(slots=True)
@@ -132,7 +132,7 @@ def server_plan(
     *,
     inputs: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[PlanStep, ...]:
-    """Return the plan of one server from the files on disk; `inputs` are its inputs if they were already read."""
+    """Return the plan of one server from the files on disk; `inputs` are the server's inputs if already read."""
     inputs = read_inputs(stages, InputReader(server, state)) if inputs is None else inputs
     state = drop_unsigned_approvals(workspace, state, lambda: Store(workspace).history(server.name), stages)
     artifact = artifact_of(workspace, state)
@@ -182,7 +182,7 @@ class Runner:
             return ServerResult(server.name, "errored")
 
     def _up_to_date(self, server: WorkspaceServer) -> ServerResult | None:
-        """Return the result of a server that is up to date; take no lock and read no history. None for others."""
+        """Return the result of an up-to-date server, else None; take no lock and read no history."""
         if not self.store.is_settled(server.name):
             return None
         steps = server_plan(self.workspace, server, self.stages, self.store.state(server.name))
@@ -235,14 +235,14 @@ class Runner:
         return due[: self.width]
 
     def _report_rest(self, steps: Sequence[PlanStep], result: ServerResult) -> None:
-        """Report the steps that did not run, and the worst outcome; a stage that must still run has not passed."""
+        """Report the steps that did not run, and the worst outcome. A stage that must still run has not passed."""
         state = self.store.state(result.server)
         found, waiting = set(), {name for name, record in state.stages.items() if record.summary.get("soaking")}
         needs = {stage.name: stage.needs for stage in self.stages}
         for step in steps:
             record = state.stages.get(step.stage)
             if step.stage in waiting and step.stage in result.ran:
-                continue  # only time is missing
+                continue  # only soak time is missing
             if (
                 step.verdict != UP_TO_DATE
                 and record is not None
@@ -266,8 +266,8 @@ class Runner:
     ) -> None:
         """Run independent steps in parallel, with retries, and record starts and ends in order.
 
-        A stage is announced as running before its start is recorded, and until its end is recorded. So if a reader
-        finds a start without an end, the stage is running.
+        A stage is announced as running before its start is recorded, and stays so until its end is recorded. If a
+        reader finds a start without an end, the stage is running.
         """
         for attempt in range(1, self.attempts + 1):
             if attempt > 1 and self.stopped.wait(min(self.backoff * 2.0 ** (attempt - 2), _LONGEST_PAUSE)):
@@ -293,7 +293,7 @@ class Runner:
             for (step, stage, before), (outputs, seconds) in zip(begun, results, strict=True):
                 self._finish(server, stage, before, outputs, seconds)
                 at_work.remove(stage.name)
-                with suppress(StateError):  # only a note for other processes; the remaining ends must still be recorded
+                with suppress(StateError):  # only other processes read it; record the remaining ends
                     announce(at_work)
                 if outputs.outcome in RETRIED:
                     again.append(step)

@@ -27,10 +27,10 @@ _POLL: Final = 0.2  # seconds between checks for cancellation
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceAccess:
-    """A workspace. Callers may name its files, and public addresses, as documents.
+    """A workspace. Callers may use its files and public addresses as API documents.
 
     `documents` are other folders and hosts (`host`, `host:port`) that a person permitted. Callers cannot find out if
-    any other file or address exists. If `local` is False, the caller may be any program of this machine.
+    any other file or address exists. If `local` is False, any program of this machine may call.
     """
 
     root: Path
@@ -87,7 +87,7 @@ class WorkspaceAccess:
         )
 
     def _is_permitted_address(self, url: str) -> bool:
-        """Return True for permitted hosts, and for unresolvable hosts, because no request can reach them."""
+        """Return True for a permitted host, or for an unresolvable host, because no request can reach it."""
         place = host_port_of(url)
         host, _, port = place.rpartition(":")
         if {place, host} & {one.lower() for one in self.documents}:

@@ -5,12 +5,12 @@ forwards the result and the messages before it: progress, log messages, and ques
 a question by ending its request (`input_required`), so the gateway knows the call of each question.
 
 A name is `<server>_<name>`. The server part never contains `_`, so the first `_` ends it, and different pairs cannot
-get the same name. A hash of the pair is appended if a character had to be replaced, if the name is too long, or if its
-end looks like such a hash.
+get the same name. A hash of the pair is appended if a character had to be replaced, if the name is too long, or if the
+name's end looks like such a hash.
 
 All server output passes through here. The rule of `validate` for hidden characters (`security.hidden-text`) applies:
 these characters are removed from descriptions, results, errors, log messages, progress and questions. Names, and values
-that a caller has to repeat, cannot be changed, so items with hidden characters in these are not offered.
+that a caller has to repeat, cannot be changed. Items with hidden characters in a name or such a value are omitted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from mcpfactory_runtime.types import Json
 Condition = Literal["asleep", "starting", "awake", "broken"]
 
 _START_TIMEOUT: Final = 60.0  # seconds; timeout of a server's first response
-_MAX_ERROR: Final = 500  # characters; maximum kept of an error
+_MAX_ERROR: Final = 500  # characters; maximum length of a stored error
 
 
 class ChildServer:
@@ -142,7 +142,7 @@ class ChildServer:
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
-        await asyncio.gather(*self._tasks, return_exceptions=True)  # an earlier process may still be exiting
+        await asyncio.gather(*self._tasks, return_exceptions=True)  # the previous process may still be exiting
         self._set_condition("asleep")
 
     # -- starting and stopping -------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ class ChildServer:
                 await client.__aenter__()
             except McpError as error:
                 raise ProtocolError(f"it rejected the initialize request: {error}") from None
-            except asyncio.CancelledError:  # canceled by the first caller; no call is in flight any more
+            except asyncio.CancelledError:  # canceled by the first caller; no other call is in flight
                 self._set_condition("asleep")
                 raise
             self._client = client
@@ -212,7 +212,7 @@ class ChildServer:
         self._spawn(client.aclose())
 
     def _tool_error(self, error: Exception) -> ToolError:
-        """Return the error for the caller: with a repair if the server does not start, else a hint to call again."""
+        """Return the caller's error: with a remedy if the server does not start, else with a hint to call again."""
         self.errors += 1
         said = plain_text(str(error))  # contains the end of the server's stderr
         failure = error if isinstance(error, PipelineError) else read_failure(said)
@@ -222,8 +222,8 @@ class ChildServer:
         if failure is not None:
             return ToolError(f"The server {self.name} does not start: {failure}\nhint: {failure.hint}")
         return ToolError(
-            f"The server {self.name} cannot answer: {said}\nhint: call again, which restarts it; it is unknown "
-            "whether this call took effect"
+            f"The server {self.name} cannot answer: {said}\nhint: call again, which restarts it; this call "
+            "may have taken effect"
         )
 
     def _plain(self, said: Any) -> Any:
@@ -269,7 +269,7 @@ class ServerListing:
 
 
 def inner_uri(uri: str) -> tuple[str, str] | None:
-    """Return the server and the inner URI of an outer URI; None for a URI that is not from the gateway."""
+    """Return the server and the server's own URI for a URI of the gateway; None for any other URI."""
     if not uri.startswith(_SCHEME):
         return None
     server, slash, inner = uri[len(_SCHEME) :].partition("/")
@@ -319,7 +319,7 @@ class GatewayNames(relay.RelayNames):
         return block
 
 
-_MAX_TEXT: Final = 20_000  # characters; maximum of a description or of instructions
+_MAX_TEXT: Final = 20_000  # characters; maximum length of a description or of instructions
 _LOST: Final = f"hidden characters, or text after {_MAX_TEXT:,} characters, left out"
 _EXAMPLES: Final = frozenset({"default", "example", "examples"})  # can be dropped, because no program needs them
 _VALUES: Final = frozenset({"const", "enum", "required", "dependentRequired"})
@@ -327,7 +327,7 @@ _WORDS: Final = _VALUES | {
     *("name", "uri", "uriTemplate", "mimeType", "type", "format", "pattern"),
     *("$ref", "$schema", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "contentEncoding", "contentMediaType"),
 }
-"""Members whose values programs read, so that they cannot be changed. Texts in all other members are descriptions."""
+"""Members whose values must not change, because programs read them. Texts in all other members are descriptions."""
 _SIGNS: Final = re.compile(rb"\\[ubf]|\x7f")  # JSON escapes of control characters in ASCII, and DEL
 
 

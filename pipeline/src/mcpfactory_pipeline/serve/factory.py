@@ -67,7 +67,7 @@ class HttpAddress:
 
 
 def authorization(place: HttpAddress, environ: Mapping[str, str]) -> Authorization | OAuthProxy | None:
-    """Return the authorization: tokens of an issuer (MCPFACTORY_AUTH_*), the token of `place`, or on loopback None.
+    """Return the authorization: an issuer's tokens (MCPFACTORY_AUTH_*), the token of `place`, or None on loopback.
 
     Raises:
         ConfigError: the settings are contradictory, or would leave a non-loopback address open.
@@ -136,7 +136,7 @@ def variables_hidden_from_children(place: HttpAddress | None) -> list[str]:
 
 
 def listen(server: Server, place: HttpAddress | None, **options: Any) -> None:
-    """Serve on stdio, or at `place`, until the input ends or a signal arrives. `options` are passed to `HttpApp`.
+    """Serve on stdio, or over HTTP at `place`, until the input ends or a signal arrives. `HttpApp` gets `options`.
 
     Raises:
         ConfigError: the address is unusable, or the authorization is invalid.

@@ -1,8 +1,8 @@
 """The gateway: one MCP server in front of several servers, and its health page.
 
-The gateway lists servers without starting them, from a recorded listing: of the last start, of the newest candidate's
-contract, or of the manifest. The listing of the last start is complete, and valid while the server's sources are
-unchanged. Contract and manifest contain only tools.
+The gateway lists servers without starting them, from a recorded listing: from the last start, from the newest
+candidate's contract, or from the manifest. The listing from the last start is complete, and valid while the server's
+sources are unchanged. The contract and the manifest contain only tools.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def make_health_page(read: Callable[[], Sequence[ChildHealth]]) -> Callable[[str
 
 
 IDLE: Final = 600.0  # seconds; a server without calls for this long is stopped
-_MAX_INSTRUCTIONS: Final = 300  # characters; maximum shown of a server's own instructions
+_MAX_INSTRUCTIONS: Final = 300  # characters; maximum shown length of a server's own instructions
 _STARTS_AT_ONCE: Final = 2  # maximum parallel starts of servers without a recorded listing
 
 
@@ -89,7 +89,7 @@ class Gateway:
         known: the servers to offer.
         search: True to offer three tools that find, describe and call the tools, instead of all tools.
         idle: seconds without a call before a server is stopped.
-        private: True if one client makes all calls, so that log messages need not be separated.
+        private: True if one client makes all calls; then log messages need not be separated.
         unset: environment variables to withhold from the servers.
     """
 
@@ -128,7 +128,7 @@ class Gateway:
             "mcpfactory-gateway", version=version("mcpfactory-pipeline"), title=f"Servers of {workspace.name}"
         )
         self.server.lifespan(self._lifespan)
-        self.server.registry.declares_tools = True  # a gateway has tools by design, even before it knows any
+        self.server.registry.declares_tools = True  # a gateway offers tools, even before it knows any tool
         for one in known:
             if (found := recorded_listing(workspace, one)) is not None:
                 self._listings[one.name] = found
@@ -155,7 +155,7 @@ class Gateway:
     # -- lifespan --------------------------------------------------------------------------------------------------
 
     async def _lifespan(self, _server: Server) -> AsyncIterator[None]:
-        """First request the listings that are not recorded; at the end, stop all servers."""
+        """At the start, request the listings that are not recorded; at the end, stop all servers."""
         gate = asyncio.Semaphore(_STARTS_AT_ONCE)
 
         async def probe(child: ChildServer) -> None:
@@ -192,7 +192,7 @@ class Gateway:
         return await self._children[server].call(method, params, ctx)
 
     def _forward_log(self, contexts: Sequence[Context], params: Json) -> None:
-        """Forward a server's log message to its call; during several calls, only if all calls come from one client."""
+        """Forward a server's log message to its call; with several calls in flight, only if all are from one client."""
         if self._private or len(contexts) == 1:
             contexts[-1].log(str(params.get("level", "info")), params.get("data"), params.get("logger"))
 
@@ -338,7 +338,7 @@ def _contract(workspace: Workspace, server: WorkspaceServer) -> tuple[Mapping[st
     try:
         state = Store(workspace).state(server.name)
         contract = stored_contract(workspace.artifacts / server.name / state.candidate) if state.candidate else None
-    except PipelineError:  # other commands report it; the server can still serve
+    except PipelineError:  # other commands report the error; the server can still be started
         return None
     return contract.tools if contract else None
 

@@ -1,8 +1,8 @@
 """Tools of the agents' server, one for each operation that agents may use.
 
 The tool of a `ConfirmedOperation` checks the policy, makes a dry run (so that nobody is asked about an impossible
-operation), and asks a person. Then it executes the operation on the candidate in the question, unless the facts have
-changed. The history records the agent as actor, and the person who confirmed.
+operation), and asks a person. Then it executes the operation on the candidate that the question names, unless the facts
+have changed. The history records the agent as actor, and the person who confirmed.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empt
 
 
 def _confirmed_result(operation: type[ConfirmedOperation]) -> type[OperationResult]:
-    """Return the result type of an operation, extended by the agent and the person who confirmed it."""
+    """Return the result type of an operation, extended by decision, agent and confirming person."""
     name = f"Confirmed{operation.result.__name__}"
     about = f"{operation.result.__doc__} A person confirmed it."
     return create_model(name, __base__=operation.result, __doc__=about, decision=str, actor=str, confirmed=str)
@@ -229,7 +229,7 @@ def _refuse_agents(workspace: Workspace, asked: ConfirmedOperation) -> None:
 
 
 def add_log(steps: list[StepRun], event: events.LogLines) -> None:
-    """Add a log to its step, which may not be the last step, because servers run in parallel."""
+    """Add a log to its step. This need not be the last step, because servers run in parallel."""
     for number, step in reversed(list(enumerate(steps))):
         if (step.server, step.stage) == (event.server, event.stage):
             steps[number] = replace(step, log=list(event.lines))

@@ -29,8 +29,8 @@ from mcpfactory_pipeline.views.status import list_servers, read_log, read_report
 from mcpfactory_runtime import Server
 
 _READS: Final = {"readOnlyHint": True, "openWorldHint": False}
-_EVIDENCE: Final = 4_000  # characters; maximum of the evidence of one finding
-_LOG: Final = 20_000  # characters; maximum shown of a log, from its end
+_EVIDENCE: Final = 4_000  # characters; maximum length of a finding's evidence
+_LOG: Final = 20_000  # characters; maximum shown length, from the end of a log
 
 SomeServers = Annotated[tuple[str, ...], Field(examples=[["bookshop"]])]
 OneServer = Annotated[str, Field(examples=["bookshop"])]
@@ -95,8 +95,8 @@ class ReadTools:
     async def refresh_inbox(self, servers: SomeServers = ()) -> InboxResult:
         """Check the origins of servers (API documents, projects, packages), then list pending work as `inbox` does.
 
-        If an adopted server differs from the adopted version, the difference is recorded. It stops the server until a
-        person has reviewed it.
+        If an adopted server differs from the adopted version, the difference is recorded. This stops the server until a
+        person has reviewed the difference.
 
         Args:
             servers: their names; empty means all.

@@ -112,8 +112,8 @@ def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
     """Return the stages of a workspace, each after the stages that it needs.
 
     They are our stages, the workspace's own stages, and a stage for each channel that the workspace's stages await. The
-    promotion has the name of the first channel, and needs every check that awaits no channel. `validate` gets the cost
-    limits of the channels and the waiver policy.
+    stage that promotes has the name of the first channel, and needs every check that awaits no channel. `validate` gets
+    the cost limits of the channels and the waiver policy.
 
     Raises:
         ConfigError: a stage of the workspace has a name that is taken, needs an unknown stage, or needs itself.

@@ -40,7 +40,7 @@ _CRITICAL: Final = 5  # the highest severity (docs/reference/rules.md)
 
 
 def keep_report(inputs: StageInputs, report: Report, tools: Sequence[Any]) -> None:
-    """Write a report in each format, and the tool list (the contract), next to the candidate; log the text."""
+    """Write a report in each format, and the tool list, next to the candidate; log the report as text."""
     from mcpfactory_pipeline.checks.formats import FORMATS  # noqa: PLC0415 - heavy, and only this job needs it
 
     inputs.keep.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,7 @@ def keep_report(inputs: StageInputs, report: Report, tools: Sequence[Any]) -> No
 def summarize(
     inputs: StageInputs, report: Report, tools: Sequence[Any], *, level: str, gates: Sequence[str]
 ) -> tuple[str, dict[str, Any]]:
-    """Return a one-line result of the checks, and the facts for the state; `gates` are the closed ones."""
+    """Return a one-line result of the checks, and the facts for the state; `gates` are the closed gates."""
     candidate = inputs.candidate.id if inputs.candidate else ""
     summary = {
         "score": report.score,
@@ -86,7 +86,7 @@ def _message(report: Report, gates: Sequence[str]) -> str:
 _READY: Final = "ready"  # subfolder of a candidate where stages install it
 _SHOWN: Final = 3
 _UNKNOWN_DEPENDENCY: Final = re.compile(r"\b(AttributeError|ImportError|ModuleNotFoundError|TypeError): ")
-_SAID: Final = 300  # characters; maximum quoted of a server's stderr
+_SAID: Final = 300  # characters; maximum quoted length of a server's stderr
 _FACTS: Final = ("tests", "passed", "failed", "skipped", "deselected", "tool_tests", "tools_run")
 
 
@@ -158,7 +158,7 @@ def test(inputs: StageInputs) -> StageOutputs:
             if not found.good:
                 return StageOutputs("failed", found.message, facts)
     except ProgramRefusedError as error:
-        return StageOutputs("failed", f"it cannot be prepared for its tests: {error}; hint: read the log")
+        return StageOutputs("failed", f"the server cannot be prepared for its tests: {error}; hint: read the log")
     return StageOutputs("passed", "; ".join(said), facts)
 
 
@@ -205,7 +205,8 @@ def validate(inputs: StageInputs) -> StageOutputs:
             level, target = _local_target(inputs, ready, ValidationTarget, about)
     except (ProgramRefusedError, ServerError) as error:
         return StageOutputs(
-            "failed", f"it cannot be started: {error}; hint: {getattr(error, 'hint', '') or 'the log has all of it'}"
+            "failed",
+            f"the server cannot be started: {error}; hint: {getattr(error, 'hint', '') or 'the log has all of it'}",
         )
     policy = WaiverPolicy(**inputs.settings.get("waivers", {}))
     report = asyncio.run(examine(target, waivers=read_waivers(inputs.folder), policy=policy))

@@ -74,7 +74,7 @@ def _inputs(workspace: Workspace, settings: JobStage) -> dict[str, Any]:
 
 
 def check_restart(stage: Stage, before: set[str]) -> None:
-    """Raise an error if a stage sends the work back to a stage that is not before it.
+    """Raise an error if a rejection restarts a stage that is not an earlier one.
 
     Raises:
         ConfigError: the restart target is not an earlier stage; the hint lists the earlier ones.

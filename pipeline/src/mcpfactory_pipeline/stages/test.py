@@ -323,7 +323,7 @@ def _seen_declared(replayed: Sequence[DeclaredOutcome]) -> ObservedTests:
 
 
 def judge_tests(code: int, observed: ObservedTests | None) -> StageOutputs:
-    """Return the verdict from pytest's exit code and the plugin's observations; without observations, it is failed."""
+    """Return the verdict from pytest's exit code and the plugin's observations: `failed` without observations."""
     if observed is None:
         said = f"pytest ended early with exit {code}: there is no record of the tests, so none counts"
         return StageOutputs("failed", f"{said}; see the log")

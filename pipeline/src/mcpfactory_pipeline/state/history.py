@@ -26,7 +26,7 @@ CONFLICT_MARKERS: Final = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 def read(file: Path, where: str) -> list[schema.Event]:
     """Return all events sorted by ID, without duplicates: a union merge may repeat and reorder lines.
 
-    A last line without an end is left out if it is not JSON: an interrupted write was never acknowledged.
+    A last line without a line end is left out if it is not JSON: an interrupted write was never acknowledged.
     `half_written` reports it.
 
     Raises:
@@ -142,7 +142,7 @@ def _last_line(descriptor: int) -> tuple[int, bytes]:
 def half_written(file: Path, *, remove: bool = False) -> bytes:
     """Return the incomplete last line (`read` leaves it out); empty if the last line is complete.
 
-    The line may also be a write in progress. With `remove`, also delete it; the caller must hold the state lock.
+    The line may also be a write in progress. With `remove`, also delete the line; the caller must hold the state lock.
     """
     flags = (os.O_RDWR if remove else os.O_RDONLY) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
     try:

@@ -23,7 +23,7 @@ Members = Mapping[str, core_schema.CoreSchema]
 
 _TEXT: Final = core_schema.str_schema(strict=True)
 _COUNT: Final = core_schema.int_schema(strict=True)
-# Integers come first, so that 1 stays 1.
+# Integers come first, so that 1 does not become 1.0.
 _NUMBER: Final = core_schema.union_schema([_COUNT, core_schema.float_schema(strict=True)], mode="left_to_right")
 _TEXTS: Final = core_schema.list_schema(_TEXT, strict=True)
 _TEXT_BY_NAME: Final = core_schema.dict_schema(_TEXT, _TEXT, strict=True)

@@ -11,8 +11,8 @@ The rules of the fold (docs/reference/state.md):
   and a rejection removes its approvals. With `stage`, they apply only to the content that the approval stage has
   `shown`. A rejection with `restart` sends the work back to that stage, until the stage has finished.
 - `retired` removes the server from one channel and holds the channel, or removes it from all channels permanently;
-  `revived` undoes a retirement. `gone`: the server's folder was also removed (`removed`, or `renamed to …`). `kept`:
-  its channels keep their releases.
+  `revived` undoes a retirement. With `gone`, the server's folder was also removed (`removed`, or `renamed to …`).
+  With `kept`, its channels keep their releases.
 - `renamed` begins the history of a server whose old name is `previous`; it lifts a retirement of the new name.
 - `publish.started` begins publishing to a target; `published` ends it and records the release there.
 
@@ -121,11 +121,11 @@ class ServerState:
     """State of one server. `candidate` is the latest build.
 
     `holds` is channel → `{"actor", "reason"}`; automation does not move these channels. `retired` has the same members
-    for a retired server, and `gone` if its folder was also removed. `published` is target → release there.
-    `publishing` is target → release whose publishing is in progress or was interrupted. `decisions` is stage →
-    decisions about its latest content. `sent_back` is stage → who sent the work back to it, and why.
+    for a retired server, and `gone` if its folder was also removed. `published` is target → release there. `publishing`
+    is target → release whose publishing is in progress or was interrupted. `decisions` is stage → decisions about its
+    latest content. `sent_back` is stage → the person whose rejection restarts this stage, and the reason.
 
-    The state file omits `begun`, the starts of stages without an end, and `last`, the ID of the newest event.
+    The state file omits `begun` (starts of stages without an end) and `last` (the ID of the newest event).
     """
 
     server: str
@@ -144,7 +144,7 @@ class ServerState:
     last: str = field(default="", compare=False)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the content of the state file. Tables in `_OPTIONAL` are omitted if empty; the values are shared."""
+        """Return the content of the state file. Tables in `_OPTIONAL` are omitted if empty; values are not copied."""
         found: dict[str, Any] = {"state": SCHEMA}
         for name in _STORED:
             value = getattr(self, name)
@@ -366,7 +366,7 @@ def _with_release(state: ServerState, channel: str, candidate: str, version: str
 
 
 def candidates_to_keep(state: ServerState, keep: int) -> set[str]:
-    """Return the candidates to keep: the newest `keep`, the current, published, offered and earlier offered ones."""
+    """Return the candidates to keep: the newest `keep`, the current one, and those of releases and publications."""
     newest = sorted(state.candidates, key=lambda name: state.candidates[name].number)[-keep:]
     offered = (name for release in state.channels.values() for name in (release.candidate, *release.before))
     published = (known.candidate for known in (*state.published.values(), *state.publishing.values()))

@@ -1,8 +1,8 @@
 """Storage of state and history: the only module that writes them, and the only source of a server's state.
 
 `Store.state` returns the fold of the history. The state file is a cache of the fold. An untracked snapshot records
-that history and state file agree: the sizes, times and inodes of both files, and a checksum of the modules that fold.
-If a recorded value differs, the history is folded again, and compared with the state file.
+that history and state file agree. It has the sizes, times and inodes of both files, and a checksum of the fold's code.
+If a recorded value differs, the history is folded again, and the result is compared with the state file.
 
 A write has three steps. First, the new state is written next to the old one (temporary file, fsync). Then the event is
 appended. Last, the new state replaces the old one (rename, fsync of the folder). If the disk is too full for state or
@@ -139,7 +139,7 @@ class Store:
         return history.read(self.history_file(server), self.where(server, "history"))
 
     def half_written(self, server: str) -> dict[str, str] | None:
-        """Return message and hint if the history of a server ends in an incomplete line, else None.
+        """Return a message and a hint if the history of a server ends in an incomplete line, else None.
 
         This does not affect the server's state: the line was never acknowledged, and the next write removes it.
         """
@@ -316,9 +316,9 @@ class Store:
 
     @contextmanager
     def writing_state(self, server: str, text: str | None) -> Iterator[None]:
-        """Write the new state file before the block, and move it into place after the block. None: write nothing.
+        """Write the new state file before the block, and move it into place after the block.
 
-        The caller holds the state lock.
+        If `text` is None, write nothing. The caller holds the state lock.
 
         Raises:
             StateError: disk space or write permission is missing; raised before the block.

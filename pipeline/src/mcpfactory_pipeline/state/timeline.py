@@ -62,7 +62,7 @@ def seconds_in_channel(events: Iterable[Event], channel: str, candidate: str, no
 
 
 def soaked_since(events: Iterable[Event], channel: str, candidate: str, seconds: float) -> datetime | None:
-    """Return the (past or future) time when the total in the channel reaches `seconds`; None if the candidate left."""
+    """Return the time when a candidate's total in the channel reaches `seconds`; None if the candidate left earlier."""
     left = seconds
     for start, end in _stays(events, channel, candidate):
         stay = max(0.0, (end - start).total_seconds()) if end else left
@@ -112,7 +112,7 @@ def failing_since(events: Iterable[Event], stage: str) -> datetime | None:
 
 
 def _channel_events(events: Iterable[Event], channel: str) -> Iterator[tuple[Event, str, str]]:
-    """Yield (event, candidate, candidate offered before) of each event about a candidate and the channel."""
+    """Yield each event about a candidate and the channel, with the candidate and the previously offered candidate."""
     offered = ""
     for event in events:
         if event.get("channel") == channel and event.get("candidate") is not None:

@@ -1,7 +1,7 @@
 """Compare every state with its history, and histories with a Git commit; repair states and histories.
 
 Repair rewrites states, and removes conflict markers from histories. It never drops an unreadable event, which may be
-a hold or a rejection: a person has to restore it. Histories only grow. A shortened history has a consistent fold, so
+a hold or a rejection: a person has to restore it. Histories only grow. A shortened history gives a consistent state, so
 only a comparison with a commit finds lost events.
 """
 

@@ -154,7 +154,7 @@ def _merged_with(case: _DriftInputs) -> str:
 
 
 def _moved(case: _DriftInputs) -> Iterator[Drift]:
-    """Yield the parts of the factory that changed since the recorded stages."""
+    """Yield the parts of the factory that changed since stages last used them."""
     moved: dict[str, str] = {}
     # `_template` reports a changed template, unless its changes are already merged.
     own_line = _merged_with(case) != ABSENT
@@ -202,7 +202,7 @@ def _channel(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _live(case: _DriftInputs) -> Iterator[Drift]:
-    """Compare the last published release with the channel's release, by the state, without network requests."""
+    """Compare the last published release with the channel's release; use only the state, not the network."""
     server = case.server.name
     for target, live in sorted(case.state.published.items()):
         offers = case.state.channels.get(live.channel)

@@ -29,7 +29,7 @@ class GraphNode:
 
     `needs` are the direct predecessors; `level` is the length of the longest path to the node. `status` is an outcome
     such as `passed`, `running`, or a verdict of the plan (`run`, `blocked`, `held`, `waiting`). At an approval before
-    a channel, it may be `rejected`. Without a server, it is "".
+    a channel, it may be `rejected`. Without a server, `status` is "".
     """
 
     name: str
@@ -185,7 +185,7 @@ FORMATS: Final[Mapping[str, Callable[[Sequence[GraphNode]], str]]] = {
 
 
 MANY: Final = 30  # servers; for more, the graph shows counts
-# Statuses that are also kinds of inbox items; the board shows servers of other statuses.
+# Statuses that are also kinds of inbox items: chips link to the inbox, and chips of other statuses to the board.
 _IN_INBOX: Final = frozenset({"gate", "approval", "ready"})
 _CHIPS: Final = 8  # maximum chips per place; one more chip counts the rest
 
@@ -261,7 +261,8 @@ def _front(row: Mapping[str, Any], stages: Sequence[Stage], nodes: set[str]) -> 
     )
     names = at_work or set(itertools.islice(undone, 1))
     for stage in stages:
-        if stage.name in at_work or (stage.name in names and not stage.awaits):  # others are at their channel
+        # A stage that awaits a channel has its position at the channel.
+        if stage.name in at_work or (stage.name in names and not stage.awaits):
             yield _position_at(row, stage, stages, nodes, running=stage.name in at_work)
 
 

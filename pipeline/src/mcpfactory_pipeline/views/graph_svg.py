@@ -140,8 +140,8 @@ def draw(
 ) -> str:
     """Return the graph as one SVG element, from left to right, or from top to bottom with `down`.
 
-    `link` converts a dashboard path into a URL; without `link`, the element is one image without links. `extra` is
-    inserted into the opening tag and after it: more attributes and children.
+    `link` converts a dashboard path into a URL; without `link`, the element is one image without links. `extra` are
+    more attributes of the element, as text.
     """
     cards, ways, width, height = _down(places) if down else _across(places)
     opening = f'<svg class="flow" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
@@ -214,14 +214,14 @@ def _across(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, 
 
 
 def _way(start: _Card, end: _Card, below: int | None) -> str:
-    """Return a connection to another column; if columns are skipped, it runs below its row, at the height `below`."""
+    """Return a connection to another column. If columns are skipped, the line runs below its row, at height `below`."""
     turn = end.x - (_COLUMN - _WIDTH) // 2
     over = "" if below is None else f"H{start.x + start.width + 8}V{below}"
     return f"M{start.x + start.width} {start.middle}{over}H{max(turn, 2)}V{end.middle}H{end.x}m-5 -4l5 4l-5 4"
 
 
 def _down(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, int]:
-    """Return the same for the layout with one column; connections that skip cards pass them on the left."""
+    """Return the result of `_across` for one column; connections that skip cards pass these cards on the left."""
     order = {place.node.name: number for number, place in enumerate(places)}
     last: dict[str, int] = {}
     for place in places:
@@ -280,7 +280,7 @@ def _drawn(card: _Card, link: _Link | None) -> str:
     kind = _KINDS.get(node.kind, "")
     sign = SIGNS[node.status][2] if node.status in SIGNS else ""
     room = card.width - 20 - (19 if kind else 0)
-    fits = len(node.name) * _LETTERS["name"] <= room  # otherwise the channel's card shows the rest
+    fits = len(node.name) * _LETTERS["name"] <= room  # if not, the channel's card shows the rest
     short = node.name if fits or node.kind != "approval" else node.name.partition(" for ")[0]
     name = _text(card.x + 10 + (19 if kind else 0), card.y + 19, "name", short, room)
     inline = card.x + 10 + (17 if sign else 0)

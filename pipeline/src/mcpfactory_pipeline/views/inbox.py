@@ -65,8 +65,8 @@ def ready_since(
 def _approved_since(decisions: Iterable[Event], wanted: int, approvers: Iterable[str]) -> datetime | None:
     """Return the time of the approval that completed the required number; None if no approval was required.
 
-    Any other decision revokes earlier approvals; then at least one approval is required. Approvals of different content
-    do not add up.
+    Any other decision revokes earlier approvals, and at least one new approval is then required. Approvals of different
+    content do not add up.
     """
     given, enough, since = set[str](), wanted == 0, None
     shown, able = None, set(map(person_key, approvers))
@@ -96,7 +96,7 @@ _STATUS: Final = "mcpfactory pipeline status"
 _VERIFY: Final = "mcpfactory pipeline verify"
 _RENEWED: Final = 90  # days; suggested extension of a waiver, which the policy may limit
 _SURE: Final = {"approval", "hold"}  # kinds of items whose commands are known to succeed
-_NAMED: Final = 3  # maximum servers that a suggested run names; for more, the run is of all servers
+_NAMED: Final = 3  # maximum servers that a suggested run names; for more servers, the run names none
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +149,8 @@ def read_inbox(
 
 
 def deleted_server_items(workspace: Workspace) -> list[InboxItem]:
-    """Return the items of deleted servers, whose releases are still in channels."""
-    found = {one.server: one for one in reversed(list(orphans(workspace)))}  # the first of each name
+    """Return the items of deleted servers whose releases are still in channels."""
+    found = {one.server: one for one in reversed(list(orphans(workspace)))}  # the first item of each name
     return [
         InboxItem("drift", name, one.kind, f"{one.message}; {one.means}", one.command) for name, one in found.items()
     ]
@@ -238,7 +238,7 @@ class InboxReader:
         return SuggestionValidator(self.workspace, self.stages, self.channels, self.now, state, row, lambda: self._head)
 
     def _tried(self, item: InboxItem, validator: SuggestionValidator) -> InboxItem:
-        """Return the item with a command that succeeds; if its own command was refused, add the error."""
+        """Return the item with a command that succeeds; if the item's own command was refused, add the error."""
         command, refused = validator.validate_suggestion(item.command)
         if refused is None:
             return item
@@ -277,14 +277,15 @@ class InboxReader:
         first = self._first_stale(row)
         if not due and first and not _STALE_TOO & kinds and not row["at_work"]:
             reasons = "; ".join(row["stages"][first]["reasons"])
-            if "template" not in kinds or reasons != "template changed":  # update first, so that the run has stages
+            # If only the template changed, the drift item suggests an update, which must precede the run.
+            if "template" not in kinds or reasons != "template changed":
                 kind = "never" if row["stages"][first]["outcome"] is None else "stale"
                 yield InboxItem(
                     kind, server.name, first, f"{first}: {reasons}", f"mcpfactory pipeline run {server.name}"
                 )
 
     def _stage_tokens(self, server: WorkspaceServer, state: ServerState, due: Sequence[InboxItem]) -> dict[str, str]:
-        """Return the tokens of the shown content of approval stages that await a decision."""
+        """Return the precondition token of each approval stage that awaits a decision."""
         asked = {item.about for item in due}
         reader = InputReader(server, state)
         return {
@@ -328,7 +329,7 @@ class InboxReader:
                 )
                 return
             if outcome == "inconclusive" and stage["summary"].get("soaking"):
-                continue  # only time is missing
+                continue  # only soak time is missing
             if outcome in {"errored", "interrupted", "inconclusive"}:
                 yield InboxItem(outcome, server.name, name, f"{name} {outcome}: {stage['message']}", run)
                 return
@@ -476,7 +477,7 @@ class InboxReader:
 
 
 def _inspect_command(server: WorkspaceServer, stage: str) -> str:
-    """Return the command to inspect a failed stage; for a server at a URL, that to run `validate` again."""
+    """Return the command to inspect a failed stage; for a server at a URL, to run `validate` again."""
     if stage == "validate":
         elsewhere = server.adopted is not None and server.adopted.url
         again = f"mcpfactory pipeline run {server.name} --again validate"

@@ -1,4 +1,4 @@
-"""Notify people of new inbox items once, with links and the clients that are affected."""
+"""Notify people once of each new inbox item, with links and affected clients."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def decision_path(server: str, about: str, channel: str) -> str:
     return f"servers/{server}/" + (f"decide/{channel}/" if channel else "")
 
 
-_SENT: Final = "told.json"  # below pipeline/artifacts; sent IDs by receiver
+_SENT: Final = "told.json"  # file below pipeline/artifacts with the sent IDs of each receiver
 
 
 def inbox_item_id(workspace: str, item: InboxItem) -> str:
@@ -106,7 +106,7 @@ def notify_inbox_items(
     # Forget resolved items, so that they are sent again if they come back.
     now = {one: {name for name in sent[one] if names or name in ids} | delivered[one] for one in wanting}
     if now != sent:
-        with suppress(OSError):  # for example on a full disk: it is sent again
+        with suppress(OSError):  # for example on a full disk; the item is then sent again
             replace_file(file, json.dumps({receiver: sorted(some) for receiver, some in now.items()}).encode())
     return [item for name, item in ids.items() if name in fresh]
 

@@ -135,7 +135,7 @@ def status_row(
 ) -> tuple[dict[str, Any], ServerState]:
     """Return the row of one server, and its state. If the state cannot be read, the returned state is empty.
 
-    The row shows a stage whose process died as interrupted, even before the next run records this in the state.
+    A stage whose process died appears as interrupted, even before the next run records this in the state.
     """
     at_work = running_stages(store.locks, server.name)
 

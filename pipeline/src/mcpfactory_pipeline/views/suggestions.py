@@ -25,7 +25,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _STEPS: Final = 4  # maximum consecutive hints to try until a command succeeds
 _LOG: Final = re.compile(r"mcpfactory pipeline history (?P<server>[\w.-]+) (?P<stage>[a-z][\w.-]*)")
-# Text after a command in a hint: a verb and its object. A server may be named `lists`, so options must not follow.
+# Explanation after a command in a hint: a verb and its object. Before an option, `lists` is a server's name.
 _SAID: Final = re.compile(r"[,;]? (?:shows|makes|writes|says|names|lists|takes|then) (?!-).*", re.DOTALL)
 _TRIED: Final = (Decision, Retire, Revive, Waive)  # dry runs of other operations start servers or read documents
 _STRANGER: Final = "somebody"  # actor for dry runs; this actor has made no decision yet
@@ -54,7 +54,7 @@ class SuggestionValidator:
     def refusal(self, command: str) -> PipelineError | None:
         """Return the error that would refuse a command from an authorized person.
 
-        None if the command would succeed, or is not an mcpfactory decision.
+        Return None if the command would succeed or cannot be tried.
         """
         try:
             if operation := read_command(command):

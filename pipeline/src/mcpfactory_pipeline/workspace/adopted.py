@@ -30,7 +30,7 @@ _SHORT: Final = 12  # characters of a hash in messages
 
 
 def adopted_files(adopted: Adopted, root: Path) -> list[str]:
-    """Return the server's files, relative to its folder: the files that its command runs, else all sources there.
+    """Return the server's files, relative to its folder: those that its command runs, else all sources in the folder.
 
     Raises:
         StageError: a link points out of the folder.

@@ -29,7 +29,7 @@ class ExpectedCall(_Part):
         arguments: all required arguments, accepted by the tool's schema.
         free: names of arguments with free wording: they must be present, with any value.
         says: text that the result must contain.
-        person: a person's answer (members of the form) if the tool must ask one; None if the tool does not ask.
+        person: a person's answer (members of the form) if the tool must ask a person; None if it does not ask.
     """
 
     tool: str
@@ -100,7 +100,7 @@ def _read(file: Path) -> list[EvaluationCase]:
 
 
 def fill_values(data: Any, values: Mapping[str, str]) -> Any:
-    """Return plain data with each `${name}` in its strings replaced by its value; names without a value stay."""
+    """Return plain data with each `${name}` in strings replaced by its value; names without a value are kept."""
     if isinstance(data, str):
         return _VALUE.sub(lambda found: values.get(found[1], found[0]), data)
     if isinstance(data, Mapping):

@@ -76,12 +76,12 @@ class GateLimits(Settings):
     )
     max_deselected_tests: Number | None = Field(
         default=None,
-        description="maximum defined tests that did not run (`addopts`, `-k`, a marker, a hook)",
+        description="maximum defined tests that did not run, for example because of `-k`, a marker or a hook",
         examples=[0],
     )
     max_lost_tests: Number | None = Field(
         default=None,
-        description="maximum missing tests (by name) that the channel's current candidate passed",
+        description="maximum tests (by name) that the channel's current candidate passed and that are now missing",
         examples=[0],
     )
     token_budget: Number | None = Field(
@@ -91,7 +91,7 @@ class GateLimits(Settings):
         default=None, description="minimum percentage of the document's operations that are tools", examples=[80]
     )
     max_start_ms: Number | None = Field(
-        default=None, description="maximum time to the first response, of the fastest start", examples=[500]
+        default=None, description="maximum time to the first response; the fastest start counts", examples=[500]
     )
     max_call_ms: Number | None = Field(default=None, description="maximum median time of a call", examples=[50])
     max_memory_mb: Number | None = Field(
@@ -99,14 +99,15 @@ class GateLimits(Settings):
     )
     min_pass_rate: Annotated[float, Field(ge=0, le=1)] | None = Field(
         default=None,
-        description="minimum lower 95 % bound of the pass rate in the report of each model of pipeline.evaluation",
+        description="minimum of the pass rate's lower 95 % bound, in the report of each model in pipeline.evaluation",
         examples=[0.8],
     )
     max_report_days: Number | None = Field(
         default=None, description="maximum age of these reports in days", examples=[30]
     )
     contract: Literal[True] | None = Field(
-        default=None, description="no change breaks callers of the offered release, or the version has a major step"
+        default=None,
+        description="if true, changes that break callers of the offered release require a new major version",
     )
 
 
@@ -119,7 +120,7 @@ class ChannelPolicy(Settings):
     source: str | None = Field(
         default=None,
         validation_alias="from",
-        description="channel that a candidate must have been in; not for the first channel",
+        description="previous channel, which must have offered the candidate; not for the first channel",
         examples=["staging"],
     )
     limits: GateLimits = Field(
@@ -127,12 +128,12 @@ class ChannelPolicy(Settings):
     )
     checks: Strings | None = Field(
         default=None,
-        description="required stages after a previous channel [default: all]; stages before every channel are always required",
+        description="required stages among those that need a previous channel [default: all]; stages that need no channel are always required",
         examples=[["smoke"]],
     )
     soak: Duration = Field(
         default=0.0,
-        description="minimum total time in the previous channel: `30m`, `24h`, `7d`; time of other candidates does not count",
+        description="minimum total time in the previous channel: `30m`, `24h`, `7d`; the time of other candidates does not count",
         examples=["24h"],
     )
     approvals: int = Field(
@@ -159,7 +160,7 @@ class ChannelPolicy(Settings):
         _sorted(AGENT_ACTIONS),
     ] = Field(
         default=(),
-        description="actions of agents through `mcpfactory serve` after a person confirms: true for all but `publish`, or a list",
+        description="actions that an agent can do through `mcpfactory serve` after a person confirms: a list, or true for all but `publish`",
         examples=[["approve", "reject"]],
     )
 
@@ -261,7 +262,7 @@ class StageTable(Settings):
     needs: Strings = Field(
         default=("build",), description="stages that must have passed, or `channel:NAME`", examples=[["build"]]
     )
-    before: Strings = Field(default=(), description="stages that need this one", examples=[["validate"]])
+    before: Strings = Field(default=(), description="stages that need this stage", examples=[["validate"]])
 
 
 _READS: Final = ("source", "tests", "candidate", "document", "config", "generated", "runtime")
@@ -293,10 +294,12 @@ class JobStage(StageTable):
     timeout: float = Field(default=600.0, gt=0, description="seconds", examples=[600])
     memory: Memory = Field(default=MEMORY, description="bytes, or a text with a unit", examples=["2GB"])
     soak: Duration = Field(
-        default=0.0, description="after a channel: time during which the stage runs repeatedly", examples=["1h"]
+        default=0.0,
+        description="for a stage after a channel: time for which the stage runs repeatedly",
+        examples=["1h"],
     )
     on_failure: Annotated[str, OneOf(("stop", "rollback"))] = Field(
-        default="stop", description="after a channel: `rollback` moves the channel back if the stage fails"
+        default="stop", description="for a stage after a channel: `rollback` moves the channel back if the stage fails"
     )
 
     @model_validator(mode="after")
@@ -328,7 +331,7 @@ class ApprovalStage(StageTable, ApprovalPolicy):
     shows: tuple[Annotated[str, AfterValidator(_shown)], ...] | None = Field(
         default=None,
         strict=False,
-        description="`stage:NAME`, `file:PATH`, `artifact:STAGE/PATH` [default: the stages that it needs]",
+        description="`stage:NAME`, `file:PATH`, `artifact:STAGE/PATH` [default: results of the stages that it needs]",
         examples=[["stage:validate", "file:README.md"]],
     )
 

@@ -54,7 +54,7 @@ class EndpointSettings(Settings):
     read: Number | None = Field(default=None, description="price of input tokens", examples=[2])
     written: Number | None = Field(default=None, description="price of output tokens", examples=[8])
     cached: Number | None = Field(
-        default=None, description="price of cached input tokens [default: read]", examples=[1]
+        default=None, description="price of cached input tokens [default: `read`]", examples=[1]
     )
     currency: str = Field(default="USD", description="currency of the prices")
 
@@ -72,7 +72,7 @@ class EvaluationSettings(Settings):
     models: tuple[Model, ...] = Field(
         default=(),
         strict=False,
-        description="models (`KIND:MODEL`) whose reports must all satisfy `min_pass_rate`; with at least one, the stage `evaluate` runs",
+        description="models (`KIND:MODEL`) whose reports must all satisfy `min_pass_rate`; the stage `evaluate` runs only if there is a model",
         examples=[["openai:NAME"]],
     )
     mode: Annotated[str, OneOf(MODES)] = Field(default="full", description="mode of these reports")
@@ -114,7 +114,7 @@ class MailSettings(Settings):
     )
     tls: Annotated[str, OneOf(_TLS)] = Field(
         default="starttls",
-        description="encryption: `starttls` (port 587), `tls` (465) or `none` (25), which sends no password to another machine",
+        description="encryption: `starttls` (port 587), `tls` (465) or `none` (25); `none` sends no password to another machine",
     )
     user: str = Field(default="", description="name to log in with", examples=["factory"])
     password_variable: Variable = Field(
@@ -164,7 +164,7 @@ class EventSettings(Settings):
     )
     webhook: Url = Field(default="", description="address of the webhook", examples=["https://chat.example.org/hook"])
     webhook_variable: Variable = Field(
-        default="", description="variable with that address, if it is secret", examples=["EVENTS_URL"]
+        default="", description="variable with the webhook's address, if the address is secret", examples=["EVENTS_URL"]
     )
     secret_variable: Variable = Field(
         default="",
@@ -269,7 +269,7 @@ class PipelineSettings(Settings):
     )
     isolation: Annotated[str, OneOf((AUTO, REQUIRED, *LEVELS))] = Field(
         default=AUTO,
-        description="sandbox for server code: `auto` uses the best available level, `required` refuses to run without a sandbox; another level makes `build`, `test` and `validate` stale",
+        description="sandbox for server code: `auto` uses the best available level, `required` refuses to run without a sandbox; if the level changes, `build`, `test` and `validate` are stale",
     )
     container: ContainerSettings = Field(
         default=ContainerSettings.model_construct(), description='for `isolation = "container"`'
@@ -292,7 +292,7 @@ class WorkspaceTable(Settings):
     """The workspace."""
 
     name: str = Field(
-        default="", description="name of the workspace [default: that of its folder]", examples=["my-servers"]
+        default="", description="name of the workspace [default: the folder's name]", examples=["my-servers"]
     )
     factory: str | None = Field(
         default=None,
@@ -319,7 +319,7 @@ class CiSettings(Settings):
         default=4,
         ge=1,
         le=100_000,
-        description="minimum servers per job, if there are enough; each job needs a minute for setup",
+        description="minimum servers per job, if there are enough servers; the setup of a job takes a minute",
     )
     branch: str = Field(
         default="main",
@@ -329,7 +329,7 @@ class CiSettings(Settings):
     python: str = Field(
         default="3.12",
         pattern=r"^3\.\d{1,2}$",
-        description="Python version of the stages; a version other than on your machine makes every server stale",
+        description="Python version of the stages; if your machine has another version, every server is stale",
     )
     channel: Word = Field(default="production", description="channel that releases are published from")
     environment: Word = Field(default="release", description="the provider's environment that protects releases")
@@ -376,7 +376,8 @@ class PypiOptions(Settings):
     user: str = Field(default="__token__", description="user of the token")
     token_variable: str = Field(default="PYPI_TOKEN", description="variable with the token")
     runtime: Literal["require", "publish", "assume"] = Field(
-        default="require", description="the runtime must be on the index; `publish`: upload it to a private index"
+        default="require",
+        description="`require`: the index must have the runtime; `publish`: upload the runtime to a private index; `assume`: do not check",
     )
 
 
@@ -384,7 +385,7 @@ class McpbOptions(Settings):
     """An MCPB bundle."""
 
     type: Literal["uv", "python"] = Field(
-        default="uv", description="uv installs the packages, or the bundle contains them"
+        default="uv", description="`uv`: uv installs the packages; `python`: the bundle contains the packages"
     )
     platform: str = Field(default=_PLATFORM, pattern=_PLATFORMS, description="platform of a `python` bundle")
     python: str = Field(default="3.12", pattern=_PYTHON, description="Python version of a `python` bundle")
@@ -401,7 +402,7 @@ class SbomOptions(Settings):
     """A bill of materials."""
 
     resolve: Literal["index", "declared"] = Field(
-        default="index", description="all dependencies, or only declared ones"
+        default="index", description="`index`: all dependencies; `declared`: only direct ones"
     )
     platform: str = Field(default=_PLATFORM, description="platform of the dependencies")
     python: str = Field(default="3.12", pattern=_PYTHON, description="Python version of the dependencies")
@@ -436,7 +437,7 @@ class WorkspaceSettings(Settings):
     )
     ci: CiSettings = Field(default=CiSettings.model_construct(), description="jobs of the CI provider")
     release: ReleaseSettings | None = Field(default=None, description="packages that are released together")
-    waivers: WaiverPolicy = Field(default=WaiverPolicy.model_construct(), description="which waivers count")
+    waivers: WaiverPolicy = Field(default=WaiverPolicy.model_construct(), description="requirements of waivers")
     owners: Mapping[str, Names] | None = Field(
         default=None,
         description="owners of servers, by a name or a pattern; the longest match counts [default: CODEOWNERS]",

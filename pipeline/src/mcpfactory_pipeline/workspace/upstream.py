@@ -82,7 +82,7 @@ def api_addresses(
 
 
 def _whose(server: Mapping[str, Any]) -> str:
-    """Describe the tools at an API server; reports of an older mcpfactory do not have their number."""
+    """Describe the tools at an API server; reports of an older mcpfactory lack the number of tools."""
     tools = server["tools"]
     return f"{tools} tools are" if tools > 1 else "1 tool is" if tools else "some operations are"
 
@@ -96,7 +96,7 @@ def _permitted(settings: Settings, addresses: Addresses, place: str, private: Se
 
 
 def _refused(url: str, said: str, what: str, permit: str, way: str) -> ApiAddress:
-    """Return a private address that is refused because only the document names it; `permit` is the setting for it."""
+    """Return a private address that is refused because only the document names it; `permit` is the setting for that."""
     hint = f'if this is intended: allow_private = ["{host_port_of(url)}"] {permit}, or {way}'
     message = f"{said}, on {what}, and only the API document says so: calls to it are refused"
     return ApiAddress(url, "", what, False, message, hint)
@@ -217,7 +217,7 @@ def refuse_shared_in_workspace(workspace: Workspace, server: WorkspaceServer, en
 def shared_variables(servers: Sequence[WorkspaceServer]) -> dict[tuple[str, ...], list[str]]:
     """Return variables that several servers read, by server names: a value for one API also reaches the others.
 
-    `shop` with a scheme called eu and `shop-eu` both have MCPF_SHOP_EU_TOKEN. Servers without a readable report are
+    `shop` with a scheme called eu and `shop-eu` both read MCPF_SHOP_EU_TOKEN. Servers without a readable report are
     left out.
     """
     readers: dict[str, list[str]] = defaultdict(list)

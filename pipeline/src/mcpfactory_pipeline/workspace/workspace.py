@@ -1,7 +1,7 @@
 """Workspace: a repository with many servers, and the owners of servers.
 
 Owners are in `[owners]`, as `"billing-*" = ["Linus"]`: the longest matching pattern applies. Without this table, the
-CODEOWNERS file applies: the last line that matches `servers/<name>/`, as on forges.
+last line of the CODEOWNERS file that matches `servers/<name>/` applies, as on forges.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def isolate_server_errors(name: str, work: Callable[[], Result]) -> Result | Bro
 
 
 def explain_broken(name: str, error: Exception) -> BrokenServer:
-    """Convert an error into one server's problem; show the type of an unexpected error (no `PipelineError`)."""
+    """Convert an error into one server's problem; an unexpected error also shows its type."""
     if isinstance(error, PipelineError):
         return BrokenServer(name, str(error), error.hint)
     if isinstance(error, OSError) and error.filename is not None:
@@ -61,7 +61,7 @@ def explain_broken(name: str, error: Exception) -> BrokenServer:
 CONFIG: Final = "mcpfactory.toml"
 CALLS: Final = "tests/calls.json"  # hand-written cases of an adopted server
 CASES: Final = "tests/_generated/cases.json"  # generated cases; the path is relative to a server's folder
-REPORT: Final = ".mcpfactory/report.json"  # report of code generation, likewise
+REPORT: Final = ".mcpfactory/report.json"  # report of code generation, also relative to a server's folder
 _NOT_THERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP})
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -88,7 +88,7 @@ class WorkspaceServer:
 
     @property
     def adopted(self) -> Adopted | None:
-        """The settings of an adopted server; None for others."""
+        """The settings of an adopted server; None for other servers."""
         return self.config.adopted
 
     @property
@@ -98,7 +98,7 @@ class WorkspaceServer:
 
     @property
     def source(self) -> str | None:
-        """Return the human-readable source of the API documents or of an adopted server; None if neither."""
+        """Return the readable source of the API documents or of an adopted server; None if the server has neither."""
         if self.adopted is not None:
             return self.adopted.origin
         places = [one.source or one.path.relative_to(self.folder).as_posix() for one in self.documents]
@@ -161,7 +161,7 @@ class Workspace:
         return self.load_servers()[0]
 
     def load_servers(self, names: Sequence[str] | None = None) -> tuple[list[WorkspaceServer], list[BrokenServer]]:
-        """Return the usable and the broken ones of the named servers, or of all servers, without repetition.
+        """Return the named servers, or all: first the usable ones, then the broken ones, without repetition.
 
         Raises:
             NotFoundError: a name has no folder.
@@ -235,7 +235,7 @@ def _read_server(folder: Path) -> WorkspaceServer:
     if (config.name or folder.name) != folder.name:
         raise ConfigError(
             f"{file}: server.name is {config.name!r}, but the folder is {folder.name!r}",
-            hint=f'''mcpfactory rename {config.name} {folder.name}, if the folder was moved; otherwise set name = "{folder.name}" in it''',
+            hint=f'''mcpfactory rename {config.name} {folder.name}, if the folder was moved; otherwise set server.name = "{folder.name}"''',
         )
     if config.adopted is None and not all(part.isidentifier() for part in config.package.split(".")):
         suggested = re.sub(r"\W+", "_", folder.name.lower()) + "_mcp"
@@ -310,7 +310,7 @@ def simulated_api_files(paths: Iterable[str]) -> list[str]:
 
 
 CODEOWNERS: Final = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
-_LARGEST: Final = 1_000_000  # characters; maximum read of a CODEOWNERS file
+_LARGEST: Final = 1_000_000  # characters; maximum read length of a CODEOWNERS file
 
 Owners = Callable[[str], tuple[str, ...]]
 """The owners of a server, by its name."""

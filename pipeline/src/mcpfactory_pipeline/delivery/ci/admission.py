@@ -2,7 +2,7 @@
 
 A job runs server code, so its claims are not trusted. `admit` replays the events by the rules of a run. A stage ends
 only after its own start and the end of all stages that it needs. A candidate comes from the build stage, and a check
-refers to a known candidate. Only the stage that fills a channel moves it, under the conditions of a run.
+refers to a known candidate. Only the stage that fills a channel moves the channel, under the conditions of a run.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ def _may_move(admission: _AdmissionState, stage: Stage, event: Event, words: str
         raise ShardResultError(
             "channel",
             f"{words}: {stage.channel.name} was held or the server was retired during the job",
-            hint="run it again",
+            hint="run the job again",
         )
     if who := _rejected_meanwhile(admission, stage, str(event["candidate"])):
         raise ShardResultError(
@@ -242,7 +242,7 @@ def _may_move(admission: _AdmissionState, stage: Stage, event: Event, words: str
 
 
 def _rejected_meanwhile(admission: _AdmissionState, stage: Stage, candidate: str) -> str:
-    """Return the person who made a rejection while the job ran: of the candidate, or in a required approval stage."""
+    """Return the person who, while the job ran, rejected the candidate or the content of a required approval stage."""
     known = admission.branch.candidates.get(candidate)
     found = dict(known.rejections.get(stage.channel.name, {})) if known and stage.channel else {}
     for name in needed_stages(tuple(admission.rules.stages.values()), stage.name):

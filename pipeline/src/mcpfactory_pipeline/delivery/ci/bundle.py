@@ -65,7 +65,7 @@ def pack(workspace: Workspace, folder: Path, servers: Iterable[str]) -> list[Pac
 def pack_run(workspace: Workspace, folder: Path, recorded: Mapping[str, Sequence[Event]]) -> list[PackedServer]:
     """Write the events of a run and the files that they name into a folder.
 
-    The events come from the memory of the process of the run, because server code could have changed files on disk. A
+    The events come from the memory of the run's process, because server code could have changed files on disk. A
     server with changed files is left out; logs are always included.
 
     Raises:
@@ -91,7 +91,7 @@ def pack_run(workspace: Workspace, folder: Path, recorded: Mapping[str, Sequence
 
 
 def _about_files(events: Sequence[Event]) -> list[Event]:
-    """Return the events that name files, without channels: a fold of these events lists only files of the run."""
+    """Return the events that name files, without the member `channel`. A fold of these lists only files of the run."""
     return [
         {key: value for key, value in event.items() if key != "channel"}
         for event in events

@@ -4,7 +4,7 @@
 [workspace]
 factory = "tools/mcpfactory/"                     # wheels in a folder of the workspace, tracked
 factory = "git+https://host/repository@1.2.3"     # a commit, a tag or a branch of a repository
-factory = "index"                                 # the package index that jobs use, in this version
+factory = "index"                                 # this version, from the package index of the jobs
 ```
 
 Files are edited in place, and the result is parsed to check that nothing else changed. If a safe edit is impossible,
@@ -312,7 +312,7 @@ def installed_origin() -> Origin | None:
 
 
 def is_public(url: str) -> bool:
-    """Return True if a URL can point to the same host on another machine."""
+    """Return True if other machines can reach the same host under this URL, by its form."""
     parts = split_web_url(url)
     host = parts.hostname or "" if parts else ""
     own = "." not in host or host.endswith((".local", ".localhost", ".internal", ".lan"))
@@ -345,7 +345,7 @@ _PROJECT: Final = "pyproject.toml"
 
 
 def record_origin(config: Path, origin: Origin) -> bool:
-    """Write the origin into a root `mcpfactory.toml`; return True if that changed it.
+    """Write the origin into a root `mcpfactory.toml`; return True if the file changed.
 
     Raises:
         ConfigError: the file has no table `[workspace]`.
@@ -413,7 +413,7 @@ _HEADER: Final = re.compile(r"\s*\[\s*workspace\s*\]\s*(#.*)?")
 
 
 def with_origin(text: str, origin: Origin) -> str:
-    """Return the text of a root `mcpfactory.toml` with that origin in its table `[workspace]`.
+    """Return the text of a root `mcpfactory.toml` with the origin in its table `[workspace]`.
 
     Raises:
         ConfigError: the text has no table `[workspace]`, or no safe place for the line.

@@ -86,7 +86,7 @@ def assigned_results(folders: Sequence[Path], assigned: str) -> list[ShardResult
 
 
 def named_results(folders: Sequence[Path], servers: Iterable[str]) -> list[ShardResult]:
-    """Return the folders as shard results of jobs with these assigned servers.
+    """Return one shard result per folder; each job was assigned all these servers.
 
     Raises:
         NotFoundError: a folder is missing.
@@ -124,7 +124,7 @@ class FoldedServer(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class RefusedShardResult(JsonRecord):
-    """A refused job result of a server, with the reason as a code of `admission.REFUSALS` and as text."""
+    """A refused job result of a server. The reason is a code of `admission.REFUSALS`, and a text."""
 
     server: str
     code: str
@@ -303,7 +303,7 @@ def changed(steps: Iterable[PlanStep]) -> tuple[list[str], list[str]]:
 
 
 def shards(servers: Sequence[str], jobs: int, least: int) -> list[tuple[str, ...]]:
-    """Split the servers into at most `jobs` groups of equal size (±1), of at least `least` servers if possible."""
+    """Split the servers into at most `jobs` groups of similar size, if possible with at least `least` servers each."""
     count = max(1, min(jobs, len(servers) // least)) if servers else 0
     groups: list[tuple[str, ...]] = []
     for number in range(count):

@@ -3,12 +3,13 @@
 A pull request must not add events to a history. The only exception is an approval for a channel that requires
 signatures: its key must be listed in the base, and its signature must appear in no other event.
 
-A push to the branch may also add decisions of people, about candidates that the commit before the push contains. A
-candidate and its decision must not arrive together. They do so if a pull request was merged without review.
+A push to the branch may also add people's decisions about candidates in the commit before the push. A
+candidate and its decision must not arrive together. Both arrive in one push if a pull request was merged without
+review.
 
 Promotions of a push are checked again (`pushed`), because `promote` checks the policy of the working tree. A line could
-be written by hand, or the same push could have removed a stage or lowered a policy. Each promotion is checked at its
-own time, by the stages and channels of the commit before the push. So a stricter policy in the push revokes no
+be written by hand, or the same push could have removed a stage or lowered a policy. Each promotion is checked as of its
+own time, with the stages and channels of the commit before the push. So a stricter policy in the push revokes no
 promotion. For a channel that is new in the push, the push's own policy applies.
 """
 
@@ -50,7 +51,7 @@ def find_unpermitted_releases(
     *,
     stages: Sequence[Stage] | None = None,
 ) -> Iterator[str]:
-    """Describe what should have blocked the promotions and publications in a push.
+    """Describe the blockers that should have prevented promotions and publications in a push.
 
     `history` is the whole history of the server; `events` are its events that the commit `base` lacks. `stages`
     replaces the stages of the workspace and of the commit.
@@ -90,7 +91,7 @@ def _table(settings: bytes) -> WorkspaceSettings:
     try:
         return read_settings(WorkspaceSettings, settings.decode("utf-8-sig"), CONFIG)
     except (SettingsError, UnicodeDecodeError):
-        # Invalid settings cannot run anything, so the default channels apply.
+        # With invalid settings, no stage can run, so the default channels apply.
         return WorkspaceSettings(workspace=WorkspaceTable())
 
 

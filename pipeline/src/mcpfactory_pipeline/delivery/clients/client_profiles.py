@@ -4,9 +4,9 @@
 settings folder of programs: `~/.config` or `$XDG_CONFIG_HOME`, `~/Library/Application Support`, `%APPDATA%`). A
 project's path is relative to the project folder.
 
-The shape of an entry is data with placeholders: `<command>`, `<args>`, `<command line>` (both in one list), `<env>`,
-`<literals>` (environment values that are not references), `<names>` (of variables that are passed on), `<name>`,
-`<url>`, `<headers>`, `<token variable>`. A key whose placeholder is empty is left out.
+The shape of an entry is data with placeholders: `<command>`, `<args>`, `<command line>` (command and arguments in one
+list), `<env>`, `<literals>` (environment values that are not references), `<names>` (of variables that are passed on),
+`<name>`, `<url>`, `<headers>`, `<token variable>`. A key whose placeholder is empty is left out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ System = Literal["linux", "mac", "windows"]
 class ConfigFile:
     """A configuration file: its format, and the content of a new one.
 
-    The first of `paths` that exists is used, else the first path. `systems` has the paths of systems with other paths.
+    The first of `paths` that exists is used, else the first path. `systems` has the paths of operating systems with
+    other paths.
     """
 
     paths: tuple[str, ...]
@@ -53,10 +54,10 @@ class ClientProfile:
         forms: forms of entries; the first one is used, unless the file has the container of a later one.
         reference: how `env` refers to a variable of the client's environment, with `VAR` for its name; None if
             unsupported.
-        header: the same for headers.
+        header: how a header refers to such a variable; None if unsupported.
         folder: project folder in an entry of a project's file: `.` if the client starts servers there, or the client's
             placeholder. None if the client has neither, so it cannot start servers from the project.
-        gui: True if it is started from a desktop, without the PATH of a shell.
+        gui: True if the client is started from a desktop, without the PATH of a shell.
         moved: environment variable with another folder for the user's file.
         note: information or tasks for a person.
         project_note: information or tasks for a person about the file of a project.

@@ -10,8 +10,8 @@ from typing import Any, Final
 from mcpfactory_pipeline.delivery.clients.client_profiles import ClientProfile, ConfigLayout
 from mcpfactory_pipeline.delivery.clients.files import ClientError
 
-PROJECT: Final = "<project>"  # placeholder in an argument; replaced by the client's own one for the project folder
-_FILE: Final = "_FILE"  # suffix of variables with the path of a file that contains the secret, as our servers read it
+PROJECT: Final = "<project>"  # placeholder in an argument; replaced by the client's placeholder for the project folder
+_FILE: Final = "_FILE"  # suffix of variables that our servers read: the path of a file with the secret
 _DROP: Final = object()
 
 
@@ -158,8 +158,8 @@ def _fill(shape: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
 def merge_entry(before: Mapping[str, Any] | None, entry: Mapping[str, Any], form: ConfigLayout) -> dict[str, Any]:
     """Return the entry that replaces an existing entry and keeps a person's additions.
 
-    Additions are keys that no shape of the client has, changed switches (`enabled`, `timeout`), more variables, and
-    values that a person wrote in place of our reference to a variable.
+    Additions are: keys that no shape of the client has; changed switches (`enabled`, `timeout`); more variables; values
+    that a person wrote instead of our reference to a variable.
     """
     if before is None:
         return dict(entry)

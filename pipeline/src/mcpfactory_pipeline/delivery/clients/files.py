@@ -50,7 +50,7 @@ class UserPaths:
 
 
 def read_user_paths(environ: Mapping[str, str]) -> UserPaths:
-    """Return the paths on this machine of the person with this environment."""
+    """Return a person's paths on this machine, derived from the person's environment."""
     home = Path(environ.get("HOME") or Path.home())
     if sys.platform == "darwin":
         support = home / "Library" / "Application Support"
@@ -111,13 +111,13 @@ def read_text(file: Path) -> str | None:
 def replace(
     file: Path, before: str | None, after: str | None, home: UserPaths, *, private: bool = False
 ) -> Path | None:
-    """Replace `before` by `after` atomically, and return the path of the backup; None if the file is new.
+    """Replace a file's text atomically, and return the path of the backup; None if the file is new.
 
     If `after` is None, remove the file. A link stays a link, and the file keeps its mode; a `private` file is readable
     only by its owner.
 
     Raises:
-        ClientError: the file no longer has the text `before`, or cannot be written. It is unchanged.
+        ClientError: the file no longer has the text `before`, or cannot be written. The file is unchanged.
     """
     kept = back_up(file, before, home)
     try:
@@ -135,7 +135,7 @@ def readable_by_others(file: Path) -> bool:
 
 def _replace_unchanged(file: Path, before: str | None, after: str | None, *, private: bool) -> None:
     if read_text(file) != before:
-        raise ClientError(f"{file} was changed meanwhile", hint="run it again")
+        raise ClientError(f"{file} was changed by another program", hint="run the command again")
     if after is None:
         file.unlink()
         return
@@ -166,7 +166,7 @@ def back_up(file: Path, text: str | None, home: UserPaths) -> Path | None:
 
 
 def backups(file: Path, home: UserPaths) -> list[str | None]:
-    """Return the backups of a file, newest first; None stands for a time when the file did not exist."""
+    """Return the backups of a file, newest first; None means that the file did not exist then."""
     found: list[tuple[int, str | None]] = []
     with suppress(OSError, UnicodeDecodeError):
         for path in _folder(file, home).iterdir():

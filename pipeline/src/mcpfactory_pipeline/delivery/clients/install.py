@@ -58,7 +58,7 @@ def entry_variables(
     Args:
         server: the server.
         given: variables from the command line.
-        environ: environment of the shell. Its settings for the server are written if a person agrees, except secrets.
+        environ: environment of the shell. Its settings for the server, except secrets, are written if a person agrees.
         ask: asks the person; None if nobody can be asked.
 
     Raises:
@@ -161,7 +161,7 @@ class ClientChange(JsonRecord):
 
 
 def select_clients(names: Sequence[str]) -> list[ClientProfile]:
-    """Return the clients of these ids, without repetition.
+    """Return the clients with these ids, without repetition.
 
     Raises:
         NotFoundError: a client is unknown.

@@ -43,7 +43,7 @@ class _Member:
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """An object: start, end, members, and the position of the comma after the last member (None without it)."""
+    """An object: start, end, members, and the position of the comma after the last member (None without a comma)."""
 
     start: int
     end: int
@@ -59,7 +59,7 @@ class _Object:
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """A text, as `plain` without comments, and as `strict` also without trailing commas; all positions are equal."""
+    """A text in two more forms of equal length: `plain` has no comments, and `strict` also no trailing commas."""
 
     text: str
     plain: str

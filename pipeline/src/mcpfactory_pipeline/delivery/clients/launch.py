@@ -74,7 +74,7 @@ def _is_here(workspace: Workspace, state: ServerState, channel: str) -> bool:
 
 
 def entry_variables(server: WorkspaceServer, *, secret: bool) -> tuple[str, ...]:
-    """Return the variables that an adopted server reads: with `secret` only secret names, else all other names."""
+    """Return the names of variables that an adopted server reads: secrets if `secret` is True, else the others."""
     return tuple(name for name in server.config.server.environment if is_secret(name) is secret)
 
 
@@ -339,7 +339,7 @@ def _report(server: WorkspaceServer) -> Mapping[str, Any]:
 
 
 def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
-    """Return the variables in a report. For a login, only the client ID: other unset references would block it."""
+    """Return the variables in a report. A login has only its client ID: unset references would block the login."""
     schemes = report.get("credentials", {}).get("schemes", [])
     logins = [row for row in schemes if {flow["grant"] for flow in row["flows"]} & set(LOGIN_GRANTS)]
     spared = {name for row in logins for place, name in enumerate(row["variables"]) if place != _CLIENT_ID}
@@ -351,7 +351,7 @@ def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
 
 
 def find_mcpfactory() -> LaunchEntry:
-    """Return the running mcpfactory; prefer a link on the `PATH`, which stays valid after a reinstallation."""
+    """Return the running mcpfactory's path; prefer a link on the `PATH`, which stays valid after a reinstallation."""
     beside = shutil.which(_NAME, path=str(Path(sys.executable).parent))
     if beside is None:  # started with `python -m`
         return LaunchEntry(_NAME, sys.executable, before=("-m", _NAME), todo=_cache_warning())

@@ -20,7 +20,7 @@ def parse(text: str) -> dict[str, Any]:
     """Return the data.
 
     Raises:
-        UnreadableError: it is not TOML.
+        UnreadableError: the text is not TOML.
     """
     try:
         return tomllib.loads(text)
@@ -32,7 +32,7 @@ def insert(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
     """Return the text with the table at the path, replaced or appended; all other bytes are unchanged.
 
     Raises:
-        UnreadableError: it is not TOML.
+        UnreadableError: the text is not TOML.
     """
     end = "\r\n" if "\r\n" in text else "\n"
     block = end.join([f"[{'.'.join(map(_key, path))}]", *(f"{_key(k)} = {_value(v)}" for k, v in value.items())])
@@ -52,14 +52,14 @@ def remove(text: str, path: Sequence[str]) -> str:
     """Return the text without the table at the path, its sub-tables, and the blank line before each.
 
     Raises:
-        UnreadableError: it is not TOML.
+        UnreadableError: the text is not TOML.
     """
     for start, stop in reversed(_regions(text, path)):
         before, after = text[:start], text[stop:]
         newline = "\r\n" if before.endswith("\r\n") else "\n"
         if before.endswith(("\n\n", "\n\r\n")) and (not after or after.startswith(("\n", "\r\n"))):
             before = before.removesuffix(newline)
-        if not after and not text.endswith("\n"):  # keep the missing newline at the end of the file
+        if not after and not text.endswith("\n"):  # do not add a missing newline at the end of the file
             before = before.removesuffix(newline)
         text = before + after
     return text

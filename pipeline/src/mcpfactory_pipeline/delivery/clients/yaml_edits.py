@@ -22,7 +22,7 @@ def parse(text: str) -> Any:
     """Return the data; an empty text is an empty mapping.
 
     Raises:
-        UnreadableError: it is not YAML.
+        UnreadableError: the text is not YAML.
     """
     try:
         data = yaml.safe_load(text)
@@ -41,7 +41,7 @@ def insert(text: str, path: Sequence[str], value: Mapping[str, Any], *, listed: 
         listed: True if the container is a list.
 
     Raises:
-        UnreadableError: it is not YAML, or not in a form that can be changed in place.
+        UnreadableError: the text is not YAML, or not in a form that can be changed in place.
     """
     top, key = path
     root = _root(text)
@@ -71,7 +71,7 @@ def remove(text: str, path: Sequence[str], *, listed: bool) -> str:
     """Return the text without the entry; an emptied container becomes `{}` or `[]`.
 
     Raises:
-        UnreadableError: it is not YAML, or not in a form that can be changed in place.
+        UnreadableError: the text is not YAML, or not in a form that can be changed in place.
     """
     top, key = path
     root = _root(text)
@@ -87,7 +87,7 @@ def remove(text: str, path: Sequence[str], *, listed: bool) -> str:
         if rest.startswith(newline):
             rest = rest.removeprefix(newline)
             break
-    else:  # keep the missing newline at the end of the file
+    else:  # do not add a missing newline at the end of the file
         start = len(text[:start].removesuffix("\n").removesuffix("\r"))
     if len(container.value) > 1:
         return text[:start] + rest

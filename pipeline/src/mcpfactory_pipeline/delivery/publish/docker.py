@@ -56,7 +56,7 @@ def dockerfile(release: CandidateRelease, base: str) -> bytes:
 
 
 def labels(release: CandidateRelease) -> dict[str, str]:
-    """Return the labels of the OCI image specification, the candidate, and the server's name in the MCP registry."""
+    """Return OCI image labels: metadata of the release, the candidate, and the server's name in the MCP registry."""
     about = release.metadata
     found = {
         "org.opencontainers.image.title": release.title or release.server,

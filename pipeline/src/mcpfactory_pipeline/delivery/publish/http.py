@@ -16,7 +16,7 @@ import httpx
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
 from mcpfactory_runtime.protocol.decoding import iter_decoded
 
-_SHOWN: Final = 300  # characters; maximum shown of a response
+_SHOWN: Final = 300  # characters; maximum shown length of a response
 
 
 HttpResponse = httpx.Response

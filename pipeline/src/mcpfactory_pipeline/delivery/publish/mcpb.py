@@ -35,7 +35,7 @@ from mcpfactory_pipeline.workspace.settings import McpbOptions
 
 _ENTRY: Final = "server/main.py"
 _TYPES: Final = {"uv": "0.4", "python": "0.3"}  # server type → version of the manifest
-# Platforms of `python` bundles: uv's name → the manifest's.
+# Platforms of `python` bundles: uv's name → the manifest's name.
 PLATFORMS: Final = {
     "x86_64-unknown-linux-gnu": "linux", "aarch64-unknown-linux-gnu": "linux", "x86_64-apple-darwin": "darwin",
     "aarch64-apple-darwin": "darwin", "x86_64-pc-windows-msvc": "win32", "aarch64-pc-windows-msvc": "win32",
@@ -46,7 +46,7 @@ _LINKS: Final = {  # field of the manifest → accepted labels of a project URL
     "documentation": ("documentation", "docs"),
     "support": ("issues", "support", "bug tracker", "tracker", "bugs"),
 }
-_DESCRIPTION: Final = 300  # characters; maximum shown of a tool's description on a settings page
+_DESCRIPTION: Final = 300  # characters; maximum shown length of a tool's description on a settings page
 
 
 def bundle_name(release: CandidateRelease, kind: str) -> str:
@@ -83,7 +83,8 @@ def manifest(release: CandidateRelease, settings: Mapping[str, str]) -> dict[str
 def _launch(release: CandidateRelease, kind: str) -> dict[str, Any]:
     env = {variable.name: f"${{user_config.{_key(variable)}}}" for variable in release.variables}
     if kind == "uv":
-        # Without a lock in the bundle, uv resolves at the first start and stores its result next to the bundle.
+        # Without a lock in the bundle, uv resolves dependencies at the first start and stores its lock next to the
+        # bundle.
         return {"command": "uv", "args": ["run", "--directory", "${__dirname}", _ENTRY], "env": env}
     launch = {"command": "python3", "args": [f"${{__dirname}}/{_ENTRY}"]}
     windows = {"platform_overrides": {"win32": {"command": "python"}}}

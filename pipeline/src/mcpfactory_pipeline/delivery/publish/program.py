@@ -115,7 +115,7 @@ EVERY: Final = "every"  # platform of a lock that works on all platforms
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """Platform of packages: uv's name (or `EVERY`), and Python's `major.minor` (for `EVERY`, the minimum version)."""
+    """Platform of packages: uv's name and Python's `major.minor`. With the name `EVERY`, this is the minimum Python."""
 
     triple: str
     python: str

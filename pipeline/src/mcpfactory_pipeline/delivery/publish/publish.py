@@ -150,7 +150,7 @@ def publish(
         candidate: ID of the candidate that the channel must offer; "" for any.
         mode: `send`; `dry-run` reads the state of the targets and sends nothing; `check` uses no network.
         given: options that override the workspace's options, by target.
-        environ: environment with secrets; by default that of this process.
+        environ: environment with secrets; by default this process's environment.
         clock: returns the time of the events.
         table: the known targets.
 

@@ -55,7 +55,7 @@ def has_marker(text: str, name: str) -> bool:
 
 
 def check(release: CandidateRelease, _settings: TargetSettings) -> Sequence[TargetProblem]:
-    """Return the reasons why an index would reject the package, or the package would be useless there."""
+    """Return the reasons why an index would reject the package, or why the package would be useless there."""
     return [*_packages(release), *_requirements(release), *_marker(release)]
 
 
@@ -252,14 +252,14 @@ def _version(file: str) -> str:
 
 
 def _runtime_missing(release: CandidateRelease, settings: TargetSettings, index: _Index) -> list[str]:
-    """Return the runtime's wheel if the index needs it first, so that the server can be installed."""
+    """Return the runtime's wheel if the server needs it and the index lacks it, so that it is uploaded first."""
     needed = next((r for text in release.metadata.requires if (r := Requirement(text)).name == RUNTIME), None)
     if needed is None or settings["runtime"] == "assume":
         return []
     if any(_satisfies(needed, _version(name)) for name in index.files(RUNTIME)):
         return []
     own = next((name for name in release.companions if _satisfies(needed, _version(name))), None)
-    public = (urlsplit(settings["url"]).hostname or "").endswith("pypi.org")  # only its owners publish there
+    public = (urlsplit(settings["url"]).hostname or "").endswith("pypi.org")  # only we publish the runtime there
     if settings["runtime"] == "publish" and own is not None and not public:
         return [own]
     raise PublishError(
@@ -340,7 +340,7 @@ def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -
 
 
 def _token(wire: http.HttpClient, settings: TargetSettings) -> str:
-    """Return the upload token: from the variable, or for trusted publishing in exchange for this job's identity."""
+    """Return the upload token: from the variable or, with trusted publishing, in exchange for the job's identity."""
     if settings["auth"] == "token":
         return settings.secret("token_variable")
     parts = urlsplit(settings["url"])

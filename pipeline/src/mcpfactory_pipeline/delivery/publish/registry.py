@@ -1,8 +1,8 @@
 """Target of the official MCP registry, or a compatible one: send `server.json` once, and read it back.
 
 The registry requires its own short-lived token. If no token is set, one is requested with a GitHub token
-(`auth = "github"`) or with the identity of a GitHub Actions job (`auth = "github-oidc"`, without any secret). It is
-kept only in memory.
+(`auth = "github"`) or with the identity of a GitHub Actions job (`auth = "github-oidc"`, without any secret). The
+token is kept only in memory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FILE: Final = "server.json"
 
 
 def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
-    """Return the document."""
+    """Return the file `server.json`."""
     return {_FILE: make_server_json(release, _bundle(settings))}
 
 
@@ -274,7 +274,7 @@ def _hashes(release: CandidateRelease) -> Mapping[str, str]:
 
 
 def _packages(release: CandidateRelease, bundle: str) -> list[dict[str, Any]]:
-    """Return the packages with `{version}` in identifiers and `{bundle}` as hash filled in."""
+    """Return the packages; fill in `{version}` in identifiers and the hash for `{bundle}`."""
     tables = [dict(table) for table in release.config.publish.packages]
     for table in tables:
         if isinstance(identifier := table.get("identifier"), str):

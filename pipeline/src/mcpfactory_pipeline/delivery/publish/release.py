@@ -31,7 +31,7 @@ _API: Final = re.compile(r"(?:.*/)?_generated/api\.py")
 _CONFIG: Final = re.compile(r"[^/]+/mcpfactory\.toml")
 _NO_CONFIG: Final = ServerConfig(server=ServerTable())
 _OPEN: Final = frozenset({("oauth2", 1), ("awsSigV4", 0), ("awsSigV4", 3)})
-"""Non-secret variables of security schemes (IDs and regions), as kind of scheme and position of the variable.
+"""Non-secret variables of security schemes (IDs and regions): kind of scheme, and position of the variable.
 
 See `SecurityScheme` of the runtime.
 """
@@ -90,9 +90,9 @@ class Metadata:
 class CandidateRelease:
     """A promoted candidate: its files, checked against the hashes of the state, and their metadata.
 
-    `hashes` are name → `sha256:…`; `files` are name → bytes; `digest` is the hash of both. `config` is the
+    `hashes` are name → `sha256:…`; `files` are name → bytes; `digest` is one hash of all. `config` is the
     `mcpfactory.toml` in the source distribution; `server` is its name in the workspace. `title`, `instructions` and
-    `tools` come from the generated manifest, as far as there is one. `companions` are required wheels that a public
+    `tools` come from the generated manifest, if there is one. `companions` are required wheels that a public
     index may lack, such as the runtime's wheel if the runtime is used from its sources. `adopted` marks an adopted
     project, whose candidate has no source distribution.
     """

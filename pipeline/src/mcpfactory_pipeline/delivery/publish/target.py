@@ -26,7 +26,7 @@ class TargetProblem:
 
 @dataclass(frozen=True, slots=True)
 class PublishEvidence:
-    """Evidence that a target has a release: `digest` is the target's identifier of it.
+    """Evidence that a target has a release: `digest` is the target's identifier of the release.
 
     `facts` are short texts (a URL, hashes), never a secret.
     """
@@ -85,9 +85,9 @@ class PublishTarget:
 
     `build` returns the files for the target (name → bytes): always the same bytes for the same release. `check`
     validates the release without a network. `inspect` returns the current state of the target. `upload` sends only the
-    missing parts, and so continues an interrupted upload; it is called only if `inspect` found nothing `other`. A
+    missing parts, and so continues an interrupted upload; it is called only if `inspect` found no `other` content. A
     target without `upload` is a file that people copy: it is built, and nothing is recorded. `options` is the model of
-    its settings. `needs` returns the targets that must have the release first.
+    the target's settings. `needs` returns the targets that must have the release first.
 
     These functions raise `ConfigError` for invalid settings. `inspect` and `upload` also raise `TargetError` if the
     target fails or is unreachable, and `PublishError` if it refuses the release.

@@ -141,7 +141,7 @@ def _changelog(server: WorkspaceServer, news: str) -> bytes:
 
 
 def _generated(server: WorkspaceServer, files: Mapping[str, bytes | None]) -> _Files:
-    """Return the generated files for the new version, made in a copy, because the manifest contains the version."""
+    """Return the generated files for the new version, which the manifest contains; generate them in a copy."""
     from mcpfactory_codegen.servers.create import regenerate  # noqa: PLC0415 - heavy; only generated servers need it
     from mcpfactory_codegen.servers.generation import CreateError  # noqa: PLC0415 - heavy; only generated servers need it
 

@@ -30,7 +30,7 @@ KINDS: Final[dict[str, Step]] = {
 }
 _STATED: Final = tuple(step for step in STEPS if step != "none")
 _NAME: Final = re.compile(r"(?P<words>[^.]+)\.(?P<kind>[a-z]+)(?:\.(?P<step>[a-z]+))?\.md")
-_LONGEST: Final = 40  # characters; maximum of the text in a file name
+_LONGEST: Final = 40  # characters; maximum length of the text in a file name
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ChangelogFragment:
 
     @property
     def step(self) -> Step:
-        """Return the version step that it requires."""
+        """Return the version step that the fragment requires."""
         return self.stated or KINDS[self.kind]
 
     def to_json(self) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class ChangelogFragment:
 
 
 def read_notes(folder: Path) -> tuple[ChangelogFragment, ...]:
-    """Return the fragments of the server in `folder`, by kind and file.
+    """Return the fragments of the server in `folder`, sorted by kind and file.
 
     Raises:
         ReleaseError: a fragment is invalid.

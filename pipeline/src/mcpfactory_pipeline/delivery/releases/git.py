@@ -55,7 +55,7 @@ class Repository:
         """Return the repository of a workspace.
 
         Raises:
-            ReleaseError: it does not exist, has no commit, or is a shallow clone.
+            ReleaseError: no repository exists, or it has no commit or is a shallow clone.
         """
         here = cls(root, "")
         if here._ask("rev-parse", "--is-inside-work-tree") is None:
@@ -101,7 +101,7 @@ class Repository:
         return found
 
     def unchanged_servers(self, commits: Mapping[str, str]) -> set[str]:
-        """Return the servers whose folder is the same in HEAD and in their commit; run git only once."""
+        """Return the servers whose folder is the same in HEAD and in the given commit (server → commit)."""
         names = sorted(commits)
         wanted = [f"{commit}:{self.prefix}servers/{name}" for name in names for commit in (commits[name], "HEAD")]
         lines = self._git(

@@ -1,7 +1,8 @@
 """Release plan: the servers to release, and the version of each. Reads git, the tree and the servers; writes nothing.
 
 The last release is the newest tag `<server>-vX.Y.Z` that this branch contains. A server without a tag is compared with
-its candidate in a channel that people promote into. Without such a candidate, the version in its sources is used.
+its candidate in a channel that people promote into. Without such a candidate, the version in the server's sources is
+used.
 
 A server is released if its package changed since the last release, or if it has a changelog fragment. The contract
 (`contract.py`) determines the version, and fragments can raise it.
@@ -54,7 +55,7 @@ class ReleaseProposal:
     """One server, or the packages that are released together: status, previous version and new version.
 
     `before` is the previous version; "" without a release. `step` is the step that contract and fragments require.
-    `commit` is the commit of a pending release. `tools` are the tools for callers.
+    `commit` is the commit of a pending release. `tools` are the tools that callers get.
     """
 
     server: str
@@ -282,7 +283,7 @@ def _promoted(workspace: Workspace, state: ServerState) -> str:
 
 
 def _refuse_stale(server: WorkspaceServer, state: ServerState) -> None:
-    """Raise `ReleaseError` if the tools were generated from another document, so they are not the contract."""
+    """Raise `ReleaseError` if the tools are from another document, because then they are not the contract."""
     record = state.stages.get("generate")
     if server.document and record and record.inputs.get("document") != INPUTS["document"](InputReader(server, state)):
         raise ReleaseError(

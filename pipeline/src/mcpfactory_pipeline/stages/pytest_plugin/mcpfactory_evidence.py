@@ -16,9 +16,8 @@ from typing import Any, Final
 
 import pytest
 
-SETTINGS: Final = (
-    "MCPFACTORY_EVIDENCE"  # path of the file with `nonce`, `record` and `tools`; it is deleted before other code runs
-)
+# Path of the file with `nonce`, `record` and `tools`; the file is deleted before other code runs.
+SETTINGS: Final = "MCPFACTORY_EVIDENCE"
 _FAILED: Final = "failed"
 _SKIPPED: Final = "skipped"
 _PASSED: Final = "passed"
@@ -99,7 +98,7 @@ def _evidence() -> PytestEvidence | None:
     file = os.environ.pop(SETTINGS, "")
     if not file:
         return None
-    os.environ.pop("PYTHONPATH", None)  # it contains only the folder of this plugin
+    os.environ.pop("PYTHONPATH", None)  # its only entry is the folder of this plugin
     settings = json.loads(Path(file).read_text(encoding="utf-8"))
     Path(file).unlink()
     return PytestEvidence(settings["nonce"], Path(settings["record"]), Path(settings["tools"]))
