@@ -92,7 +92,7 @@ def _options(
     from mcpfactory_pipeline.isolation.processes import hide_process
 
     hide_process()  # Many commands start server code, which must not read our environment.
-    if context.invoked_subcommand is None and not print_inbox_summary():  # greet() prints pending items in a workspace
+    if context.invoked_subcommand is None and not print_inbox_summary():  # no workspace, so no inbox
         output.line(context.get_help())
         raise typer.Exit(Exit.USAGE)
 

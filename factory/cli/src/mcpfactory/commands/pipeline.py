@@ -50,7 +50,7 @@ def _group() -> None:
     pass
 
 
-_NAMED_SERVERS: Final = 3  # maximum servers of a run whose pending items are printed
+_NAMED_SERVERS: Final = 3  # servers; a larger run prints no pending items, only the command that lists them
 _SHOWN_FIELDS: Final = ("stage", "target", "channel", "outcome", "candidate", "gone", "previous", "reason")
 
 
@@ -103,7 +103,7 @@ run = command_of(Run, perform=_run)
 
 
 def _note_waiting(workspace: Workspace, names: Sequence[str]) -> None:
-    """Print the pending items of a run's servers, each with the next command; for many servers, refer to the inbox."""
+    """Print the pending items of a run's servers with the next commands. For many servers, print a hint to the inbox."""
     from mcpfactory_pipeline.views.inbox import read_inbox
 
     if len(names) > _NAMED_SERVERS:
@@ -139,7 +139,7 @@ def status(
         typer.Option(
             "--graph",
             metavar="FORMAT",
-            help="Draw the stages and a server's position: text, svg (with candidates), json or mermaid",
+            help="Draw the stages and the status of a server: text, svg (with candidates), json or mermaid",
         ),
     ] = "",
     as_json: AsJson = False,
@@ -227,15 +227,15 @@ def history(
 def verify(
     names: Names = None,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Show the differences, then rewrite these state files from their histories")
+        bool, typer.Option("--repair", help="Also rewrite the state files that differ from their histories")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare state files with their histories.
 
     The command derives every state file from its history again. Every event of the last commit must still exist.
-    Approvals must have the required signatures. The channel folders on this machine must have the recorded pages and
-    bytes, and no other files.
+    Approvals must have the required signatures. The channel folders on this machine must contain the recorded files,
+    unchanged, and no other files.
     """
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.decisions.integrity import channel_folder_faults, signature_faults
