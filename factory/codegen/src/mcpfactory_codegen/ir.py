@@ -23,7 +23,7 @@ MARK_PREFIXES: Final = ("x-mcp", "x-speakeasy-mcp")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A mistake in an API document, or a part that was left out. A value, never raised.
+    """A mistake in an API document, or a part that was left out. Problems are collected, never raised.
 
     `error`: the element at the pointer was left out. `warning`: the element was kept, with an assumption or a repair.
     `code` is stable and documented in docs/reference/problems.md. `pointer` is a JSON pointer into the document
@@ -128,7 +128,7 @@ class ApiSecurityScheme:
 
     @property
     def credential_location(self) -> tuple[str, str]:
-        """Return the place and name under which the credential is sent. A request has each pair once."""
+        """Return the place and name under which the credential is sent. A request can contain each pair only once."""
         if self.kind == "mutualTLS":
             return "connection", ""
         place, name = (self.place or "header", self.parameter) if self.kind == "apiKey" else ("header", "Authorization")
@@ -141,8 +141,8 @@ class ApiOperation:
 
     `label` is the label of its document if the API has several documents (`combine`); `key` and `pointer` contain the
     label. `scopes` are the OAuth scopes that `security` requires, by scheme name. `server` is the name of one of
-    `Api.own_servers`, "" for the root. `extensions` has the fields of the document, the path and the operation, in this
-    order, whose names start with one of `MARK_PREFIXES`.
+    `Api.own_servers`, "" for the root. `extensions` has the fields whose names start with one of
+    `MARK_PREFIXES`, first those of the document, then of the path, then of the operation.
     """
 
     method: str

@@ -103,7 +103,7 @@ run = command_of(Run, perform=_run)
 
 
 def _note_waiting(workspace: Workspace, names: Sequence[str]) -> None:
-    """Print the pending items of a run's servers with the next commands. For many servers, print a hint to the inbox."""
+    """Print the pending items of a run's servers with the next commands; for many servers, name `mcpfactory inbox`."""
     from mcpfactory_pipeline.views.inbox import read_inbox
 
     if len(names) > _NAMED_SERVERS:

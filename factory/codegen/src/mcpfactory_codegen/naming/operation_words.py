@@ -125,7 +125,7 @@ def _phrase(
 
 
 def _is_action(last: tuple[str, ...], operation: ApiOperation, said: tuple[str, ...], *, on_item: bool) -> bool:
-    """Return True if the last literal segment is an action. Before a parameter, the summary must confirm that."""
+    """Return True if the last literal segment is an action. If a parameter follows, the summary must confirm it."""
     method = operation.method
     if last[0] in said and last[0] in VERBS:
         return True

@@ -70,7 +70,7 @@ class _UnnamedOperation:
         return self.at >= len(self.forms) or len("_".join(self.forms[self.at])) <= TOOL_LIMIT
 
     def keep(self, rivals: Iterable[tuple[str, ...]]) -> bool:
-        """Keep the words that the rivals lack if the form is too long. Return True if that changes `kept`."""
+        """If the form is too long, keep the words that the rivals lack. Return True if that changes `kept`."""
         if self.fits():
             return False
         own, before = Counter(self.forms[self.at]), self.kept
@@ -207,7 +207,7 @@ SHORT_FORMS: Final = word_pairs("short-forms")
 _ARTICLES: Final = frozenset({"a", "an", "the", "of"})
 _PREPOSITIONS: Final = frozenset({"for", "in", "to", "from", "with", "on", "at", "and", "by", "via"})
 _ENOUGH: Final = 8
-"""Minimum number of operations for which a word in half of them counts as common."""
+"""Minimum number of operations; in an API with fewer operations, no word counts as common."""
 
 
 @dataclass(frozen=True, slots=True)

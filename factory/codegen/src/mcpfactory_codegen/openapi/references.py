@@ -93,7 +93,7 @@ class References:
         return LocatedNode(node, location)
 
     def mapping(self, node: Any, location: Location) -> LocatedNode:
-        """Return the node, or the target if a map by name is itself written as a reference (`properties: {$ref: …}`).
+        """Return the node, or its target if a map by name is written as a reference (`properties: {$ref: …}`).
 
         A key "$ref" whose value is not a string is an entry of the map.
         """

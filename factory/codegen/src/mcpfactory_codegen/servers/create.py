@@ -74,7 +74,7 @@ def create_server(
 
     Args:
         folder: the directory of servers, such as `servers/`; created if missing.
-        name: `[a-z][a-z0-9-]*`; None takes the document's title, or the template's name.
+        name: `[a-z][a-z0-9-]*`; None derives it from the document's title, or uses the template's name.
         source: an API document, or several, each with an optional label: `messaging=twilio.yaml`. `template` then
             supplies only the person-owned files ("openapi" by default).
         template: a shipped template's name, the path of a template's directory, `git+https://…` or
