@@ -199,7 +199,7 @@ _QUERY: Final[Mapping[str, tuple[str | None, bool]]] = check_table_complete(
     QueryStyle,
     "cases/expected.py _QUERY",
 )
-"""The delimiter of items in one value (None if each member has its own pair), and the default of `explode`."""
+"""Delimiter of the items in one value (None: each member has its own pair), and the default of `explode`."""
 
 
 def _joined(name: str, texts: list[str], delimiter: str | None) -> Pairs | None:

@@ -89,7 +89,7 @@ def _function(workflow: Workflow) -> str:
 
 
 def _value(value: Any) -> str:
-    """Return an argument as source code: paths become variables and calls of `pick`, other values literals."""
+    """Return an argument as source code: paths become variables and calls of `pick`; other values become literals."""
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, dict):

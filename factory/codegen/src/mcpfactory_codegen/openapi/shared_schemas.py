@@ -239,7 +239,7 @@ def break_cycles(schemas: Definitions, new_name: Callable[[str], str], report: C
 
 
 class _AppliedReference(NamedTuple):
-    """A reference that applies to the same value: the object with the reference, the target, and the keyword."""
+    """A reference that applies to the same value as its schema: its object, its target, and the keyword."""
 
     holder: dict[str, Any]
     target: str

@@ -82,7 +82,7 @@ def create_server(
         answers: answers to the template's questions; other questions have their defaults.
         selection: the operations to include from each document; the others are reported as skipped.
         overlays: files with OpenAPI overlays; they are stored next to the document and applied on each read. With
-            several documents, each overlay starts with the label of its document: `messaging=fixes.yaml`.
+            several documents, each overlay is given after the label of its document: `messaging=fixes.yaml`.
         credentials: "shared" to merge equal security schemes of several documents.
         mode: the mode of the server's tool list, "full" or "search"; "" for the runtime's default.
         strict: create nothing if the document has any problem.
