@@ -1,7 +1,7 @@
 """Pictures of README and docs: `make pictures` writes docs/pictures from real commands and the real dashboard.
 
 Pictures of the dashboard are PNG; pictures of the terminal are SVG with the reader's fonts. They take
-some minutes and need Chromium (`python -m tests.browser --install`). Check the changes before you commit them: times and
+some minutes and need Chromium (`python -m tests.browser --install`). Check the changes before you commit: times and
 hashes always differ.
 """
 

@@ -1,7 +1,7 @@
 """Workspace of the tasks, created once by real commands and restored before each task.
 
-`bookshop` has a candidate in production and another in staging that waits for an approval; `notes` and `drafts` wait for
-their first approval; the tests of `torn` fail.
+`bookshop` has a candidate in production and another in staging that waits for an approval; `notes` and `drafts` wait
+for their first approval; the tests of `torn` fail.
 """
 
 from __future__ import annotations
