@@ -35,7 +35,7 @@ def check_types(folder: Path, *parts: str) -> None:
 
 
 def assert_passes(folder: Path) -> str:
-    """Fail unless the server in the folder passes its tests, the type checker and the linter. Return pytest's output."""
+    """Fail unless the server in the folder passes its tests, the type checker and the linter. Return pytest output."""
     ran = run(folder, "pytest", "-q", "-W", "error", "-p", "no:cacheprovider")
     assert (ran.returncode, "passed" in ran.stdout) == (0, True), ran.stdout + ran.stderr
     said = ran.stdout
