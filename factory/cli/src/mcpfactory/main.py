@@ -135,7 +135,7 @@ def _meant_command(message: str, words: Sequence[str]) -> str:
 
 
 def _report(error: Exception) -> Exit:
-    if callable(format_message := getattr(error, "format_message", None)):  # an error of the command line itself
+    if callable(format_message := getattr(error, "format_message", None)):  # a usage error, raised by click
         if type(error).__name__ == "NoArgsIsHelpError":
             output.note(format_message())
             return Exit.USAGE

@@ -73,7 +73,7 @@ class Encoding:
 
 @dataclass(frozen=True, slots=True)
 class ApiBody:
-    """The request body in the selected media type. `schema` has read-only properties removed.
+    """The request body in the selected media type. `schema` has no read-only properties.
 
     `xml` is the root of an XML body, and `shapes` has the types that it references, as in the runtime's `Operation`.
     `graphql` is the document of a GraphQL request; the properties of `schema` are its variables.
@@ -324,7 +324,7 @@ def carries_json(content_type: str, schema: JsonSchema | None, schemas: dict[str
 
 
 def is_structured(schema: JsonSchema) -> bool:
-    """Return True if a schema without a reference at its top describes objects or lists."""
+    """Return True if a schema describes objects or lists. The schema itself must not be a reference."""
     if not isinstance(schema, dict):
         return False
     return schema.get("type") in ("object", "array") or "properties" in schema or "allOf" in schema

@@ -282,7 +282,7 @@ def _stated(media: str, key: str, fields: Sequence[Pairs | None]) -> dict[str, A
 
 
 def _form_field(name: str, value: Any, encoding: Encoding | None) -> Pairs | None:
-    """Return the pairs of a field: scalars and their arrays as in a query, others as JSON unless a style is set."""
+    """Return the pairs of a field: scalars and arrays of scalars as in a query, others as JSON if no style is set."""
     if encoding is not None and encoding.allow_reserved:
         return None
     if encoding is not None and (encoding.style or encoding.explode is not None):

@@ -179,7 +179,7 @@ def _merged(
     required: list[str],
     context: _MergeContext,
 ) -> tuple[dict[str, MergedArgument], dict[str, ArgumentLocation]]:
-    """Replace several properties by one; changes `properties` and `required`."""
+    """Replace several properties by one, in `properties` and `required`."""
     merged: dict[str, MergedArgument] = {}
     bindings = dict(tool.bindings)
     for name, one in merge.items():

@@ -442,7 +442,7 @@ def _both(first: Shape, second: Shape) -> Shape:
 
 
 def _either(first: Shape, second: Shape) -> Shape:
-    """Return a shape that accepts every value of both shapes, possibly slightly more."""
+    """Return a shape that accepts every value of both shapes, and possibly further values."""
     return first if first == second else _kept(unite_schemas(first, second, _either))
 
 

@@ -332,7 +332,7 @@ def _described_response(status: str, node: Node, produces: list[str]) -> Respons
 
 
 def _lists(content_type: str, node: Node) -> tuple[tuple[str, str], ...]:
-    """Return the lists in an XML response; `node` has its `schema`."""
+    """Return the lists in an XML response; `node` contains its `schema`."""
     if is_json(content_type) or not is_xml(content_type):
         return ()
     schema = node.at("schema")

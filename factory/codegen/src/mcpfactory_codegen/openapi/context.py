@@ -193,7 +193,7 @@ class Node(NamedTuple):
         return self.context.schema(self.value, self.location, direction)
 
     def composed(self, *keywords: str) -> Iterator[Node]:
-        """Yield the object schema behind references, then the schemas in its lists of these keywords."""
+        """Yield the object schema behind references, then the schemas in its lists under these keywords."""
         for part in composed(self.context.references, LocatedNode(self.value, self.location), *keywords):
             yield Node(self.context, *part)
 

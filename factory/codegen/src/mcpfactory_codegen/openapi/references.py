@@ -44,7 +44,7 @@ class LocatedNode(NamedTuple):
     location: Location
 
     def parts(self, *keywords: str) -> Iterator[LocatedNode]:
-        """Yield the schemas in the lists of these keywords, unresolved."""
+        """Yield the schemas in the lists under these keywords, without resolving references."""
         for keyword in keywords:
             listed = self.node.get(keyword) if isinstance(self.node, dict) else None
             for index, part in enumerate(listed if isinstance(listed, list) else ()):
@@ -286,7 +286,7 @@ _LEVELS: Final = 8  # maximum levels of references and combinations to search fo
 
 
 def composed(references: References, schema: LocatedNode, *keywords: str) -> Iterator[LocatedNode]:
-    """Yield the resolved object schema, then the schemas in its lists of these keywords, depth first and each once."""
+    """Yield the resolved object schema, then the schemas in its lists under these keywords: depth first, each once."""
     waiting = [(schema, _LEVELS)]
     seen: set[Location] = set()
     while waiting:

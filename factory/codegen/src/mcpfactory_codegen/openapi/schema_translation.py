@@ -33,7 +33,7 @@ from mcpfactory_runtime.schemas.walk import APPLICATORS, TYPES, reference_to
 
 
 class ClosedObjectOpener:
-    """Drops `additionalProperties: false` if other schemas of the same value add properties. One per document.
+    """Drops `additionalProperties: false` if other schemas of the same value add properties. Use one per document.
 
     `siblings`: keywords next to a `$ref` apply.
     """
@@ -79,7 +79,7 @@ class ClosedObjectOpener:
         self._problems.add("schema-closed-object", str(location.down("additionalProperties")), message, hint)
 
     def _applied(self, whole: LocatedNode, *keywords: str) -> Iterator[LocatedNode]:
-        """Yield the objects that apply to the same value, by references or the lists of these keywords; each once."""
+        """Yield the objects that apply to the same value, by references or by lists under these keywords; each once."""
         waiting = [whole]
         seen: set[Location] = set()
         while waiting:

@@ -209,7 +209,7 @@ def resolve_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], 
 
 
 def _spellings(urls: Collection[str]) -> dict[str, str]:
-    """Return the preferred spelling of each URL (https before http, then the shortest); a server can have several."""
+    """Return the preferred spelling of each URL (https before http, then the shortest), because spellings differ."""
     found: dict[str, str] = {}
     for url in sorted(urls, key=lambda one: (not one.startswith("https:"), len(one), one)):
         found[url] = next((other for other in found.values() if matches_root_url(url, other)), url)

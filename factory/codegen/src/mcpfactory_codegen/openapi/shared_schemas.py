@@ -282,7 +282,7 @@ def _inplace(schema: JsonSchema) -> Iterator[_AppliedReference]:
 
 
 def _components(schemas: Definitions) -> dict[str, int]:
-    """Return the schemas on cycles, with the number of their strongly connected component (Kosaraju's algorithm)."""
+    """Return the strongly connected component (a number) of each schema on a cycle, by Kosaraju's algorithm."""
     graph = {
         name: [use.target for use in _inplace(schema) if use.target in schemas] for name, schema in schemas.items()
     }

@@ -81,7 +81,7 @@ def fetch(url: str, *, allowed_hosts: Collection[str], max_bytes: int) -> tuple[
     internal addresses. Redirects must not downgrade from https to http, or use other schemes.
 
     Raises:
-        FetchError: refused, unreachable, a status other than 200, or larger than `max_bytes`.
+        FetchError: the URL is refused or unreachable, its status is not 200, or the body exceeds `max_bytes`.
     """
     _check(url, allowed_hosts)
     import httpx  # noqa: PLC0415  # slow, and only needed for URLs
@@ -221,7 +221,7 @@ def load(
         max_bytes: Limit for all files together.
 
     Raises:
-        DocumentError: not found, not JSON or YAML, not an object, too big, or of a kind unknown to `sources`.
+        DocumentError: the source is missing, not JSON or YAML, not an object, too big, or of an unknown kind.
     """
     _log.info("read %s", source)
     return _Loading(_PartLoader(source, root, allowed_hosts), max_bytes).document()

@@ -174,7 +174,7 @@ def choose_labels(documents: Sequence[tuple[ApiSource, str]]) -> tuple[str, ...]
 
 
 def _telling(place: str, title: str) -> tuple[str, ...]:
-    """Return the words of the file name; if these are generic, of the title, the host or the folder."""
+    """Return the words of the file name, or if these are generic, those of the title, the host or the folder."""
     path = PurePosixPath(unquote(urlsplit(place).path) if "://" in place else place.replace("\\", "/"))
     stem = words(strip_controls(path.name).partition(".")[0])
     host = words(strip_controls(urlsplit(place).hostname or "")) if "://" in place else ()

@@ -229,7 +229,7 @@ def _json(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _request(name: str, required: dict[str, dict[str, list[str]]], method: str) -> dict[str, Any]:
-    """Return the schema of a request: the named one, with the properties that this method requires."""
+    """Return the schema of a request: the named schema, with the properties that this method requires."""
     reference = {"$ref": pointer_ref(name)}
     needed = required.get(name, {}).get(method)
     return {"allOf": [reference, {"required": needed}]} if needed else reference
