@@ -1,4 +1,4 @@
-"""What all tests share: property-based tests try the same examples in every run, so that a red suite is red for everybody.
+"""Fixtures and hooks of all tests. Property-based tests try the same examples in every run, so failures are repeatable.
 
 `MCPFACTORY_FUZZ=N` searches for new examples instead, N times as many.
 """
@@ -20,13 +20,13 @@ from tests.fuzzing import FACTOR, SEARCHING, examples, tried
 from tests.skip_conditions import unexpected_skips
 from tests.tiers import FIRST, assign_tier, is_left_out
 
-# Thousands of processes are started: each would compile all that it imports, where a machine forbids to keep what was compiled.
+# Thousands of processes are started. Without a bytecode cache, each would compile all its imports.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-# No file of a test must survive a power failure, and on a busy disk each call would wait for milliseconds.
+# Test files need not survive a power failure, and on a busy disk each call would take milliseconds.
 os.fsync = lambda _: None
 
-BUSY = [HealthCheck.too_slow]  # says more about the machine than about the test
+BUSY = [HealthCheck.too_slow]  # depends on the machine more than on the test
 settings.register_profile("suite", derandomize=True, deadline=None, suppress_health_check=BUSY)
 settings.register_profile("search", deadline=None, max_examples=examples(100), suppress_health_check=BUSY)
 settings.register_profile("fast", settings.get_profile("suite"), max_examples=50)
@@ -43,25 +43,25 @@ def anyio_backend() -> str:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Choose the tier: `make test` runs the fast one."""
+    """Add the option for the tier; `make test` runs the fast tier."""
     parser.addoption("--tier", choices=["fast", "all"], default="all", help="tests to run, see tests/tiers.py [all]")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Try properties with fewer examples in the fast tier."""
+    """Use fewer examples of property-based tests in the fast tier."""
     if config.getoption("tier") == "fast" and not SEARCHING:
         settings.load_profile("fast")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not even import the files of the second tier for the fast one."""
+    """Skip the import of second-tier files in the fast tier."""
     if config.getoption("tier") == "fast" and collection_path.is_relative_to(ROOT):
         return is_left_out(collection_path.relative_to(ROOT).as_posix()) or None
     return None
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    """Report the tier, and how far properties are searched."""
+    """Report the tier, and the number of examples of property-based tests."""
     how = f"{FACTOR} times the examples, new ones (MCPFACTORY_FUZZ)" if SEARCHING else "the same examples in every run"
     return (
         f"tier: {config.getoption('tier')}; properties: {how}, {settings().max_examples} unless a test says otherwise"
@@ -70,7 +70,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, Any, Any]:
-    """Pause the garbage collector, and exclude what was imported from it: it would walk millions of objects that stay."""
+    """Pause the garbage collector, and exclude imported objects, because it would walk millions of them."""
     gc.disable()
     try:
         return (yield)
@@ -81,7 +81,7 @@ def pytest_collection() -> Generator[None, Any, Any]:
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the tests of the tier; those that share a fixture of their module run in one worker, so that it is made once."""
+    """Keep the tests of the tier. Tests with the same module fixture run in one worker, which makes it once."""
     slow = [item for item in items if assign_tier(item)]
     if slow and config.getoption("tier") == "fast":
         left_out = set(slow)
@@ -100,7 +100,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-    """Note how many examples a property was tried with; the note survives the way from a worker."""
+    """Record the number of examples of a property in the report, which workers send to the main process."""
     report = yield
     if call.when == "call" and (told := getattr(item, "hypothesis_statistics", "")):
         report.user_properties.append(("examples", tried(told)))
@@ -108,7 +108,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A test that did not run shows nothing: a run with one is red, unless the machine lacks what README does not ask for."""
+    """Fail a run with skipped tests, unless the machine lacks something that README does not require."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     reports = reporter.stats.get("skipped", []) if reporter else []
     if (found := unexpected_skips(reports)) and session.exitstatus in QUIET:
@@ -122,7 +122,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Count the examples of properties, and the interaction tests: each is run over every transport."""
+    """Print the number of property examples, and of interaction tests, which run over every transport."""
     reports = [report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, ())]
     sizes = {report.nodeid: count for report in reports for name, count in report.user_properties if name == "examples"}
     if sizes:

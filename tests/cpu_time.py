@@ -1,4 +1,4 @@
-"""Where the suite's time goes: `pytest -p tests.cpu_time …` prints the processor time of files and tests, the most costly first.
+"""Profiler of the suite: `pytest -p tests.cpu_time …` prints the processor time of files and tests, longest first.
 
 Processor time (of the test's process and of the processes it waited for), not the clock's: a busy machine does not change it much.
 """
@@ -21,14 +21,14 @@ def _spent() -> float:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Keep what had been spent when the test began, its fixtures included."""
+    """Record the processor time before the test and its fixtures."""
     item.stash[BEGAN] = _spent()
     return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Each phase reports what was spent since the one before ended; the note survives the way from a worker."""
+    """Report the processor time since the previous phase, also from a worker."""
     report = yield
     now = _spent()
     report.user_properties.append(("processor", now - item.stash[BEGAN]))

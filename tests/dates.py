@@ -1,4 +1,4 @@
-"""Days by the machine's clock, for commands that know no other."""
+"""Dates by the machine's clock, for commands that use this clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A revision of tomorrow that renames methods, in a copy of the runtime of which one file was changed."""
+"""A future revision with renamed methods, in a copy of the runtime with one changed file."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ RELEASED: Final = (R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_
 
 
 def trial(folder: Path) -> dict[str, str]:
-    """The environment in which the runtime has the trial revision; one file of the copy was changed."""
+    """Return the environment of a runtime copy with the trial revision."""
     folder.mkdir(exist_ok=True)
     shutil.copytree(Path(mcpfactory_runtime.__file__).parent, folder / "mcpfactory_runtime")
     add_record(folder / "mcpfactory_runtime" / "revisions" / "records.py")

@@ -1,4 +1,4 @@
-"""How many examples property-based tests try: `MCPFACTORY_FUZZ=N` searches for new ones, N times as many."""
+"""Number of examples of property-based tests. `MCPFACTORY_FUZZ=N` tries N times as many, and new ones."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ FACTOR: Final = max(1, int(os.environ.get("MCPFACTORY_FUZZ") or 1))
 
 
 def examples(usual: int) -> int:
-    """`usual` in the suite, N times as many in a search."""
+    """Return the number of examples: `usual` in the suite, N times as many in a search."""
     return usual * FACTOR
 
 
 def tried(statistics: str) -> int:
-    """How many examples a property came through, from what hypothesis tells about it; those that it threw away do not count."""
+    """Return the number of passed examples from the statistics of Hypothesis, without discarded ones."""
     return sum(map(int, re.findall(r"(\d+) passing", statistics)))

@@ -1,4 +1,4 @@
-"""HTTP servers that a test writes: a handler that answers in one call, and a thread that serves it on loopback."""
+"""HTTP servers for tests: a handler base class, and a thread that serves the handler on loopback."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class LoopbackHandler(BaseHTTPRequestHandler):
-    """Answers a request in one call, and prints nothing; a method that a test does not write is not implemented."""
+    """Handler that answers in one call and prints nothing. Methods that a test does not define return 501."""
 
     def do_GET(self) -> None:
         self.get()
@@ -55,7 +55,7 @@ class LoopbackHandler(BaseHTTPRequestHandler):
 
 @contextmanager
 def running(server: HTTPServer) -> Iterator[str]:
-    """Run a server in a thread until the block ends; gives its address."""
+    """Run a server in a thread until the block ends; yield its address."""
     with server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -67,5 +67,5 @@ def running(server: HTTPServer) -> Iterator[str]:
 
 
 def serving(handler: type[BaseHTTPRequestHandler], **members: Any) -> AbstractContextManager[str]:
-    """Serve a handler, whose class has these members, on a free port; gives the address."""
+    """Serve a handler class with these members on a free port; yield the address."""
     return running(ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (handler,), members)))

@@ -1,7 +1,7 @@
-"""What a test needs of the machine and README does not ask for: the only reasons for which a test may be skipped.
+"""Requirements of tests that README does not ask for: the only valid reasons to skip a test.
 
-A skip for any other reason fails the run (`tests/conftest.py`). What does not apply is not collected: parametrise over what does.
-What needs a tool that README does not ask for has a marker and a target of its own: `make browser`.
+A skip for any other reason fails the run (`tests/conftest.py`). Parametrize only with applicable values,
+instead of skipping others. Tests with a tool that README does not ask for have a marker and target: `make browser`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LACKING: Final = "not on this machine: "
 
 
 class SkipCondition(NamedTuple):
-    """What tests need, and whether it is here."""
+    """A requirement of tests, and whether the machine has it."""
 
     what: str
     here: Callable[[], bool]
@@ -65,20 +65,20 @@ NEEDS: Final = {
 
 
 def needs(name: str) -> pytest.MarkDecorator:
-    """Skips a test where the machine lacks what is named."""
+    """Return a marker that skips a test if the machine lacks the named requirement."""
     need = NEEDS[name]
     return pytest.mark.skipif(not need.here(), reason=LACKING + need.what)
 
 
 def skip_without(name: str) -> None:
-    """Skips the running test where the machine lacks what is named."""
+    """Skip the running test if the machine lacks the named requirement."""
     need = NEEDS[name]
     if not need.here():
         pytest.skip(LACKING + need.what)
 
 
 def unexpected_skips(reports: Iterable[Any]) -> list[str]:
-    """Of reports of skipped tests, those that have another reason: what was skipped, and why."""
+    """Return the skipped tests with other reasons, each with its reason."""
     reasons = [
         (report.nodeid or report.longrepr[0], str(report.longrepr[-1]).removeprefix("Skipped: ")) for report in reports
     ]

@@ -11,7 +11,7 @@ import pytest
 
 
 def _title(value: object, number: int) -> str:
-    """Return a value as text if that is short by nature, else its name or the number of its row."""
+    """Return a value of a short type as text, else its name or the number of its row."""
     return str(value) if isinstance(value, str | int | float | None) else getattr(value, "__name__", f"row {number}")
 
 
@@ -20,13 +20,13 @@ def parametrize_subtests(
 ) -> Callable[..., Any]:
     """Run a test once for each row of a table, as subtests of one item.
 
-    Use it instead of `pytest.mark.parametrize` where rows are many, cheap and alike. Fixtures are made once for
+    Use it instead of `pytest.mark.parametrize` for many cheap and similar rows. Fixtures are made once for
     all rows, except `tmp_path`: each row gets a directory of its own.
 
     Args:
         names: parameters that a row fills, separated by commas.
         table: one value, or a tuple of values, for each row.
-        name: makes the title of a row from its values [default: the values as text].
+        name: returns the title of a row for its values [default: the values as text].
     """
     columns = [column.strip() for column in names.split(",")]
     values = [tuple(row) if len(columns) > 1 else (row,) for row in table]
@@ -44,7 +44,7 @@ def parametrize_subtests(
                 else:
                     own = {}
                 title = name(*row) if name else ", ".join(_title(value, number) for value in row)
-                # Titles travel between processes as UTF-8, and hostile rows hold lone surrogates.
+                # Processes exchange titles as UTF-8, and hostile rows contain lone surrogates.
                 with subtests.test(title[:100].encode("utf-8", "backslashreplace").decode()):
                     test(**{**given, **own, **dict(zip(columns, row, strict=True))})
 

@@ -153,7 +153,7 @@ FILES: Final[Mapping[str, str]] = {
 """Path of a folder or a file, or node id of a test, without parameters → why it is in the second tier."""
 
 FIRST: Final = ("tests/cli/test_tutorial.py", "tests/pipeline/test_first_push.py", "tests/pipeline/test_trials.py")
-"""Files whose tests take longest: they begin first, so that no worker runs one of them when the others have ended."""
+"""Files with the slowest tests. They start first, so that no worker runs one of them alone at the end."""
 
 FIXTURES: Final[Mapping[str, str]] = {
     "start_pipeline_process": "drives the pipeline in a process that is ended or killed"
@@ -161,7 +161,7 @@ FIXTURES: Final[Mapping[str, str]] = {
 """Name of a fixture → why tests that use it are in the second tier."""
 
 MATRIX: Final = ("tests/runtime/interaction", "tests/runtime/wire", "tests/runtime/client", "tests/runtime/transports")
-"""Folders whose tests run in every revision; over pipes and sockets the fast tier takes the oldest and the newest."""
+"""Folders with tests of every revision; over pipes and sockets, the fast tier runs the oldest and the newest."""
 
 
 def full(reason: str) -> pytest.MarkDecorator:
@@ -170,7 +170,7 @@ def full(reason: str) -> pytest.MarkDecorator:
 
 
 def is_left_out(path: str) -> bool:
-    """Return True if the fast tier need not even import what is at a path, from the root of the repository."""
+    """Return True if the fast tier need not import a path, which is relative to the repository."""
     return any(place in FILES for place in _places(path))
 
 
@@ -181,7 +181,7 @@ def _places(path: str) -> tuple[str, ...]:
 
 
 def assign_tier(item: pytest.Item) -> str:
-    """Return why a test is in the second tier; "" if it is fast. The test gets the marker `full` with that reason."""
+    """Return the reason why a test is in the second tier, and mark it `full`; "" if it is fast."""
     marker = item.get_closest_marker("full")
     reason = str(marker.args[0]) if marker else _reason(item)
     if reason and marker is None:

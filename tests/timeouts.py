@@ -1,7 +1,7 @@
-"""How long tests wait: a limit ends a hang, and never judges how fast a machine is.
+"""Timeouts of tests, which end hanging tests and do not measure speed.
 
 `TIMEOUT` is the one limit of all waits (`tests/repository/test_limits.py` finds any other); the limit of a whole test is in `pyproject.toml`.
-Where a limit is the behaviour that is tested, the clock is moved (`advance_clock`), or the peer is one that would never end.
+Tests of timeouts move the clock (`advance_clock`), or use a peer that never ends.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Callable
 from typing import Any, Final
 
 TIMEOUT: Final = 120.0
-"""Seconds; a hundred times what an idle machine needs for the slowest of what is waited for."""
+"""Seconds; a hundred times the slowest wait on an idle machine."""
 _PAUSE: Final = 0.01
 
 
 def wait_until(condition: Callable[[], Any], why: Callable[[], object] = lambda: "it never came about") -> None:
-    """Ask until the condition holds, and leave the processor to whom it depends on in between.
+    """Poll until the condition holds, and yield the processor in between.
 
     Raises:
-        AssertionError: when it does not hold within `TIMEOUT`; says `why`.
+        AssertionError: it does not hold within `TIMEOUT`; the message is `why`.
     """
     deadline = time.monotonic() + TIMEOUT
     while not condition():
@@ -29,7 +29,7 @@ def wait_until(condition: Callable[[], Any], why: Callable[[], object] = lambda:
 
 
 async def advance_clock(seconds: float) -> None:
-    """Move the clock of the running event loop, and let everything run that is due then."""
+    """Move the clock of the running event loop, and run all callbacks that are due then."""
     loop = asyncio.get_running_loop()
     before = loop.time
     loop.time = lambda: before() + seconds

@@ -1,4 +1,4 @@
-"""Packages that a test writes, as bytes: nothing is built, and no index is asked."""
+"""Packages as bytes, written by tests without a build or an index."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def wheel_name(name: str, version: str) -> str:
 
 
 def wheel(name: str, version: str, files: Mapping[str, str], program: str = "", needs: tuple[str, ...] = ()) -> bytes:
-    """Write a wheel with these files; `program` is a line of its console scripts."""
+    """Return a wheel with these files; `program` is a line of its console scripts."""
     info = f"{name.replace('-', '_')}-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n" + "".join(
         f"Requires-Dist: {one}\n" for one in needs
@@ -35,7 +35,7 @@ def wheel(name: str, version: str, files: Mapping[str, str], program: str = "", 
 
 
 def zipped(files: Mapping[str, str | bytes]) -> bytes:
-    """Write an archive whose bytes follow from its files."""
+    """Return an archive whose bytes depend only on its files."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         for path, content in files.items():
@@ -44,7 +44,7 @@ def zipped(files: Mapping[str, str | bytes]) -> bytes:
 
 
 def tarball(files: Mapping[str, str | bytes], top: str = "package") -> bytes:
-    """Write a tarball: everything below one folder, for npm `package/`."""
+    """Return a tarball with all files in one folder, for npm `package/`."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as archive:
         for path, content in files.items():

@@ -1,4 +1,4 @@
-"""A plain MCP server on loopback whose offer a test changes while it runs, and which may show a client of one name another list."""
+"""An MCP server on loopback whose tools a test changes at run time. One client can get a different list."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def tool(name: str, description: str) -> Json:
 
 @dataclass
 class Offering:
-    """What the server offers now. `lists` counts how often its tools were listed, `names` has what clients called themselves."""
+    """Current tools of the server. `lists` counts the requests for the tool list; `names` has the clients' names."""
 
     url: str
     tools: list[Json]
@@ -112,7 +112,7 @@ class _Handler(LoopbackHandler):
 
 @contextmanager
 def offering(*tools: Json) -> Iterator[Offering]:
-    """The server, on a port of its own."""
+    """Yield the server, on its own port."""
     found = Offering("", list(tools))
     with serving(_Handler, known=found, sessions={}) as url:
         found.url = f"{url}/mcp"

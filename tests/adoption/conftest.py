@@ -16,14 +16,14 @@ from tests.pipeline.staged_workspace import configured
 
 @pytest.fixture
 def registry() -> Iterator[tuple[Registry, dict[str, str]]]:
-    """An index and an npm registry on loopback that have nothing yet, and the variables that lead there."""
+    """Yield an empty package index and npm registry on loopback, and the variables that select them."""
     found = Registry()
     with serving(found) as environ:
         yield found, environ
 
 
 def commands_in(folder: Path) -> InProcessCli:
-    """Commands in the workspace below a folder; they run in this process, with a home and a cache of their own."""
+    """Return commands in the workspace below a folder. They run in this process, with their own home and cache."""
     (folder / "home").mkdir(exist_ok=True)
     places = {"HOME": "home", "UV_CACHE_DIR": "uv", "npm_config_cache": "npm"}
     return InProcessCli(folder / "space", {name: str(folder / place) for name, place in places.items()})
@@ -45,7 +45,7 @@ def space(tmp_path: Path, empty_space: Path) -> InProcessCli:
 
 
 def done(space: InProcessCli, *words: str) -> str:
-    """What a command printed that must end well."""
+    """Return the output of a command that must succeed."""
     found = space(*words)
     assert found.code == 0, f"{words}: {found.out}\n{found.err}"
     return found.out

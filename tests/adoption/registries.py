@@ -1,4 +1,4 @@
-"""Servers that are none of ours, as small as they can be, and registries on loopback that have packages of them."""
+"""Minimal third-party servers, and registries on loopback with their packages."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ require("readline").createInterface({input: process.stdin}).on("line", line => {
 
 
 def node_files(version: str = "1.0.0", greeting: str = "Hello") -> dict[str, str]:
-    """A server of Node.js that depends on nothing, as files."""
+    """Return the files of a Node.js server without dependencies."""
     return {"greeter.js": NODE_SERVER.replace("VERSION", version), "words.json": json.dumps({"greeting": greeting})}
 
 
 class Registry:
-    """A package index and an npm registry in one, on loopback. What it has can be replaced while it runs."""
+    """A package index and npm registry in one, on loopback. Its packages can be replaced at run time."""
 
     def __init__(self) -> None:
         self.wheels: dict[str, dict[str, bytes]] = {}  # project → file → bytes
@@ -70,7 +70,7 @@ class Registry:
         self.manifests[package["name"], package["version"]] = package
 
     def answer(self, path: str) -> tuple[str, bytes] | None:
-        """What is at a path: its type and its bytes."""
+        """Return the media type and the bytes at a path."""
         self.asked.append(path)
         parts = [
             part for part in path.split("?", maxsplit=1)[0].replace("%2f", "/").replace("%2F", "/").split("/") if part
@@ -100,7 +100,7 @@ class Registry:
 
 @contextmanager
 def serving(registry: Registry) -> Iterator[dict[str, str]]:
-    """Run it; gives the variables by which uv and npm find it, and nothing else."""
+    """Run the registry; yield the variables that make it the only registry of uv and npm."""
 
     class Handler(loopback_server.LoopbackHandler):
         def get(self) -> None:

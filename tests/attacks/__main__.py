@@ -1,4 +1,4 @@
-"""`python -m tests.attacks [WORDS…]`: attempts whose lines have the words: surface, attempt, expectation, result."""
+"""`python -m tests.attacks [WORDS…]`: print a table of the attempts whose names contain the words."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _document(attack: Attack) -> Attempt:
 
 
 def _try(one: Attempt) -> tuple[str, bool]:
-    """Carry an attempt out: what it came to, and whether it did harm."""
+    """Carry out an attempt; return its result, and True if it did harm."""
     with TemporaryDirectory(prefix="mcpfactory-attack-") as folder:
         try:
             return one.carry_out(Path(folder)), False

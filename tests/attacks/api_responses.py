@@ -1,4 +1,4 @@
-"""Attempts by an API that answers: bodies that are small to send and large to read, codecs and texts that take forever. Memory and the event loop are bounded."""
+"""Attacks by API responses: bodies that expand, slow codecs and slow texts. Memory and event loop time are limited."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tests.attacks.http_target import HarmError
 from tests.loopback_server import LoopbackHandler, serving
 
 MOST_HELD: Final = 1.0
-"""Seconds of the processor for which an answer may hold the event loop; those that were found held it for 4 to 36."""
+"""Seconds of processor time; a response must not block the event loop longer. Found attacks blocked it for 4 to 36."""
 
 MOST_MEMORY: Final = 100
-"""MiB that an answer may cost while it is read: ten times the 10 MB of a response that is read at most; one that was found cost 2,300."""
+"""MiB; maximum memory to read a response: ten times the 10 MB limit of a body. One found attack took 2,300."""
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _HONEST: Final = b'{"ok": true}'
@@ -67,7 +67,7 @@ def _asked(
 
 @cache
 def _asking() -> subprocess.Popen[str]:
-    """The process that asks; its input is this one's pipe."""
+    """Return the process that calls the API; it reads commands from a pipe of this process."""
     command = [sys.executable, "-m", "tests.attacks.call_process"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=_ROOT)
     atexit.register(process.communicate)  # closes its input, which ends it

@@ -1,4 +1,4 @@
-"""The attempts on all surfaces but documents: what is tried, what is expected, and what it came to."""
+"""Attacks on all surfaces except documents: attempt, expectation and result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.attacks import (
 
 @dataclass(frozen=True)
 class Attempt:
-    """`carry_out` tries it below a folder of its own and returns what was answered; it raises `HarmError` where it succeeds."""
+    """`carry_out` tries the attack in its own folder, and returns the response or raises `HarmError`."""
 
     surface: str
     expected: str

@@ -1,4 +1,4 @@
-"""Attempts on the HTTP endpoint: half-sent requests, surplus bytes, web pages, other people's sessions, open addresses."""
+"""Attacks on the HTTP endpoint: partial requests, surplus bytes, web pages, sessions of others, open addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the attacks are tried: a server is made of a document, started, listed and called, and everything around is watched."""
+"""Runner of the attacks by documents: create a server, start, list and call it, and watch its surroundings."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tests.attacks.hostile_documents import Attack
 from tests.timeouts import TIMEOUT
 
 SECONDS = TIMEOUT
-"""For the whole of one attack. What is bounded takes seconds; what is not takes hours."""
+"""Seconds; timeout of one attack. Limited work takes seconds, unlimited work takes hours."""
 _PACKAGE = "victim_mcp"
 
 
 @dataclass
 class Outcome:
-    """What happened. `harm` is what must never be there."""
+    """Outcome of an attack. `harm` must be empty."""
 
     refused: str = ""
     tools: int = 0
@@ -40,7 +40,7 @@ class Outcome:
     seconds: float = 0.0
 
     def __str__(self) -> str:
-        """One line."""
+        """Return the outcome in one line."""
         if self.harm:
             return "HARM: " + "; ".join(self.harm)
         if self.refused:
@@ -51,7 +51,7 @@ class Outcome:
 
 
 class _Listener:
-    """Counts who connects."""
+    """Listener that counts connections."""
 
     def __init__(self) -> None:
         self.heard = 0
@@ -75,7 +75,7 @@ class _Listener:
 
 
 def attempt(attack: Attack, folder: Path) -> Outcome:
-    """Try one attack below a folder of its own."""
+    """Try one attack in its own folder."""
     outcome = Outcome()
     listener = _Listener()
     canary = folder / "canary"
@@ -104,7 +104,7 @@ def _armed(document: bytes, canary: Path, port: int) -> bytes:
 
 
 def _outside(folder: Path) -> list[str]:
-    """What lies neither in the document's folder nor in the server's; links count as outside."""
+    """Return the files outside the folders of the document and of the server; links count as outside."""
     allowed = {folder / "given" / "openapi"}
     server = folder / "workspace" / "servers" / "victim"
     return [
@@ -162,7 +162,7 @@ async def _used(attack: Attack, outcome: Outcome) -> None:
 
 
 def _look(listed: list[dict[str, Any]], outcome: Outcome) -> None:
-    """Nothing that models are shown is hidden from people. Values of the API are what they are."""
+    """Record harm if a text for models contains characters that people cannot see. Values of the API are ignored."""
     for tool in listed:
         for text in _prose(tool):
             hidden = {char for char in text if unicodedata.category(char) in {"Cc", "Cf", "Cs"} and char not in "\n\t"}

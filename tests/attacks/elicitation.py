@@ -1,4 +1,4 @@
-"""Answers to questions: that were never put, that were answered before, of another server, changed ones."""
+"""Attacks by answers: to questions never asked, answered before, asked by another server, or changed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CALL: Json = {"name": "pay", "arguments": {"amount": 5}}
 
 
 class _Till:
-    """A server that pays once a person has said yes, and counts."""
+    """A server that pays after a person agreed, and counts the payments."""
 
     def __init__(self, name: str = "till") -> None:
         self.paid = 0

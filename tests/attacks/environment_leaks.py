@@ -1,4 +1,4 @@
-"""What servers are given of the surroundings: the variables of others, and ours."""
+"""Environment variables that reach servers: those of other programs, and ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The attacks: a name, the document, and the calls that are made to what comes of it. Data are in `documents/`."""
+"""Attacks by API documents: name, document, and calls of the generated server. Data is in `documents/`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Calls = tuple[tuple[str, dict[str, Any]], ...]
 
 @dataclass(frozen=True)
 class Attack:
-    """`document` makes the bytes; CANARY in them is a file that nobody may make, PORT a listener that nobody may call.
+    """`document` returns the bytes. CANARY in them is a file that must not be created, PORT a listener.
 
-    `calls`: tools and arguments, called without a stub: each has to be refused, soon, without a connection to PORT.
-    `refused`: the document as a whole is not accepted. `most`: tools that may be there at the most.
+    `calls`: tools and arguments, called without a stub. Each must be refused quickly, without a connection to PORT.
+    `refused`: the whole document must be refused. `most`: maximum number of tools.
     """
 
     document: Callable[[], bytes]

@@ -1,4 +1,4 @@
-"""What strangers write and we show: escape sequences, reordered and invisible text, orders to the CI."""
+"""Texts of third parties in our output: escape sequences, reordered and invisible text, CI commands."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ACTS = re.compile(
 
 
 def harm_in(text: str) -> str:
-    """What of a text acts on a terminal, on a reader or on a CI; "" for a text that is only read."""
+    """Return the part of a text that affects a terminal, a reader or a CI system; "" for harmless text."""
     found = _ACTS.search(text)
     return repr(text[max(0, found.start() - 20) : found.end() + 20]) if found else ""
 

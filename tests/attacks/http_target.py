@@ -1,4 +1,4 @@
-"""A server on a loopback port for the attacks on it, and bytes sent to it as they are."""
+"""A server on a loopback port, and functions that send it unchanged bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.timeouts import TIMEOUT, wait_until
 
 
 class HarmError(AssertionError):
-    """An attack opened what should be closed."""
+    """Error for an attack that succeeded."""
 
 
 class Answer(NamedTuple):
@@ -39,7 +39,7 @@ class Answer(NamedTuple):
 
 @contextmanager
 def serving(server: Server, **options: Any) -> Iterator[int]:
-    """The server behind a port of its own, in a thread; the port."""
+    """Run the server in a thread; yield its port."""
     listener = listen("127.0.0.1", 0)
     web = uvicorn.Server(make_uvicorn_config(HttpApp(server, **options)))
     thread = threading.Thread(target=web.run, kwargs={"sockets": [listener]}, daemon=True)
@@ -53,7 +53,7 @@ def serving(server: Server, **options: Any) -> Iterator[int]:
 
 
 def exchange(port: int, sent: bytes, *, seconds: float = TIMEOUT) -> bytes:
-    """What a server answers to bytes, until it closes the connection."""
+    """Send bytes; return the response until the server closes the connection."""
     with socket.create_connection(("127.0.0.1", port), timeout=seconds) as connection:
         connection.sendall(sent)
         heard = b""
@@ -63,7 +63,7 @@ def exchange(port: int, sent: bytes, *, seconds: float = TIMEOUT) -> bytes:
 
 
 def post(port: int, message: Any, headers: dict[str, str] | None = None, host: str = "127.0.0.1") -> Answer:
-    """Send one message to the endpoint, and read the answer."""
+    """Send one message to the endpoint; return the response."""
     body = json.dumps(message).encode()
     lines = {
         "Host": f"{host}:{port}",
@@ -93,7 +93,7 @@ def _unchunked(body: bytes, headers: dict[str, str]) -> bytes:
 
 
 def modern(port: int, method: str, params: dict[str, Any], headers: dict[str, str] | None = None) -> Answer:
-    """Send a request of the newest revision, by a client that says it can ask a person."""
+    """Send a request of the newest revision, from a client that declares elicitation."""
     prefix = "io.modelcontextprotocol/"
     meta = {f"{prefix}protocolVersion": LATEST.name, f"{prefix}clientCapabilities": {"elicitation": {}}, f"{prefix}clientInfo": {"name": "robot", "version": "1"}}  # fmt: skip
     lines = {"MCP-Protocol-Version": LATEST.name, "Mcp-Method": method, "Mcp-Name": str(params.get("name", ""))}

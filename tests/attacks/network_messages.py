@@ -1,4 +1,4 @@
-"""Attempts by bytes of strangers: web pages, and sealed states."""
+"""Attacks by third-party bytes: web pages and sealed states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attempts of MCP servers on the OAuth client: its secret, addresses inside, and the folder of its tokens."""
+"""Attacks of MCP servers on the OAuth client: its secret, private addresses, and its token folder."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _inside(url: str) -> str:
 
 
 def _rebound(_: Path) -> str:
-    """Its name is public, its address is not: it may have chosen that itself."""
+    """Call a public name with a private address, as an attacker's DNS server can return it."""
 
     async def addresses(url: str) -> list[str]:
         return ["10.0.0.1"]

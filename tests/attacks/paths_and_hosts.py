@@ -1,4 +1,4 @@
-"""Attempts by names of files, folders, hosts and addresses: of agents, of folders below `servers/`, of templates and settings."""
+"""Attacks by names of files, folders, hosts and addresses, from agents, folders, templates and settings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _INSIDE = (
 
 @contextmanager
 def _resolved() -> Iterator[None]:
-    """Names of tests are at private addresses; what is written as a number is what the system takes it for."""
+    """Resolve the names of the tests to private addresses, and numeric addresses as the system does."""
     known, real = {"rebound.test": ["10.0.0.1"], "mixed.test": ["8.8.8.8", "127.0.0.1"]}, access.socket.getaddrinfo
 
     def resolve(host: str, *arguments: Any, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What makes rows of attempts: one value after the other is given to what must refuse it."""
+"""Rows of attacks: each value is passed to a function that must refuse it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Rows = dict[str, tuple[str, Callable[[Path], str]]]
 
 
 def named(value: Any) -> str:
-    """A value as a name of an attempt: short, and printable whatever it holds."""
+    """Return a value as the short, printable name of an attack."""
     text = ascii(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
 
@@ -20,7 +20,7 @@ def named(value: Any) -> str:
 def each_refused(
     what: str, values: Iterable[Any], carry_out: Callable[[Path, Any], object], error: type[Exception] = HarmError
 ) -> Rows:
-    """Rows that give each value to `carry_out`, which raises `error` or, without one, returns why it is refused ("" for not)."""
+    """Return rows that pass each value to `carry_out`. It must raise `error`, or return a reason."""
 
     def row(value: Any) -> Callable[[Path], str]:
         def attempt(folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""Servers of strangers in a workspace: looking at one runs nothing of it."""
+"""Third-party servers in a workspace: reading commands must run none of their code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.system import is_running
 
 
 def _workspace(folder: Path) -> Path:
-    """A workspace with a server whose interpreter and modules note that they ran, with what was around them."""
+    """Return a workspace with a server whose interpreter and modules record that they ran, and their environment."""
     space, server = folder / "space", folder / "space/servers/evil"
     (server / "src/evil_mcp").mkdir(parents=True)
     (server / ".venv/bin").mkdir(parents=True)

@@ -19,11 +19,11 @@ def table() -> int:
 
     wrong, caught, missed = 0, set(), set()
     for name, kind in SERVERS.items():
-        with redirect_stdout(sys.stderr):  # what building a package prints
+        with redirect_stdout(sys.stderr):  # output of package builds
             seen = examine(name)
         found = sorted({finding.rule for finding in seen.judged().findings})
         rest = {finding.rule for finding in seen.judged([rule for rule in RULES if rule.id != kind.rule]).findings}
-        alone = kind.companions | kind.follows  # what is left when nobody sees the cause
+        alone = kind.companions | kind.follows  # the findings without the cause
         missed |= {kind.rule} if rest == alone else set()
         good = found == sorted({kind.rule, *kind.companions} - {""}) and rest == alone
         wrong += not good
@@ -42,7 +42,7 @@ def table() -> int:
     return wrong > 0 or bool(lonely)
 
 
-# What is different at a URL: there is no session before initialize, nothing after an answer, and no process to end.
+# Over HTTP, there is no session before initialize, no message after a response, and no process to end.
 STDIO_ONLY = frozenset({"Guesser", "Sleepyhead", "Straggler", "Sensitive", "Squeamish", "Crosser"})
 
 

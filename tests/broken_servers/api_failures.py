@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Patient(HealthyMessenger):
-    """Limits each read, and not the whole: an API that sends a byte now and then is waited for."""
+    """Limits the time of each read but not of the response, so it waits for an API that sends single bytes."""
 
     rule = "api-failures.answered"
 
@@ -24,7 +24,7 @@ class Patient(HealthyMessenger):
 
 
 class Sulky(HealthyMessenger):
-    """After a 503 it answers the next calls without asking."""
+    """After a 503, answers the next calls without a request."""
 
     rule = "api-failures.recovery"
     sulks = 0
@@ -41,7 +41,7 @@ class Sulky(HealthyMessenger):
 
 
 class Optimist(HealthyMessenger):
-    """Takes what an API says about its failure for an answer."""
+    """Returns the error body of an API as a result."""
 
     rule = "api-failures.is-error"
 
@@ -50,7 +50,7 @@ class Optimist(HealthyMessenger):
 
 
 class Vague(HealthyMessenger):
-    """Tells nobody what went wrong."""
+    """Does not report the error."""
 
     rule = "api-failures.error-text"
 
@@ -59,7 +59,7 @@ class Vague(HealthyMessenger):
 
 
 class Insistent(HealthyMessenger):
-    """Says it twice when it was not heard."""
+    """Repeats a request that failed."""
 
     rule = "api-failures.retries"
 
@@ -69,7 +69,7 @@ class Insistent(HealthyMessenger):
 
 
 class Wanderer(HealthyMessenger):
-    """Goes wherever it is sent, key in hand."""
+    """Follows any redirect, with its API key."""
 
     rule = "api-failures.redirect"
 
@@ -80,7 +80,7 @@ class Wanderer(HealthyMessenger):
 
 
 class Hoarder(HealthyMessenger):
-    """Reads whatever comes."""
+    """Reads responses of any size."""
 
     rule = "api-failures.response-size"
 
@@ -92,7 +92,7 @@ class Hoarder(HealthyMessenger):
 
 
 class Trusting(HealthyMessenger):
-    """Hands on as structured content whatever the API says."""
+    """Returns any API response as structured content."""
 
     rule = "api-failures.output-schema"
 

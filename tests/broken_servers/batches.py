@@ -6,7 +6,7 @@ from tests.broken_servers.healthy import Json, SampleServer
 
 
 class Serialiser(SampleServer):
-    """Answers the members of an array one by one."""
+    """Responds to the members of a batch separately."""
 
     rule = "legacy.batch"
 
@@ -20,7 +20,7 @@ class Serialiser(SampleServer):
 
 
 class Receipting(SampleServer):
-    """Answers an array of notifications."""
+    """Responds to a batch of notifications."""
 
     rule = "legacy.batch-without-requests"
 
@@ -31,7 +31,7 @@ class Receipting(SampleServer):
 
 
 class Hollow(SampleServer):
-    """Takes an empty array for one that wants no answer."""
+    """Does not respond to an empty batch."""
 
     rule = "legacy.batch-empty"
 
@@ -40,7 +40,7 @@ class Hollow(SampleServer):
 
 
 class Joiner(SampleServer):
-    """Begins a session in an array."""
+    """Accepts initialize in a batch."""
 
     rule = "legacy.batch-initialize"
 

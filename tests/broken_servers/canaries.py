@@ -1,4 +1,4 @@
-"""Servers that take canaries: a path, a part of a command, or an address in an argument; and some that do not."""
+"""Servers that act on canary arguments (a path, a part of a command, an address), and healthy ones."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 def here() -> Path:
-    """Return the folder of the zoo; imports late, as all that only some servers need."""
+    """Return the folder of the zoo; import modules late, because only some servers need them."""
     from pathlib import Path
 
     return Path(__file__).parent
 
 
 class Reading(SampleServer):
-    """Has one more tool, which takes a text and reads only; the base of those below."""
+    """Base of the servers below, with one more tool, which is read-only and has a text argument."""
 
     own_process = True
     argument = "path"
@@ -38,10 +38,10 @@ class Reading(SampleServer):
 
 
 class Climber(Reading):
-    """Reads whatever file it is told to, below its folder and above."""
+    """Reads any given file, inside and outside its folder."""
 
     rule = "security.path-traversal"
-    tolerated = True  # a path is what it asks for
+    tolerated = True  # its argument is a path by design
 
     def show(self, value: str) -> Json:
         try:
@@ -51,14 +51,14 @@ class Climber(Reading):
 
 
 class Librarian(Climber):
-    """Asks for the name of a page, and opens whatever file that leads to."""
+    """Has an argument for the name of a page, and opens any file at that path."""
 
     tolerated = False
     argument = "page"
 
 
 class Unescaper(Librarian):
-    """Looks for dots before it decodes the name of a page."""
+    """Checks for dots before it decodes the name of a page."""
 
     def show(self, value: str) -> Json:
         from urllib.parse import unquote
@@ -80,7 +80,7 @@ class HealthyGuide(Reading):
 
 
 class HealthyScratchpad(Reading):
-    """Reads files below the folder of temporary files only, for which it is there."""
+    """Reads temporary files only, which is its purpose."""
 
     sample = "."
 
@@ -98,7 +98,7 @@ class HealthyScratchpad(Reading):
 
 
 class Shelled(Reading):
-    """Gives a value to a shell."""
+    """Passes a value to a shell."""
 
     rule = "security.command-injection"
     argument = "keeper"
@@ -113,7 +113,7 @@ class Shelled(Reading):
 
 
 class HealthyGreeter(Shelled):
-    """Gives a value to a program, without a shell."""
+    """Passes a value to a program, without a shell."""
 
     rule = ""
 
@@ -124,7 +124,7 @@ class HealthyGreeter(Shelled):
 
 
 class HealthyTerminal(Shelled):
-    """Runs commands, which is what it is for and what it says."""
+    """Runs commands, which is its documented purpose."""
 
     rule = ""
     argument = "command"
@@ -141,7 +141,7 @@ class HealthyTerminal(Shelled):
 
 
 class Messenger(Reading):
-    """Asks every address that it is told."""
+    """Sends requests to any given address."""
 
     rule = "security.ssrf"
     argument = "url"
@@ -162,7 +162,7 @@ class Messenger(Reading):
 
 
 class Opener(Messenger):
-    """Opens files by their address, and says that it cannot reach a page that is far away."""
+    """Opens file URLs, and reports that it cannot reach remote pages."""
 
     rule = "security.path-traversal"
     schemes = ("file://",)
@@ -172,7 +172,7 @@ class Opener(Messenger):
 
 
 class Templated(SampleServer):
-    """Has a resource template whose variable reaches the file system as it is."""
+    """Has a resource template whose variable is used unchanged as a path."""
 
     own_process = True
     rule = "security.path-traversal"
@@ -196,13 +196,13 @@ class Templated(SampleServer):
 
 
 class Changeling(SampleServer):
-    """Is no longer what was adopted."""
+    """Differs from the adopted server."""
 
     rule = "security.drift"
     drift = ("it offers something else than was adopted: tool add has another description",)
 
 
 class HealthyLoyal(SampleServer):
-    """Was adopted, and is what it was."""
+    """Equals the adopted server."""
 
     drift = ()

@@ -1,4 +1,4 @@
-"""Catalog of broken servers: each breaks the healthy one in exactly one way, and names the rule that must catch it."""
+"""Catalog of broken servers: each has one fault, and names the rule that must report it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers that differ from the healthy one in what they answer to one kind of message."""
+"""Servers that differ from the healthy one in the response to one method."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Answer = Json | RpcError | Callable[[Json], Json]
 
 
 class Change(NamedTuple):
-    """What is answered to `method` instead, where the params are such that `when` says so."""
+    """Another response to `method`, for params that match `when`."""
 
     rule: str
     method: str
@@ -38,7 +38,7 @@ def block(**members: Any) -> Json:
 
 
 def entry(kind: str, **members: Any) -> Json:
-    """A list with one entry, that of the healthy server with other members."""
+    """Return a list with one entry: that of the healthy server, with changed members."""
     healthy = {
         "resources": {"uri": "zoo://plan", "name": "plan", "mimeType": "text/plain"},
         "prompts": {"name": "tour", "arguments": [{"name": "who", "required": True}]},
@@ -75,7 +75,7 @@ NEWER = ("audio", "resource_link")
 OOPS = RpcError(-32603, "oops")
 CALL, READ, GET, FILL = "tools/call", "resources/read", "prompts/get", "completion/complete"
 
-# One change each; the name says what is special about the server.
+# One change each; the name describes it.
 CHANGES: dict[str, Change] = {
     # revisions and messages
     "YesMan": Change(
@@ -148,7 +148,7 @@ CHANGES: dict[str, Change] = {
     "Inquirer": Change("modern.input-required", "prompts/list", {"resultType": "input_required", "requestState": "x"}, modern, ("lists.prompts",)),
     "Antiquarian": Change("modern.error-codes", READ, RpcError(-32002, "no such resource"), lambda params: modern(params) and unknown("uri")(params)),
     "Squatter": Change("modern.error-codes", GET, RpcError(-32050, "no such prompt"), lambda params: modern(params) and unknown("name")(params), ("features.unknown-prompt",)),
-    # healthy, though odd: other servers' habits, all of them allowed
+    # healthy but unusual: valid behavior of other servers
     "HealthyBriefNotFound": Change("", READ, RpcError(-32602, "no such resource"), unknown("uri")),
     "HealthyJson": Change("", READ, read(text='{"lions": "left"}', mimeType="application/json"), of_plan),
     "HealthyBlob": Change("", READ, read(blob=GIF, mimeType="image/gif"), of_plan),
@@ -167,12 +167,12 @@ CHANGES: dict[str, Change] = {
     "HealthyFreeLevels": Change("", "logging/setLevel", {"_meta": {}}, lambda params: params["level"] == "emergency"),
 }  # fmt: skip
 
-# What is shown in the per-request lifecycle only: the server speaks no other.
+# Faults that appear only in the per-request lifecycle, so the server supports no other.
 YOUNG = frozenset({"Inquirer", "Antiquarian", "Squatter"})
 
 
 class Changed(SampleServer):
-    """Answers one kind of message otherwise."""
+    """Base of servers with another response to one method."""
 
     change: Change
     young = False
@@ -192,7 +192,7 @@ class Changed(SampleServer):
         if isinstance(answer, RpcError):
             raise answer
         result = answer(params) if callable(answer) else answer
-        old = not modern(params) and self.agreed in self.handshakes[:2]  # their clients know neither sounds nor links
+        old = not modern(params) and self.agreed in self.handshakes[:2]  # their clients support no audio and no links
         if (
             old
             and self.rule != "content.revision"

@@ -13,7 +13,7 @@ _FORM = {"type": "object", "properties": {"agreed": {"type": "boolean", "default
 
 
 class HealthyCareful(HealthyMessenger):
-    """Asks a person before an animal gets another name, and does nothing without a yes."""
+    """Asks a person before it renames an animal, and does nothing without consent."""
 
     can_ask = False
     questions = 0
@@ -43,7 +43,7 @@ class HealthyCareful(HealthyMessenger):
 
 
 class Overhasty(HealthyCareful):
-    """Asks, and has done it already."""
+    """Asks after it made the change."""
 
     rule = "tool-calls.consent"
 
@@ -53,7 +53,7 @@ class Overhasty(HealthyCareful):
 
 
 class HealthyQuizzed(SampleServer):
-    """Answers as the cases say that somebody wrote down who knows it."""
+    """Answers as its evaluation cases expect."""
 
     own_process = True
     evaluations: ClassVar[tuple[Json, ...]] = (
@@ -66,7 +66,7 @@ class HealthyQuizzed(SampleServer):
 
 
 class Misinformed(HealthyQuizzed):
-    """Adds one more than it should."""
+    """Returns sums that are too large by one."""
 
     rule = "tool-calls.evaluation-cases"
 

@@ -20,7 +20,7 @@ LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "e
 
 
 class RpcError(Exception):
-    """A JSON-RPC error answer."""
+    """JSON-RPC error response."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -28,30 +28,30 @@ class RpcError(Exception):
 
 
 def text(words: str, **more: Any) -> Json:
-    """A tool result with one text block."""
+    """Return a tool result with one text block."""
     return {"content": [{"type": "text", "text": words}], **more}
 
 
 class SampleServer:
-    """The healthy server. `handshakes` and `moderns` come from the command line, for no revision is named here."""
+    """The healthy server. `handshakes` and `moderns` are revisions from the command line."""
 
-    rule: ClassVar[str] = ""  # the rule that must catch it; "" for healthy ones
+    rule: ClassVar[str] = ""  # the rule that must report the server; "" for healthy ones
     companions: ClassVar[frozenset[str]] = (
         frozenset()
-    )  # rules that must speak as well, where a fault cannot be had alone
-    follows: ClassVar[frozenset[str]] = frozenset()  # rules whose findings are told under that one; alone without it
-    tolerated: ClassVar[bool] = False  # what it does weighs less than its rule, and closes no gate
+    )  # further rules that must report it, if the fault always breaks them too
+    follows: ClassVar[frozenset[str]] = frozenset()  # rules whose findings appear only without the finding of `rule`
+    tolerated: ClassVar[bool] = False  # the finding has a lower level than its rule, and fails no gate
     evaluations: ClassVar[tuple[Json, ...]] = ()  # evaluation cases, without a model of an API
-    with_cases: ClassVar[bool] = False  # judged with cases.json, against the stub upstream
-    limits: ClassVar[Mapping[str, float]] = {}  # what policy allows it to cost
-    drift: ClassVar[tuple[str, ...] | None] = None  # how it is no longer what was adopted
-    haste: ClassVar[int] = 1  # its starts are measured by a clock that goes so many times too fast
+    with_cases: ClassVar[bool] = False  # validated with cases.json, against a stub of the API
+    limits: ClassVar[Mapping[str, float]] = {}  # cost limits of the policy
+    drift: ClassVar[tuple[str, ...] | None] = None  # differences from the adopted server
+    haste: ClassVar[int] = 1  # factor by which the clock of its start is too fast
     own_process: ClassVar[bool] = False  # needs one: it prints, ends, sleeps, or reads its environment
     at_url: ClassVar[bool] = False  # it is served over HTTP
-    credentials: ClassVar[str] = ""  # Authorization that every request there needs
-    amiss: ClassVar[frozenset[str]] = frozenset()  # what is done wrong there
+    credentials: ClassVar[str] = ""  # required Authorization header over HTTP
+    amiss: ClassVar[frozenset[str]] = frozenset()  # faults of the HTTP handler
     page = 1
-    level = "debug"  # of log messages, as the client asked for
+    level = "debug"  # log level that the client requested
 
     def __init__(self, handshakes: list[str], moderns: list[str]) -> None:
         self.handshakes = handshakes
@@ -59,7 +59,7 @@ class SampleServer:
         self.agreed = ""  # the handshake revision of the session
         self.out: Callable[[str], None] = lambda line: print(line, flush=True)
 
-    # --- what it offers ---
+    # --- tools, resources and prompts ---
 
     def capabilities(self) -> Json:
         return {"tools": {}, "resources": {"subscribe": True}, "prompts": {}, "completions": {}, "logging": {}}
@@ -83,7 +83,7 @@ class SampleServer:
         ]
 
     def accept(self, name: str, arguments: Json) -> Json | None:
-        """What is wrong with the arguments, as a result; None when nothing is."""
+        """Return an error result for invalid arguments; None if they are valid."""
         schema = next(tool for tool in self.tools() if tool["name"] == name)["inputSchema"]
         for key in schema.get("required", ()):
             kinds = KINDS.get(schema["properties"].get(key, {}).get("type"), ())
@@ -234,7 +234,7 @@ class SampleServer:
         return self.envelope(method, result)
 
     def listen(self, about: Any, wanted: Any) -> Json | None:
-        """Open a stream of notifications: what is answered instead, None as it stays open."""
+        """Open a stream of notifications; return None, or a response if the stream is not opened."""
         if not isinstance(wanted, dict):
             raise RpcError(-32602, "notifications must be an object")
         self.acknowledge(about, {key: wanted[key] for key in wanted if key == "resourceSubscriptions"})
@@ -281,13 +281,13 @@ class SampleServer:
         return {"jsonrpc": "2.0", "id": message["id"], "result": result}
 
     def refusal(self, message: Json) -> RpcError | None:
-        """What is wrong with a message before it is looked at."""
+        """Return the error of a malformed message."""
         if message.get("jsonrpc") != "2.0" or "method" not in message:
             return RpcError(-32600, "no JSON-RPC")
         return None if isinstance(message.get("params", {}), dict) else RpcError(-32602, "params must be an object")
 
     def batch(self, messages: list[Json]) -> list[Json] | Json | None:
-        """The answers to an array, which one revision has."""
+        """Return the responses to a batch, which one revision permits."""
         if not messages or any(message.get("method") == "initialize" for message in messages):
             return {
                 "jsonrpc": "2.0",
@@ -300,17 +300,17 @@ class SampleServer:
         return {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "no JSON"}}
 
     def sent(self, message: Json) -> Json:
-        """The message as it goes out."""
+        """Return the message as sent."""
         return message
 
     def write(self, message: Json) -> None:
         self.out(json.dumps(self.sent(message)))
 
     def begin(self) -> None:
-        """What happens before the first line is read."""
+        """Run before the first line is read."""
 
     def end(self) -> None:
-        """What happens after the last line was read."""
+        """Run after the last line is read."""
 
     def run(self) -> None:
         self.begin()
@@ -320,12 +320,12 @@ class SampleServer:
         self.end()
 
     def feed_all(self, lines: list[str]) -> None:
-        """Take lines that were written at the same time."""
+        """Process lines that were written at once."""
         for line in lines:
             self.feed(line)
 
     def feed(self, line: str) -> None:
-        """Take one line, and write what there is to say to it."""
+        """Process one line, and write the response."""
         try:
             message = json.loads(line)
         except ValueError:

@@ -1,10 +1,10 @@
-"""Servers that are healthy themselves, and served over HTTP in a way that is not."""
+"""Healthy servers with a faulty HTTP transport."""
 
 from __future__ import annotations
 
 from tests.broken_servers.healthy import Json, SampleServer, text
 
-# Name → the rule that must catch it. What the handler does wrong has the name of the rule, or the one behind the colon.
+# Name → the rule that must report it. The fault of the handler has the name of the rule, or the name after the colon.
 CHANGES = {
     "Reboundable": "http.origin",
     "Lookalike": "http.origin:origin-begins",
@@ -61,13 +61,13 @@ CHANGES = {
 
 
 class Served(SampleServer):
-    """Is looked at by its URL."""
+    """Base of servers that are validated by URL."""
 
     at_url = True
 
 
 class Tattler(Served):
-    """Shows each client the last words of any client."""
+    """Shows each client the last words that any client sent."""
 
     rule = "http.client-data"
     follows = frozenset({"tool-calls.side-effects"})
@@ -87,7 +87,7 @@ class Tattler(Served):
 
 
 class HealthyTagger(Served):
-    """Repeats the arguments of a call, of which the schema has examples."""
+    """Repeats the arguments of a call; the schema has examples of them."""
 
     def tools(self) -> list[Json]:
         texts = {"name": "Ada Lovelace", "company": "Analytical Engines"}

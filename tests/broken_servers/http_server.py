@@ -13,24 +13,24 @@ from typing import Any
 from tests.broken_servers.healthy import META, VERSION, Json, RpcError, SampleServer
 
 METADATA = "/.well-known/oauth-protected-resource"
-STATUS = {-32601: 404, -32602: 400, -32022: 400, -32020: 400}  # of errors in the per-request lifecycle
+STATUS = {-32601: 404, -32602: 400, -32022: 400, -32020: 400}  # of error responses in the per-request lifecycle
 
 
 class ServerHandler(BaseHTTPRequestHandler):
     """Handler of one request.
 
-    `sample`, `events` (answer as server-sent events) and `moved` (the path that is served) come from the class made by `handler_of`.
-    The handler does wrong what `sample.amiss` names.
+    `handler_of` sets `sample`, `events` (respond with server-sent events) and `moved` (the served path).
+    The handler has the faults in `sample.amiss`.
     """
 
     sample: SampleServer
     events = False
     moved = ""
-    pending: dict[object, Json]  # id of a request → its answer
-    sessions: dict[str, bool]  # id → whether it goes on
+    pending: dict[object, Json]  # request ID → response
+    sessions: dict[str, bool]  # session ID → True while the session is open
     said: Sequence[str] = ()
-    agreed = ""  # the revision that a session begins with
-    listing = False  # whether tools are listed per request
+    agreed = ""  # revision at the start of a session
+    listing = False  # True if tools are listed per request
     challenge = 'Bearer realm="zoo", resource_metadata="{place}"'
 
     def wrong(self, what: str) -> bool:
@@ -138,7 +138,7 @@ class ServerHandler(BaseHTTPRequestHandler):
         answer = self.respond(message)
         if answer and message["method"] == "tools/call" and self.wrong("request-ids"):
             self.pending[message["id"]] = answer
-            threading.Event().wait(0.05)  # meanwhile, the answer to another client takes its place
+            threading.Event().wait(0.05)  # meanwhile, the response to another client replaces this one
             answer = self.pending[message["id"]]
         accepted = 400 if self.wrong("notification-status") else 202
         body = {"ok": True} if message["method"] == "notifications/cancelled" and self.wrong("receipt") else answer
@@ -173,7 +173,7 @@ class ServerHandler(BaseHTTPRequestHandler):
         self.answer(200 if self.wrong("modern-status") else status, answer, session=self.wrong("modern-session"))
 
     def keep_open(self) -> None:
-        """Answer with a stream of what the server said, until the client has had enough."""
+        """Respond with a stream of the server's messages until the client disconnects."""
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("X-Accel-Buffering", "no")
@@ -183,8 +183,8 @@ class ServerHandler(BaseHTTPRequestHandler):
         self.rfile.read(1)
 
     def says(self, name: str, value: str) -> bool:
-        """Whether a header has a value, as it is to be read."""
-        headers = dict(self.headers.items()) if self.wrong("modern-header-names") else self.headers  # a dict knows case
+        """Return True if a header has this value, read as the specification requires."""
+        headers = dict(self.headers.items()) if self.wrong("modern-header-names") else self.headers  # a dict keeps case
         found = headers.get(name, "")
         found = found if self.wrong("modern-header-whitespace") else found.strip(" \t")
         if self.wrong("one-marker") and found.startswith("=?base64?") and not found.endswith("?="):
@@ -260,10 +260,10 @@ class ServerHandler(BaseHTTPRequestHandler):
         self.wfile.write(body)
         if endless:
             self.wfile.flush()
-            self.rfile.read(1)  # until the client has had enough
+            self.rfile.read(1)  # returns when the client disconnects
 
     def prime(self) -> bytes:
-        """The first event of a stream, where there is to be one before the answer."""
+        """Return the first event of a stream, if the revision has one before the response; else nothing."""
         newest = self.agreed == max(self.sample.handshakes)
         if self.wrong("modern-no-event-ids") and self.headers.get("MCP-Protocol-Version") in self.sample.moderns:
             return b"id: 1\r\n"

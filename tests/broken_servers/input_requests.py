@@ -12,7 +12,7 @@ STATE = '{"keeper": false}'
 
 
 class Asking(SampleServer):
-    """Asks for input before it looks at the moon, if the client can ask a person; base of the servers below."""
+    """Base of the servers below. moon_phase first asks for input if the client supports elicitation."""
 
     state = STATE
 
@@ -37,7 +37,7 @@ class Asking(SampleServer):
 
 
 class HealthyAsker(Asking):
-    """Asks once, and only clients that can ask."""
+    """Asks once, and only clients with elicitation."""
 
 
 class HealthyHalver(Asking):
@@ -48,7 +48,7 @@ class HealthyHalver(Asking):
 
 
 class Insatiable(Asking):
-    """Asks again, whatever the answer is."""
+    """Asks again after any answer."""
 
     rule = "modern.input-ends"
 

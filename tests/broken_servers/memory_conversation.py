@@ -1,4 +1,4 @@
-"""A server in the process of the test, in place of the command of a `StdioConversation`."""
+"""Conversation with a server in the test's process, instead of a command as in `StdioConversation`."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ class MemoryConversation:
         self._sample = sample
         self._came: list[Json] = []
         self._dead = False
-        self._arrays: list[list[str]] = []  # the ids in each array that came
+        self._arrays: list[list[str]] = []  # request IDs of each received batch
         sample.out = self._line
 
     def _feed(self, text: str) -> None:
-        """Pass a line to the server; if it raises, it is dead from then on, as its process would be."""
+        """Pass a line to the server. If the server raises, it is dead from then on, as its process would be."""
         if self._dead:
             return
         try:
             self._sample.feed(text)
-        except (Exception, SystemExit):  # noqa: BLE001 - whatever it is, a process would have ended of it
+        except (Exception, SystemExit):  # noqa: BLE001 - any exception would end a process
             self._dead = True
 
     def _line(self, text: str) -> None:
@@ -58,7 +58,7 @@ class MemoryConversation:
                 self._sample.feed(json.dumps(client_reply(message, self._log.declared)))
 
     async def ask(self, message: Json, patience: float) -> WireExchange:
-        """See `Conversation.ask`; a server that does not answer at once never will."""
+        """See `Conversation.ask`. A server that does not respond at once never responds."""
         self._log.sent(message)
         self._feed(json.dumps(message))
         received = self._came.pop(0) if self._came else None
@@ -118,7 +118,7 @@ class MemoryConversation:
 
 
 class MemoryConnector:
-    """Open a conversation per session: the `connect` of a prober."""
+    """Connector of a prober that opens a conversation for each session."""
 
     def __init__(self, kind: type[SampleServer], handshakes: list[str], moderns: list[str]) -> None:
         self._make = lambda: kind(handshakes, moderns)
@@ -130,12 +130,12 @@ class MemoryConnector:
 
 
 class SilentConnector(MemoryConnector):
-    """Let the first `silent` sessions get no answers, as on a loaded machine."""
+    """Connector whose first `silent` sessions get no responses, as on a loaded machine."""
 
     def __init__(self, kind: type[SampleServer], handshakes: list[str], moderns: list[str], *, silent: int) -> None:
         super().__init__(kind, handshakes, moderns)
         self.silent = silent
-        self.patience: list[float] = []  # seconds that each of them was given
+        self.patience: list[float] = []  # timeout of each session in seconds
 
     async def __call__(self, target: ValidationTarget, environ: Mapping[str, str], purpose: str) -> MemoryConversation:
         conversation = await super().__call__(target, environ, purpose)

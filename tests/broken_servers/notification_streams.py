@@ -1,4 +1,4 @@
-"""Servers that get streams of notifications wrong, which the per-request lifecycle has."""
+"""Servers with faulty notification streams, which the per-request lifecycle has."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.broken_servers.healthy import Json, SampleServer
 
 
 class Abrupt(SampleServer):
-    """Opens a stream without a word."""
+    """Opens a stream without an acknowledgement."""
 
     rule = "modern.listen"
 
@@ -21,7 +21,7 @@ class Abrupt(SampleServer):
 
 
 class Vague(SampleServer):
-    """Does not say what of a filter it honours."""
+    """Does not report the accepted part of a filter."""
 
     rule = "modern.listen"
 
@@ -39,7 +39,7 @@ class Tagless(SampleServer):
 
 
 class Overeager(SampleServer):
-    """Honours more than it was asked for."""
+    """Accepts more than the client requested."""
 
     rule = "modern.listen-filtered"
 
@@ -84,14 +84,14 @@ class Indiscriminate(SampleServer):
 
 
 class HealthyDeaf(SampleServer):
-    """Has no streams of notifications, as servers whose lists do not change."""
+    """Has no notification streams, like servers with constant lists."""
 
     def listen(self, about: Any, wanted: Any) -> Json | None:
         raise self.unknown_method()
 
 
 class HealthyConcluder(SampleServer):
-    """Answers the request of a stream that is cancelled, as servers on the Go SDK do."""
+    """Responds to the request of a canceled stream, like servers on the Go SDK."""
 
     own_process = True
     open: frozenset[Any] = frozenset()
@@ -108,7 +108,7 @@ class HealthyConcluder(SampleServer):
 
 
 class HealthyLeaver(SampleServer):
-    """Says on stdout that it was told to end, when nobody reads it any more."""
+    """Writes to stdout when it is told to end, after the client stopped reading."""
 
     own_process = True
 
@@ -116,5 +116,5 @@ class HealthyLeaver(SampleServer):
         signal.signal(signal.SIGTERM, self.leave)
 
     def leave(self, *_: object) -> None:
-        os.write(1, b"The zoo closes.\n")  # past what the handler may have interrupted
+        os.write(1, b"The zoo closes.\n")  # bypasses a write that the handler interrupted
         os._exit(0)

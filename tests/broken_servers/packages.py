@@ -1,4 +1,4 @@
-"""Servers whose package is badly made; the server in it is healthy."""
+"""Healthy servers in faulty packages."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ FILES = {
 
 
 class Packaged(SampleServer):
-    """The base of those below: `change` maps a file to what is replaced in it by what."""
+    """Base of the servers below. `change` maps a file to its replacements."""
 
     files: ClassVar[dict[str, str]] = FILES
     change: ClassVar[tuple[str, str, str] | None] = None
-    built = False  # a wheel is built of it, with which a second one is compared
+    built = False  # its wheel is built twice and compared
 
     @classmethod
     def package(cls) -> dict[str, str]:
@@ -75,35 +75,35 @@ class HealthyPackage(Packaged):
 
 
 class Nameless(Packaged):
-    """Does not say what it is."""
+    """Has no description."""
 
     rule = "packaging.metadata"
     change = ("pyproject.toml", 'description = "A small zoo"\n', "")
 
 
 class Doorless(Packaged):
-    """Its program leads to a function that is not there."""
+    """Its console script names a missing function."""
 
     rule = "packaging.entry-point"
     change = ("src/zoo/server.py", "main", "start")
 
 
 class Fabulist(Packaged):
-    """Its README praises a tool that it does not have."""
+    """Its README describes a missing tool."""
 
     rule = "packaging.readme"
     change = ("README.md", "`moon_phase`", "`sun_phase`")
 
 
 class Outlaw(Packaged):
-    """Says nothing of a licence."""
+    """Has no license."""
 
     rule = "packaging.license"
     change = ("pyproject.toml", 'license = "MIT"\n', "")
 
 
 class Shapeshifter(Packaged):
-    """Is another wheel each time it is built."""
+    """Builds a different wheel each time."""
 
     rule = "packaging.reproducible"
     built = True
@@ -125,7 +125,7 @@ class Shapeshifter(Packaged):
 
 
 class Blueprint(Packaged):
-    """Has a tool that nobody has written yet."""
+    """Has a tool without an implementation."""
 
     rule = "packaging.implemented"
     change = (
@@ -136,7 +136,7 @@ class Blueprint(Packaged):
 
 
 class HealthyWorkshop(Packaged):
-    """What is not written yet is no tool, or a tool that says when it is not able to."""
+    """Has unimplemented functions that are not tools, and a tool that reports when it cannot work."""
 
     change = (
         "src/zoo/server.py",

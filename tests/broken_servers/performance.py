@@ -1,4 +1,4 @@
-"""Servers that cost too much for a policy. Each is beyond its limit by waiting or by keeping, never by the machine's mood."""
+"""Servers that exceed cost limits, by waiting or by keeping memory, independently of the machine's load."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.broken_servers.healthy import Json, SampleServer
 
 
 class LateRiser(SampleServer):
-    """Takes longer to its first answer than clients wait."""
+    """Sends its first response after the timeout of clients."""
 
     own_process = True
     rule = "process.start-time"
@@ -21,14 +21,14 @@ class LateRiser(SampleServer):
 
 
 class HealthyAthlete(SampleServer):
-    """Keeps within a policy that is generous enough for every machine."""
+    """Stays within limits that every machine can meet."""
 
     own_process = True
     limits: ClassVar[Mapping[str, float]] = {"max_start_ms": 30_000, "max_call_ms": 30_000, "max_memory_mb": 1_000}
 
 
 class Sloth(SampleServer):
-    """Wakes up slowly."""
+    """Starts slowly."""
 
     own_process = True
     rule = "performance.start"
@@ -39,7 +39,7 @@ class Sloth(SampleServer):
 
 
 class Tortoise(SampleServer):
-    """Takes its time for every call."""
+    """Responds slowly to every call."""
 
     own_process = True
     rule = "performance.calls"

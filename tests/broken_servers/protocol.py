@@ -1,4 +1,4 @@
-"""Healthy servers, and those that get startup, a lifecycle or a list wrong."""
+"""Healthy servers, and servers with faults at startup, in a lifecycle or in a list."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.broken_servers.healthy import VERSION, Json, RpcError, SampleServer, 
 
 
 class HealthyBase(SampleServer):
-    """Nothing is wrong with it."""
+    """Has no faults."""
 
 
 class HealthyElder(SampleServer):
@@ -21,7 +21,7 @@ class HealthyElder(SampleServer):
 
 
 class HealthyVeteran(HealthyElder):
-    """Speaks only the first revision: what came later means nothing there, and may be anything."""
+    """Supports only the first revision, in which later members have no meaning and may have any value."""
 
     def __init__(self, handshakes: list[str], moderns: list[str]) -> None:
         super().__init__(handshakes[:1], moderns)
@@ -57,14 +57,14 @@ class HealthyNumbersOnly(SampleServer):
 
 
 class HealthyIdless(SampleServer):
-    """Leaves the id out where it is not known, as the newer revisions allow."""
+    """Omits an unknown request ID, as the newer revisions allow."""
 
     def malformed(self) -> Json | None:
         return {key: value for key, value in (super().malformed() or {}).items() if key != "id"}
 
 
 class HealthySorter(SampleServer):
-    """Takes requests that name an earlier revision than its first per-request one for those of a handshake client, as servers on the Go SDK do."""
+    """Treats requests with an earlier revision as those of a handshake client, like servers on the Go SDK."""
 
     def respond(self, message: Json) -> Json | None:
         meta = (message.get("params") or {}).get("_meta") or {}
@@ -77,7 +77,7 @@ class HealthySorter(SampleServer):
 
 
 class Stillborn(SampleServer):
-    """Ends before it says anything."""
+    """Ends before it writes a message."""
 
     own_process = True
     rule = "process.starts"
@@ -87,7 +87,7 @@ class Stillborn(SampleServer):
 
 
 class Stranger(SampleServer):
-    """Answers, but neither initialize nor server/discover."""
+    """Responds, but not to initialize or server/discover."""
 
     rule = "process.initializes"
 
@@ -125,7 +125,7 @@ class Cacophonist(Chatterbox):
 
 
 class Sleeper(SampleServer):
-    """Does not end when stdin ends, once it has spoken the oldest revision; one session is enough to wait for."""
+    """Does not end at the end of stdin if it spoke the oldest revision, so tests wait for only one session."""
 
     own_process = True
     rule = "process.exits-on-eof"
@@ -154,7 +154,7 @@ class Deathless(SampleServer):
 
 
 class Squeamish(SampleServer):
-    """Dies of bytes that are no UTF-8."""
+    """Dies of bytes that are not UTF-8."""
 
     rule = "legacy.utf-8"
 
@@ -164,7 +164,7 @@ class Squeamish(SampleServer):
 
 
 class Namer(SampleServer):
-    """Has an id for an error about what it could not read."""
+    """Puts an ID into the error for an unreadable message."""
 
     rule = "legacy.invalid-json"
 
@@ -173,7 +173,7 @@ class Namer(SampleServer):
 
 
 class Futurist(SampleServer):
-    """Answers initialize with a revision that nobody released."""
+    """Responds to initialize with a revision that does not exist."""
 
     rule = "legacy.version-negotiation"
 
@@ -182,7 +182,7 @@ class Futurist(SampleServer):
 
 
 class Anonymous(SampleServer):
-    """Does not say its name."""
+    """Does not report its name."""
 
     rule = "legacy.server-info"
 
@@ -200,7 +200,7 @@ class Unresponsive(SampleServer):
 
 
 class Improviser(SampleServer):
-    """Answers unknown methods with an empty result."""
+    """Responds to unknown methods with an empty result."""
 
     rule = "legacy.unknown-method"
 
@@ -214,7 +214,7 @@ class Improviser(SampleServer):
 
 
 class Fragile(SampleServer):
-    """Ends at the first line that is no JSON."""
+    """Ends at the first line that is not JSON."""
 
     own_process = True
     rule = "legacy.keeps-running"
@@ -236,7 +236,7 @@ class Pretender(SampleServer):
 
 
 class Forgiving(SampleServer):
-    """Answers unknown tools with isError, and bad cursors with the first page: tolerated, for a point each."""
+    """Responds to unknown tools with isError and to bad cursors with the first page; each costs one point."""
 
     rule = "legacy.unknown-tool"
 
@@ -257,7 +257,7 @@ class Careless(SampleServer):
 
 
 class Translator(SampleServer):
-    """Turns every id into a text."""
+    """Returns every request ID as a string."""
 
     rule = "legacy.ids"
 
@@ -266,7 +266,7 @@ class Translator(SampleServer):
 
 
 class Numerologist(SampleServer):
-    """Turns an id that is a text of digits into a number."""
+    """Returns a request ID that is a string of digits as a number."""
 
     rule = "legacy.ids"
 
@@ -276,7 +276,7 @@ class Numerologist(SampleServer):
 
 
 class Verbose(SampleServer):
-    """Sends a result and an error in one answer."""
+    """Sends a result and an error in one response."""
 
     rule = "legacy.response-shape"
 
@@ -291,7 +291,7 @@ class Verbose(SampleServer):
 
 
 class Discreet(SampleServer):
-    """Discovers without saying what it can."""
+    """Responds to server/discover without capabilities."""
 
     rule = "modern.discover"
 
@@ -300,7 +300,7 @@ class Discreet(SampleServer):
 
 
 class Untyped(SampleServer):
-    """Leaves resultType out."""
+    """Omits resultType."""
 
     rule = "modern.result-type"
 
@@ -309,7 +309,7 @@ class Untyped(SampleServer):
 
 
 class Timeless(SampleServer):
-    """Says nothing about caching."""
+    """Omits the caching members."""
 
     rule = "modern.cacheable"
 
@@ -319,7 +319,7 @@ class Timeless(SampleServer):
 
 
 class Lenient(SampleServer):
-    """Does not miss the client's capabilities."""
+    """Accepts requests without client capabilities."""
 
     rule = "modern.metadata"
 
@@ -328,7 +328,7 @@ class Lenient(SampleServer):
 
 
 class Agreeable(SampleServer):
-    """Speaks any revision that it is asked for."""
+    """Accepts any requested revision."""
 
     rule = "modern.unknown-version"
 
@@ -338,7 +338,7 @@ class Agreeable(SampleServer):
 
 
 class Confused(SampleServer):
-    """Answers unknown methods with an empty result, when asked per request."""
+    """Responds to unknown methods with an empty result in the per-request lifecycle."""
 
     rule = "modern.unknown-method"
 
@@ -352,7 +352,7 @@ class Confused(SampleServer):
 
 
 class Endless(SampleServer):
-    """Its pages do not end."""
+    """Its lists have endless pages."""
 
     rule = "lists.tools"
     companions = frozenset({"legacy.invalid-cursor"})
@@ -395,7 +395,7 @@ class Mislabeler(SampleServer):
 
 
 class Outdated(HealthyYoungster):
-    """Returns no ttlMs for the resource of its template, whose name it completes."""
+    """Omits ttlMs for the resource of its template, whose argument has completions."""
 
     rule = "modern.cacheable"
 

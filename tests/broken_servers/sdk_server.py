@@ -1,4 +1,4 @@
-"""A small server on the official Python SDK: what `validate` must not find fault with. `--http PORT` serves it at a URL."""
+"""A small server on the official Python SDK: `validate` must report no findings. `--http PORT` serves it at a URL."""
 
 from __future__ import annotations
 

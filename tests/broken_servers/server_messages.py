@@ -1,4 +1,4 @@
-"""Servers that speak without being asked, or answer what wants no answer."""
+"""Servers that send unrequested messages, or respond to messages without responses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.broken_servers.healthy import VERSION, Json, RpcError, SampleServer, 
 
 
 class Unasked(NamedTuple):
-    """What a server sends with each call of a tool, or with each list of tools where the client shakes no hands."""
+    """Message sent with each tool call, or with each tool list in the per-request lifecycle."""
 
     rule: str
     method: str
@@ -22,7 +22,7 @@ NEW_TOOLS = "notifications/tools/list_changed"
 LOG = "notifications/message"
 ASK: Json = {"message": "Who are you?", "requestedSchema": {"type": "object", "properties": {}}}
 
-# One message each; the name says what is special about the server.
+# One message each; the name describes it.
 MESSAGES: dict[str, Unasked] = {
     "Beggar": Unasked("server-messages.undeclared-requests", "roots/list", {}, id="zoo-1"),
     "Interviewer": Unasked("server-messages.undeclared-requests", "elicitation/create", ASK, id="zoo-1"),
@@ -49,7 +49,7 @@ MESSAGES: dict[str, Unasked] = {
 
 
 class Talkative(SampleServer):
-    """Sends a message that nobody asked for; the base of the servers in the table."""
+    """Base of the servers in the table: sends an unrequested message."""
 
     unasked: Unasked
 
@@ -78,7 +78,7 @@ def speaking() -> dict[str, type[SampleServer]]:
 
 
 class Hasty(SampleServer):
-    """Asks before the client is ready."""
+    """Sends a request before the client is ready."""
 
     rule = "server-messages.before-initialized"
     companions = frozenset({"server-messages.undeclared-requests"})
@@ -131,11 +131,11 @@ class Stagnant(SampleServer):
         super().report(token, 1)
 
 
-# --- what wants no answer, and what wants one ---
+# --- messages with and without responses ---
 
 
 class Polite(SampleServer):
-    """Answers notifications that it does not know."""
+    """Responds to unknown notifications."""
 
     rule = "legacy.notifications"
 
@@ -149,7 +149,7 @@ class Polite(SampleServer):
 
 
 class Grudging(SampleServer):
-    """Answers cancellations that come too late."""
+    """Responds to late cancellations."""
 
     rule = "legacy.late-cancellation"
 
@@ -160,7 +160,7 @@ class Grudging(SampleServer):
 
 
 class Garrulous(SampleServer):
-    """Answers answers."""
+    """Responds to responses."""
 
     rule = "legacy.responses"
 
@@ -171,7 +171,7 @@ class Garrulous(SampleServer):
 
 
 class Undemanding(SampleServer):
-    """Takes any object for a request."""
+    """Accepts any object as a request."""
 
     rule = "legacy.not-json-rpc"
 
@@ -182,7 +182,7 @@ class Undemanding(SampleServer):
 
 
 class Undiscerning(SampleServer):
-    """Takes a list for params."""
+    """Accepts a list as params."""
 
     rule = "legacy.params"
 
@@ -206,7 +206,7 @@ class Sensitive(SampleServer):
 
 
 class Loner(SampleServer):
-    """Agrees to the revision with batches, and takes none."""
+    """Agrees to the revision with batches, but does not accept batches."""
 
     rule = "legacy.batch"
 
@@ -215,7 +215,7 @@ class Loner(SampleServer):
 
 
 class Sleepyhead(SampleServer):
-    """Does not answer a ping before it was greeted."""
+    """Does not respond to a ping before initialize."""
 
     rule = "legacy.early-ping"
 
@@ -229,7 +229,7 @@ class Sleepyhead(SampleServer):
 
 
 class Typist(SampleServer):
-    """Has a resultType of its own."""
+    """Sends an invented resultType."""
 
     rule = "modern.result-type-values"
 
@@ -238,7 +238,7 @@ class Typist(SampleServer):
 
 
 class Incognito(SampleServer):
-    """Does not name itself in results."""
+    """Omits its name in results."""
 
     rule = "modern.server-info"
 
@@ -263,7 +263,7 @@ class Moody(SampleServer):
 
 
 class HealthyNarrator(SampleServer):
-    """Tells much, and all of it as it should."""
+    """Sends many messages, all of them valid."""
 
     def capabilities(self) -> Json:
         return {**super().capabilities(), "tools": {"listChanged": True}, "prompts": {"listChanged": True}}
@@ -281,7 +281,7 @@ class HealthyNarrator(SampleServer):
 
 
 class HealthyRefuser(SampleServer):
-    """Answers a revision that it does not know with an error, as the specification's example does."""
+    """Responds to an unknown revision with an error, as the specification's example does."""
 
     def initialize(self, requested: str) -> Json:
         if requested not in self.handshakes:
@@ -290,14 +290,14 @@ class HealthyRefuser(SampleServer):
 
 
 class HealthyVersionless(SampleServer):
-    """Has an empty version, which is a text."""
+    """Has an empty version, which is a valid string."""
 
     def initialize(self, requested: str) -> Json:
         return {**super().initialize(requested), "serverInfo": {"name": "zoo", "version": ""}}
 
 
 class Gopher(SampleServer):
-    """Serves a per-request revision that it does not know as if it were a handshake's, without resultType: one fault, not two."""
+    """Treats an unknown per-request revision as a handshake revision, without resultType: one fault, not two."""
 
     rule = "modern.unknown-version"
 
@@ -346,7 +346,7 @@ class HealthyRich(SampleServer):
             {"type": "resource", "resource": {"uri": "zoo://plan", "blob": "", "mimeType": "image/png"}},
             {"type": "resource", "resource": {"uri": "zoo://plan", "text": "Lions.", "_meta": {}}},
         ]
-        old = self.agreed in self.handshakes[:2]  # whose clients know neither sounds nor links
+        old = self.agreed in self.handshakes[:2]  # their clients support neither audio nor links
         blocks = [one for one in blocks if not old or one["type"] not in ("audio", "resource_link")]
         return {"content": blocks, "_meta": {"zoo.example/seen": True}}
 
@@ -364,7 +364,7 @@ class HealthyWildcard(SampleServer):
 
 
 class HealthyUnion(SampleServer):
-    """Takes a number or nothing, with a list as type."""
+    """Has an argument that is a number or null, with a list as type."""
 
     def tools(self) -> list[Json]:
         add, moon = super().tools()
@@ -390,7 +390,7 @@ class Halfway(SampleServer):
 
 
 class HealthyTenant(SampleServer):
-    """Works in the roots of the client if it has any, and there is no moon there."""
+    """Works in the client's roots if there are any; its tools then fail."""
 
     able = away = False
 

@@ -1,4 +1,4 @@
-"""Servers whose tools do the wrong thing when they are called."""
+"""Servers whose tools behave wrongly in calls."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class HalfFinished(SampleServer):
 
 
 class Promising(SampleServer):
-    """One tool of two answers, and not as an error, that it comes soon."""
+    """One of two tools returns "coming soon" without isError."""
 
     rule = "placeholder-answers.not-implemented"
 
@@ -45,7 +45,7 @@ class Promising(SampleServer):
 
 
 class OneTrack(SampleServer):
-    """Answers each sum with the same words."""
+    """Returns the same text for each sum."""
 
     rule = "placeholder-answers.constant"
 
@@ -59,7 +59,7 @@ class OneTrack(SampleServer):
 
 
 class HealthyListing(SampleServer):
-    """Tells of films that come soon, of open points, and of nothing: words of its subject, not about itself."""
+    """Returns texts such as "coming soon" that are about films and not about the tool."""
 
     def tools(self) -> list[Json]:
         add, moon = super().tools()
@@ -98,7 +98,7 @@ class Mortal(SampleServer):
 
 
 class Liar(SampleServer):
-    """Returns other content than its output schema says."""
+    """Returns content that does not match its output schema."""
 
     rule = "tool-calls.output-schema"
 
@@ -117,7 +117,7 @@ class Forgetful(SampleServer):
 
 
 class Moonless(SampleServer):
-    """Returns no phase for one of the cities that its schema names."""
+    """Returns no phase for one of the cities in its schema."""
 
     rule = "tool-calls.output-schema"
 
@@ -159,7 +159,7 @@ class Rounder(SampleServer):
 
 
 class Contentless(SampleServer):
-    """Returns content that is no list."""
+    """Returns content that is not a list."""
 
     rule = "tool-calls.result-shape"
 
@@ -197,7 +197,7 @@ class Forgiving(SampleServer):
 
 
 class Butterfly(SampleServer):
-    """Turns the moon with its third sum, although both tools only read."""
+    """Changes the moon with its third sum, although both tools are read-only."""
 
     rule = "tool-calls.side-effects"
     sums = 0
@@ -210,7 +210,7 @@ class Butterfly(SampleServer):
 
 
 class Crosser(SampleServer):
-    """Exchanges the results of two requests that come at the same time."""
+    """Exchanges the results of two simultaneous requests."""
 
     rule = "tool-calls.overlapping"
 
@@ -222,7 +222,7 @@ class Crosser(SampleServer):
 
 
 class Mayfly(SampleServer):
-    """Dies when it looks at the moon for the second time."""
+    """Dies at the second call of moon_phase."""
 
     own_process = True
     rule = "tool-calls.answered"
@@ -236,7 +236,7 @@ class Mayfly(SampleServer):
 
 
 class Domino(SampleServer):
-    """Does not answer its second sum, and dies when it looks at the moon; its third tool works."""
+    """Does not respond to its second sum, and dies at moon_phase; its third tool works."""
 
     rule = "tool-calls.answered"
     sums = 0
@@ -257,7 +257,7 @@ class Domino(SampleServer):
 
 
 class Deaf(SampleServer):
-    """Hears no ping while it looks at the moon, which takes more than a second."""
+    """Does not respond to a ping during moon_phase, which takes more than a second."""
 
     own_process = True
     rule = "tool-calls.ping"
@@ -268,7 +268,7 @@ class Deaf(SampleServer):
 
 
 class Resentful(SampleServer):
-    """Answers no more calls of moon_phase once one was canceled."""
+    """Does not respond to moon_phase after one call was canceled."""
 
     own_process = True
     rule = "tool-calls.cancellation"
@@ -285,7 +285,7 @@ class Resentful(SampleServer):
 
 
 class HealthyGrumbler(SampleServer):
-    """Makes one call at a time, and answers even the cancellation of a call."""
+    """Runs one call at a time, and responds even to canceled calls."""
 
     own_process = True
     made: tuple[Any, ...] = ()
@@ -306,7 +306,7 @@ class HealthyGrumbler(SampleServer):
 
 
 class HealthyMessenger(SampleServer):
-    """Its tools ask an API, as those of generated servers do."""
+    """Its tools call an API, as those of generated servers do."""
 
     own_process = True
     with_cases = True
@@ -340,7 +340,7 @@ class HealthyMessenger(SampleServer):
 
     def send(self, method: str, path: str, body: Json | None = None) -> Json:
         data = None if body is None else json.dumps(body).encode()
-        # Most processes of a server call no API, and importing urllib takes longer than all else that one does.
+        # Most server processes call no API, and importing urllib takes longer than everything else.
         import urllib.error
         import urllib.request
         from http.client import HTTPException
@@ -386,7 +386,7 @@ def opener() -> OpenerDirector:
 
 
 class Misdirected(HealthyMessenger):
-    """Asks for the cage next door."""
+    """Requests the wrong cage."""
 
     rule = "tool-calls.api-requests"
     follows = frozenset({"tool-calls.cases"})
@@ -396,7 +396,7 @@ class Misdirected(HealthyMessenger):
 
 
 class Inventor(HealthyMessenger):
-    """Answers without asking."""
+    """Answers without calling the API."""
 
     rule = "tool-calls.api-requests"
 
@@ -405,7 +405,7 @@ class Inventor(HealthyMessenger):
 
 
 class Pessimist(HealthyMessenger):
-    """Takes what the API answers for an error."""
+    """Reports the API's responses as errors."""
 
     rule = "tool-calls.cases"
 
@@ -415,7 +415,7 @@ class Pessimist(HealthyMessenger):
 
 
 class Hypocrite(HealthyMessenger):
-    """Counts visits with a POST before it reads, and says that it only reads."""
+    """Sends a POST before it reads, although it declares to be read-only."""
 
     rule = "tool-calls.read-only"
     follows = frozenset({"tool-calls.api-requests"})
@@ -427,7 +427,7 @@ class Hypocrite(HealthyMessenger):
 
 
 class Uncharted(HealthyMessenger):
-    """Has a tool that no case knows."""
+    """Has a tool without a case."""
 
     rule = "tool-calls.coverage"
 
@@ -439,7 +439,7 @@ class Uncharted(HealthyMessenger):
 
 
 class Blabbermouth(HealthyMessenger):
-    """Tells the model which key it used."""
+    """Shows its API key to the model."""
 
     rule = "security.secret-exposure"
 
@@ -450,7 +450,7 @@ class Blabbermouth(HealthyMessenger):
 
 
 class Gossip(SampleServer):
-    """Tells its environment to the model."""
+    """Shows its environment to the model."""
 
     own_process = True
     rule = "security.secret-exposure"
@@ -486,7 +486,7 @@ class Informer(SampleServer):
 
 
 class OneSentence(SampleServer):
-    """Says one sentence, whichever tool is called."""
+    """Returns the same sentence for every tool."""
 
     rule = "placeholder-answers.identical-tools"
 
@@ -501,7 +501,7 @@ class OneSentence(SampleServer):
 
 
 class Wordless(SampleServer):
-    """Answers with nothing, whichever tool is called."""
+    """Returns an empty result for every tool."""
 
     rule = "placeholder-answers.empty"
 
@@ -515,7 +515,7 @@ class Wordless(SampleServer):
 
 
 class HealthyRegister(SampleServer):
-    """Counts, keeps what it is told, and tells of things that are to come: fixed sentences, with and without an argument."""
+    """Counts, stores values, and returns fixed sentences about the future, with and without an argument."""
 
     def tools(self) -> list[Json]:
         word = {"type": "string", "description": "Which one.", "examples": ["Work in progress"]}
@@ -536,7 +536,7 @@ class HealthyRegister(SampleServer):
 
 
 class StillEchoing(HealthyListing):
-    """Answers WIP with what it was asked."""
+    """Returns WIP with its arguments."""
 
     rule = "placeholder-answers.not-implemented"
 
@@ -545,7 +545,7 @@ class StillEchoing(HealthyListing):
 
 
 class Shrouded(SampleServer):
-    """Cannot do anything before somebody signs in, and says so with every tool."""
+    """Requires a login, and reports this with every tool."""
 
     def tools(self) -> list[Json]:
         add, moon = super().tools()
@@ -557,7 +557,7 @@ class Shrouded(SampleServer):
 
 
 class Woolgatherer(HealthyMessenger):
-    """Asks the API, and tells something else: a hook of its owner, say."""
+    """Calls the API, but returns something else, for example from a hook of its owner."""
 
     rule = "placeholder-answers.lost-data"
 
@@ -566,7 +566,7 @@ class Woolgatherer(HealthyMessenger):
 
 
 class Mangler(HealthyMessenger):
-    """Tells another name than the API answered, as a hook that converts does: nobody can tell the two apart."""
+    """Returns another name than the API, which cannot be distinguished from a converting hook."""
 
     rule = "placeholder-answers.lost-data"
     tolerated = True
@@ -576,14 +576,14 @@ class Mangler(HealthyMessenger):
 
 
 class HealthyConverter(HealthyMessenger):
-    """Tells what the API answered in another form: capitals here, degrees of Fahrenheit elsewhere."""
+    """Returns the API's data in another form, such as capital letters or degrees Fahrenheit."""
 
     def answered(self, content: str) -> Json:
         return text(f"WE ARE TOLD {content.upper()}")
 
 
 class HealthyStoryteller(HealthyMessenger):
-    """Tells what the API answered in words of its own."""
+    """Rewords the API's response."""
 
     def answered(self, content: str) -> Json:
         return text("The keeper says: " + content.replace('"', "'"))

@@ -10,11 +10,11 @@ Declare = Callable[[Json, Json], object]
 
 
 def argument(name: str, **schema: object) -> Declare:
-    """Declare one more argument of `add`, or another schema of one that it has."""
+    """Declare a further argument of `add`, or another schema of an existing one."""
     return lambda add, _: add["inputSchema"]["properties"].update({name: schema})
 
 
-# What is changed in the declarations of `add` and `moon_phase`; the name says what is special about the server.
+# Changes in the declarations of `add` and `moon_phase`; the name describes the change.
 DECLARATIONS: dict[str, tuple[str, Declare]] = {
     "Shapeless": ("schemas.tool-shape", lambda add, _: add.update(annotations="read-only")),
     "Spaced": ("schemas.names-valid", lambda add, _: add.update(name="add numbers")),
@@ -47,12 +47,12 @@ DECLARATIONS: dict[str, tuple[str, Declare]] = {
 
 
 def hidden(words: str) -> str:
-    """Write words in characters that nobody sees."""
+    """Return words in invisible characters."""
     return "".join(chr(0xE0000 + ord(letter)) for letter in words)
 
 
 class Reschemed(SampleServer):
-    """Declares its tools otherwise; the base of the servers in the table."""
+    """Base of the servers in the table: changes the tool declarations."""
 
     declare: Declare
 
@@ -74,7 +74,7 @@ def declaring() -> dict[str, type[SampleServer]]:
 
 
 class Crowd(SampleServer):
-    """Very many tools."""
+    """Has very many tools."""
 
     rule = "descriptions.total-budget"
     page = 1_000
@@ -93,7 +93,7 @@ class Crowd(SampleServer):
 
 
 class LaterScribe(SampleServer):
-    """Of its three resources the last has what nobody sees."""
+    """Has invisible characters in the last of its three resources."""
 
     rule = "security.hidden-text"
 

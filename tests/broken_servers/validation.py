@@ -83,9 +83,9 @@ def examine(name: str, *, own_process: bool = False, at_url: bool = False) -> Ex
         )
         inside = not kind.own_process and not own_process and not at_url
         connect = MemoryConnector(kind, list(HANDSHAKES), list(MODERNS)) if inside else None
-        stack.enter_context(patch.object(http_probes, "LINGER", 0.2))  # a stream of a server ends at once, or never
+        stack.enter_context(patch.object(http_probes, "LINGER", 0.2))  # streams of these servers end at once, or never
         stack.enter_context(patch.object(call_comparisons, "ANSWER", 4.0))
-        stack.enter_context(patch.object(stdio, "END_PATIENCE", 2.5))  # and so does its process
+        stack.enter_context(patch.object(stdio, "END_PATIENCE", 2.5))  # and so do their processes
         cases = [EvaluationCase.model_validate(one) for one in kind.evaluations]
         evaluations = EvaluationSetup(cases, None, dict) if cases else None
         evidence, secrets = asyncio.run(observe(target, connect=connect, evaluations=evaluations))

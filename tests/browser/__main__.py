@@ -1,9 +1,9 @@
-"""The dashboard in a real browser: `python -m tests.browser [SCENE…]`, a table of what was seen, screenshots in build/browser/shots.
+"""The dashboard in a real browser: `python -m tests.browser [SCENE…]`, with screenshots in build/browser/shots.
 
-    python -m tests.browser --install        on Debian, as root: gets chromium, too
-    python -m tests.browser visit act        these scenes only
+    python -m tests.browser --install        install chromium too (Debian, as root)
+    python -m tests.browser visit act        only these scenes
 
-Chromium is the system's; axe-core is put below build/browser. It makes a workspace of its own and takes some minutes.
+It uses the system's Chromium, puts axe-core into build/browser, and creates its own workspace. It takes some minutes.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tests.browser.browser_install import FOLDER, chromium, provide
 from tests.browser.demo_workspace import dashboard, make
 from tests.browser.scenes import SCENES
 
-_SHOWN = 12  # faults of a scene
+_SHOWN = 12  # maximum printed faults of a scene
 
 
 def main() -> None:
-    """All scenes, or those that are named."""
+    """Run all scenes, or the named ones."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenes", nargs="*", metavar="SCENE", help=", ".join(SCENES))
     parser.add_argument("--install", action="store_true", help="get chromium by apt-get")
@@ -45,7 +45,7 @@ def main() -> None:
             try:
                 with dashboard(root) as url:
                     seen, faults = SCENES[name](browser, url.rstrip("/"), root, shots)
-            except Exception as error:  # noqa: BLE001 - the other scenes are of use all the same
+            except Exception as error:  # noqa: BLE001 - the other scenes must still run
                 seen, faults = "broke off", [f"{type(error).__name__}: {error}"]
             wrong += len(faults)
             print(f"{name:14} {'FAULTS' if faults else 'ok':6} {time.monotonic() - began:6.1f} s  {seen}", flush=True)

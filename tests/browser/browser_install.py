@@ -1,4 +1,4 @@
-"""What the trial needs and the project does not: a browser of the system, and axe-core in a folder below build/."""
+"""Dependencies of the browser tests only: the system's browser, and axe-core in a folder below build/."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AXE = FOLDER / f"axe-core-{_AXE_VERSION}.js"
 
 
 def chromium() -> str:
-    """Where the browser is. Raises `SystemExit` with what to do where there is none."""
+    """Return the path of the browser. Raise `SystemExit` with a hint if it is missing."""
     for name in ("chromium", "chromium-browser", "google-chrome"):
         if found := shutil.which(name):
             return found
@@ -24,7 +24,7 @@ def chromium() -> str:
 
 
 def provide(*, install: bool) -> None:
-    """Gets what is missing; `install` also the browser, as root on Debian."""
+    """Download missing dependencies; with `install` also the browser, on Debian as root."""
     if install and not shutil.which("chromium"):
         command = ["apt-get", "install", "-y", "--no-install-recommends", "chromium"]
         subprocess.run(["apt-get", "update"], check=True, stdout=subprocess.DEVNULL, timeout=300)
@@ -37,7 +37,7 @@ def provide(*, install: bool) -> None:
 
 
 def _axe() -> None:
-    """axe-core's one file, out of its package."""
+    """Return the script of axe-core, from its package."""
     command = ["npm", "pack", "--silent", f"axe-core@{_AXE_VERSION}"]
     packed = subprocess.run(command, cwd=FOLDER, check=True, capture_output=True, text=True, timeout=120)
     archive = FOLDER / packed.stdout.strip().splitlines()[-1]

@@ -1,4 +1,4 @@
-"""The workspace that is looked at: two servers that went through the whole pipeline, one of them twice, and one that was never run."""
+"""Workspace of the browser tests: two servers with complete pipeline runs (one of them twice), and one without runs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ approvals = 1
 
 
 def command(*words: str) -> list[str]:
-    """An mcpfactory command, as a process."""
+    """Run an mcpfactory command as a process."""
     return [sys.executable, "-m", "mcpfactory", *words]
 
 
 def make(place: Path) -> Path:
-    """Makes the workspace; it takes a minute or two."""
+    """Create the workspace; this takes a minute or two."""
     root = place / "shop"
     run(place, "init", str(root), "--factory", "index")
     config = root / "mcpfactory.toml"
@@ -55,7 +55,7 @@ def set_version(root: Path, server: str, version: str) -> None:
 
 
 def run(folder: Path, *words: str, fails: bool = False) -> None:
-    """Grace types a command, which goes well; or whose outcome is that something failed."""
+    """Run a command as Grace. It must succeed, or with `fails` report a failure."""
     environ = {**os.environ, "MCPFACTORY_ACTOR": "Grace"}
     done = subprocess.run(
         command(*words), cwd=folder, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600,
@@ -67,7 +67,7 @@ def run(folder: Path, *words: str, fails: bool = False) -> None:
 
 @contextmanager
 def dashboard(root: Path) -> Iterator[str]:
-    """The dashboard as a process, in which Ada and Grace may act: its URL."""
+    """Run the dashboard as a process, with actions for Ada and Grace; yield its URL."""
     tokens = root.parent / "tokens"
     tokens.touch(mode=0o600)
     tokens.write_text("".join(f"{name}: {token}\n" for name, token in TOKENS.items()))

@@ -1,4 +1,4 @@
-"""A workspace whose texts are one word of 300 letters wherever others write them: names, descriptions, reasons, messages, paths."""
+"""Workspace whose third-party texts are words of 300 letters: names, descriptions, reasons, messages, paths."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from = "staging"
 approvals = 1
 approvers = ["{word}"]
 """
-_NAME = "server_" + "n" * 57  # about as long as names of servers are
+_NAME = "server_" + "n" * 57  # about the maximum length of a server name
 
 
 def make_hostile(place: Path) -> Path:
-    """Make the workspace, through the store: nothing is built and nothing run."""
+    """Write the workspace through the store, without building or running anything."""
     bench = WorkspaceBuilder(place / "hostile")
     config = bench.root / "mcpfactory.toml"
     config.write_text(config.read_text() + _POLICY.format(word=WORD))
@@ -90,7 +90,7 @@ def _tool(name: str) -> dict[str, Any]:
 
 
 def _held(bench: WorkspaceBuilder, name: str) -> None:
-    """What older versions recorded, with reasons of any length."""
+    """Record events as older versions did, with long reasons."""
     about = {"channel": "production", "candidate": "1.2.0-0123456789ab", "version": "1.2.0"}
     with bench.store.transaction(name) as transaction:
         for event in ("promoted", "rolled-back", "approved", "rejected", "held"):  # at one moment

@@ -1,4 +1,4 @@
-"""One browser that complains: about errors in its console, requests that fail or leave, and what axe-core finds."""
+"""Browser that records console errors, failed and external requests, and the findings of axe-core."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.browser.browser_install import AXE
 
-# Colour scheme × size: what people have before them.
+# color schemes and window sizes of users
 SHAPES = {
     f"{scheme}-{name}": {"color_scheme": scheme, "viewport": {"width": width, "height": height}}
     for scheme in ("light", "dark")
@@ -20,7 +20,7 @@ SHAPES = {
 
 @dataclass
 class Looker:
-    """A page of a browser. `complaints` are what it said, `violations` what axe-core found, each with where."""
+    """A browser page. `complaints` are its errors, `violations` the findings of axe-core, each with its location."""
 
     page: Any
     inside: str  # every request must begin with this
@@ -30,7 +30,7 @@ class Looker:
     judged: int = 0
 
     def listen(self) -> None:
-        """From now on everything that the browser complains of is kept."""
+        """Record all errors of the browser from now on."""
         self.page.on("console", self._console)
         self.page.on("pageerror", lambda error: self.complaints.append(f"{self.page.url}: {error}"))
         self.page.on("request", self._request)
@@ -50,13 +50,13 @@ class Looker:
             self.complaints.append(f"{self.page.url}: {request.url} failed: {request.failure}")
 
     def open(self, url: str) -> None:
-        """Goes to a page, which must be there."""
+        """Open a page, which must exist."""
         answer = self.page.goto(url)
         if answer is not None and answer.status >= 400:
             self.complaints.append(f"{url}: answered with {answer.status}")
 
     def judge(self) -> None:
-        """axe-core, all rules, over the page as it is."""
+        """Check the current page with all rules of axe-core."""
         self.judged += 1
         self.page.evaluate(AXE.read_text("utf-8"))
         found = self.page.evaluate("axe.run(document, {preload: false}).then(({violations}) => violations)")
@@ -65,13 +65,13 @@ class Looker:
             self.violations.append(f"{self.page.url}: {one['id']} ({one['impact']}) at {places}: {one['help']}")
 
     def picture(self, folder: Path, name: str) -> None:
-        """A screenshot of the whole page."""
+        """Save a screenshot of the whole page."""
         self.page.screenshot(path=str(folder / f"{name}.png"), full_page=True)
 
 
 @contextmanager
 def looker(browser: Any, inside: str, **options: Any) -> Iterator[Looker]:
-    """A browser of its own, without cookies."""
+    """Yield a separate browser without cookies."""
     context = browser.new_context(**options)
     context.set_default_timeout(60_000)
     look = Looker(context.new_page(), inside)

@@ -1,4 +1,4 @@
-"""What is done in the browser. Each scene says how much it saw, and raises nothing that it can note as a fault."""
+"""Scenes of the browser tests. Each scene returns the number of checked items and the faults, instead of raising."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.browser.hostile import WORD, make_hostile
 from tests.browser.page_audit import SHAPES, Looker, looker
 from tests.dates import NEXT_MONTH
 
-Told = tuple[str, list[str]]  # how much was seen, and what is wrong with it
+Told = tuple[str, list[str]]  # number of checked items, and the faults
 
 
 # What sticks out of the window, where the page has to be moved sideways because of it.
@@ -34,7 +34,7 @@ _CUT = """() => [...document.querySelectorAll("table.cards")].filter((table) => 
 
 
 def _paths(root: Path) -> Iterator[tuple[str, str]]:
-    """Every page of the dashboard: its kind and its path."""
+    """Return the kind and path of every dashboard page."""
     library = WorkspaceReader(root)
     for page in PAGES:
         for values in page.instances(library, [server.name for server in library.workspace().servers]):
@@ -42,7 +42,7 @@ def _paths(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def visit(browser: Any, url: str, root: Path, shots: Path) -> Told:
-    """Every page, light and dark, wide and on a phone: no complaint, no violation, nothing wider than the window."""
+    """Check every page in all color schemes and sizes: no errors, no violations, nothing wider than the window."""
     faults: list[str] = []
     paths, judged = list(_paths(root)), 0
     for shape, options in SHAPES.items():
@@ -69,7 +69,7 @@ _OVER = """() => [...document.querySelectorAll("td, th, dd, dt, .row > span")].f
 
 
 def long_words(browser: Any, _url: str, root: Path, shots: Path) -> Told:
-    """A workspace with words of 300 letters wherever others write: nothing wider than the window, nothing upon its neighbour, no command out of sight."""
+    """Check pages with words of 300 letters: nothing exceeds the window or overlaps, and commands are visible."""
     hostile, faults = make_hostile(root.parent), list[str]()
     paths = list(_paths(hostile))
     paths += [
@@ -98,7 +98,7 @@ def long_words(browser: Any, _url: str, root: Path, shots: Path) -> Told:
                         look.picture(shots, f"long-{kind}-{shape}")
                 faults += [
                     one for one in look.complaints if "/actions/" not in one
-                ]  # some of these can only be refused
+                ]  # some of these actions are always refused
     return f"{len(paths)} pages in 2 shapes", faults
 
 
@@ -113,7 +113,7 @@ def _login(look: Looker, url: str, server: str = "bookshop") -> None:
 
 
 def _deed(look: Looker, url: str, server: str, action: str, **values: str) -> None:
-    """Does an action as a person does: the link, the form, the check, the confirmation."""
+    """Carry out an action as a person does: link, form, check, confirmation."""
     look.open(f"{url}/servers/{server}/")
     look.page.click(f".actions a[href$='actions/{action}/']")
     look.page.wait_for_url(f"**/actions/{action}/")
@@ -134,7 +134,7 @@ def _deed(look: Looker, url: str, server: str, action: str, **values: str) -> No
 
 
 def act(browser: Any, url: str, root: Path, shots: Path) -> Told:
-    """Every action, by the mouse; the history has each, by Ada."""
+    """Carry out every action with the mouse as Ada, and check that the history contains each."""
     deeds: tuple[tuple[str, str, dict[str, str]], ...] = (
         ("approve", "approved", {"channel": "production", "reason": "tried it"}),
         ("promote", "promoted", {"channel": "production"}),
@@ -164,7 +164,7 @@ def act(browser: Any, url: str, root: Path, shots: Path) -> Told:
 
 
 def attempt(browser: Any, url: str, _root: Path, shots: Path) -> Told:
-    """A tool is tried: the candidate's server answers."""
+    """Try a tool; the candidate's server must respond."""
     with looker(browser, url, **SHAPES["dark-wide"]) as look:
         _login(look, url)
         look.open(f"{url}/servers/bookshop/tools/")
@@ -186,7 +186,7 @@ def attempt(browser: Any, url: str, _root: Path, shots: Path) -> Told:
 
 
 def follow(browser: Any, url: str, root: Path, shots: Path) -> Told:
-    """A run that was begun in the browser is followed to its end; the board sees one that was begun in a terminal."""
+    """Follow a run started in the browser to its end; check that the board shows a run started in a terminal."""
     faults: list[str] = []
     with looker(browser, url, **SHAPES["light-wide"]) as look, looker(browser, url, **SHAPES["dark-phone"]) as board:
         _login(look, url)
@@ -218,7 +218,7 @@ def follow(browser: Any, url: str, root: Path, shots: Path) -> Told:
 
 
 def graph(browser: Any, url: str, root: Path, shots: Path) -> Told:
-    """The picture: a candidate is reached by keys and leads to its decision; a run that begins in a terminal is seen in it, and its end."""
+    """Select a candidate in the graph by keyboard and open its decision; check that the graph shows a terminal run."""
     faults: list[str] = []
     with looker(browser, url, **SHAPES["dark-wide"]) as look, looker(browser, url, **SHAPES["light-phone"]) as phone:
         look.open(f"{url}/graph/")
@@ -252,7 +252,7 @@ def graph(browser: Any, url: str, root: Path, shots: Path) -> Told:
 
 
 def without_javascript(browser: Any, url: str, root: Path, _shots: Path) -> Told:
-    """Inbox, board, server and run say the same with JavaScript off, and can be filtered and paged by requests."""
+    """Check inbox, board, server and run without JavaScript: same texts, and filters and pages by requests."""
     run = next(path for kind, path in _paths(root) if kind == "server_run")
     paths = ("/", "/board/", "/graph/", "/servers/bookshop/", run, run.rsplit("/", 2)[0] + "/")
     faults: list[str] = []
@@ -284,13 +284,13 @@ LIVE = {"Live: this page follows what happens."}
 
 
 def _words(text: str | None) -> list[str]:
-    """The lines of a text, without how long something has waited."""
+    """Return the lines of a text, without waiting times."""
     lines = (re.sub(r", \d+ (s|min|h|d)\b.*", "", line).strip() for line in (text or "").splitlines())
     return [line for line in lines if line]
 
 
 def exported(browser: Any, _url: str, _root: Path, shots: Path) -> Told:
-    """This repository's own servers, exported and opened from a disk: every link leads to a file of the folder."""
+    """Export this repository's servers, open the site from disk, and check that every link is a file in the folder."""
     folder = shots.parent / "site"
     repository = Path(__file__).resolve().parents[2]
     words = command("dashboard", "--export", str(folder), "--json")

@@ -1,7 +1,8 @@
-"""The pictures of README and docs: `make pictures` writes docs/pictures anew, of real commands and of the dashboard in a real browser.
+"""Pictures of README and docs: `make pictures` writes docs/pictures from real commands and the real dashboard.
 
-The dashboard as PNG; the terminal as SVG, with the fonts of whoever looks at it. It takes some minutes and needs chromium
-(`python -m tests.browser --install`). Look at what changed before you commit it: times and hashes in it differ each time.
+Pictures of the dashboard are PNG; pictures of the terminal are SVG with the reader's fonts. They take
+some minutes and need Chromium (`python -m tests.browser --install`). Check the changes before you commit: times and
+hashes always differ.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ FOLDER = ROOT / "docs" / "pictures"
 EXAMPLE = ROOT / "docs/examples/bookshop"
 _WIDTH = 1280
 _FONTS = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace"
-_PLACE = "~/my-servers"  # what stands for the temporary folder
+_PLACE = "~/my-servers"  # shown instead of the temporary folder
 
 # What is typed for the picture of a terminal; `mcpfactory` and a line of its own before each.
 TYPED = (
@@ -50,7 +51,7 @@ PAGES = (
 
 
 def main() -> None:
-    """All pictures."""
+    """Write all pictures."""
     provide(install=False)
     from playwright.sync_api import sync_playwright
 
@@ -69,7 +70,7 @@ def main() -> None:
 
 
 def browse(browser: Any, url: str) -> None:
-    """Each page. One that complains is not pictured."""
+    """Write a picture of each page without errors."""
     for name, path, scheme, height in PAGES:
         with looker(browser, url, color_scheme=scheme, viewport={"width": _WIDTH, "height": height}) as look:
             look.open(url + path)
@@ -79,7 +80,7 @@ def browse(browser: Any, url: str) -> None:
 
 
 def pipeline(root: Path) -> str:
-    """The picture of the pipeline of a workspace, as the command line draws it."""
+    """Write the pipeline graph of a workspace, as drawn by the command line."""
     done = run(("pipeline", "status", "--graph", "svg"), root, terminal=False)
     if done.code:
         raise SystemExit(f"mcpfactory pipeline status --graph ended with {done.code}")
@@ -87,7 +88,7 @@ def pipeline(root: Path) -> str:
 
 
 def terminal() -> str:
-    """An SVG of a terminal in which a server is made, called, brought to staging, and what waits for a person is asked."""
+    """Write the SVG of a terminal session: create a server, call it, run the pipeline, show the inbox."""
     with tempfile.TemporaryDirectory() as place, _service() as url:
         run(("init", "my-servers"), Path(place), terminal=True)
         folder = Path(place, "my-servers")
@@ -97,14 +98,14 @@ def terminal() -> str:
             done = run(words, folder, terminal=True, MCPFACTORY_BASE_URL=url)
             if done.code:
                 raise SystemExit(f"mcpfactory {' '.join(words)} ended with {done.code}\n{done.text}")
-            shown = done.text.replace("\r\n", "\n").rpartition("\x1b[2K")[2]  # of a live table, how it ended
+            shown = done.text.replace("\r\n", "\n").rpartition("\x1b[2K")[2]  # the last state of a live table
             typed = " ".join(["mcpfactory", *words])
             lines += [f"\x1b[32m$\x1b[0m \x1b[1m{typed}\x1b[0m", shown.replace(str(folder), _PLACE).strip("\n"), ""]
     return draw("\n".join(lines).rstrip())
 
 
 def draw(text: str) -> str:
-    """What a terminal shows of it, as SVG. No font is fetched: rich names one of another host, which goes."""
+    """Return terminal output as SVG, without the font that rich would load from another host."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     console.print(Text.from_ansi(text))
     picture = console.export_svg(title="mcpfactory", unique_id="mcpfactory")
@@ -114,7 +115,7 @@ def draw(text: str) -> str:
 
 @contextmanager
 def _service() -> Iterator[str]:
-    """The example API on a free port: its base URL."""
+    """Run the example API on a free port; yield its base URL."""
     command = [sys.executable, str(EXAMPLE / "service.py"), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -26,7 +26,7 @@ BOOKSHOP = ROOT / "docs/examples/bookshop"
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What a command left behind."""
+    """Result of a command."""
 
     code: int
     out: str
@@ -38,7 +38,7 @@ class CommandResult:
 
 
 class CliProcess:
-    """Runs `mcpfactory …` as a process in one folder, as a person or a script would."""
+    """Runner of `mcpfactory …` as a process in one folder."""
 
     def __init__(self, folder: Path, environ: dict[str, str] | None = None) -> None:
         self.folder, self.environ = folder, environ or {}
@@ -64,14 +64,14 @@ class CliProcess:
 
 
 class InProcessCli(CliProcess):
-    """The same through `main` in this process, with the jobs of its runs: several times cheaper."""
+    """Runner of `main` and its jobs in this process, which is several times cheaper."""
 
     def at(self, folder: Path) -> InProcessCli:
         """The same in another folder, with a clean environment."""
         return InProcessCli(folder)
 
     def __call__(self, *command: str, timeout: float = TIMEOUT) -> CommandResult:
-        if command[:1] in (("run",), ("login",)):  # whose streams become those of the server's process
+        if command[:1] in (("run",), ("login",)):  # the server's process takes over the streams
             return CliProcess(self.folder, self.environ)(*command, timeout=timeout)
         before, here, words = dict(os.environ), Path.cwd(), sys.argv
         out, err = io.StringIO(), io.StringIO()
@@ -93,13 +93,13 @@ class InProcessCli(CliProcess):
 
 
 class WorkspaceCache:
-    """Workspaces that commands make: each is made once in a run of the suite, by whichever worker needs it first, and copied."""
+    """Workspaces made by commands. The first worker that needs one makes it; the others copy it."""
 
     def __init__(self, kept: Path) -> None:
         self._kept = kept
 
     def copy(self, folder: Path, init: tuple[str, ...], *commands: tuple[str, ...]) -> Path:
-        """Make `folder` what `mcpfactory init …` and the commands after it make of a folder of that name."""
+        """Fill `folder` with the result of `mcpfactory init …` and the further commands."""
         words = repr((folder.name, init, commands))
         place = self._kept / hashlib.sha256(words.encode()).hexdigest()[:16]
         place.mkdir(parents=True, exist_ok=True)
@@ -130,7 +130,7 @@ def document() -> str:
 
 @pytest.fixture(scope="session")
 def service() -> Iterator[str]:
-    """The real bookshop on a free port; gives its base URL."""
+    """Run the real bookshop on a free port; yield its base URL."""
     command = [sys.executable, str(BOOKSHOP / "service.py"), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -140,13 +140,13 @@ def service() -> Iterator[str]:
 
 @pytest.fixture
 def cli(tmp_path: Path) -> InProcessCli:
-    """An empty folder, and commands that run in this process."""
+    """Return commands that run in this process, in an empty folder."""
     return InProcessCli(tmp_path)
 
 
 @pytest.fixture
 def empty(tmp_path: Path) -> InProcessCli:
-    """An empty folder; what is typed there runs in this process, as the words matter and not the process."""
+    """Return commands that run in this process, in an empty folder."""
     return InProcessCli(tmp_path)
 
 
@@ -154,7 +154,7 @@ def empty(tmp_path: Path) -> InProcessCli:
 def shop(
     tmp_path_factory: pytest.TempPathFactory, workspace_cache: WorkspaceCache, document: str, service: str
 ) -> InProcessCli:
-    """A workspace with the server `bookshop`, shared by the tests that only read it; what is typed runs in this process."""
+    """Return commands in a workspace with the server `bookshop`, shared by tests that only read it."""
     folder = tmp_path_factory.mktemp("cli") / "ws"
     workspace_cache.copy(folder, ("--factory", "index"), ("new", "--from-openapi", document, "--name", "bookshop"))
     return InProcessCli(folder, {"MCPF_BOOKSHOP_BASE_URL": service, "MCPF_BOOKSHOP_API_KEY": "bookworm"})

@@ -1,4 +1,4 @@
-"""Workspaces whose servers have a past, without the minutes that the real stages take: events are written by the store."""
+"""Workspaces with recorded runs. The store writes the events, because real stages take minutes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 
 def make(root: Path, *servers: str) -> Workspace:
-    """A workspace with these servers, of which none ever ran."""
+    """Return a workspace with these servers, without any runs."""
     space = apply_setup(read_setup(root), git=False)
     for name in servers:
         folder = root / "servers" / name
@@ -23,7 +23,7 @@ def make(root: Path, *servers: str) -> Workspace:
 
 
 def finish(space: Workspace, server: str, stage: str, outcome: str = "passed", **facts: Any) -> None:
-    """A stage ended."""
+    """Record the end of a stage."""
     inputs, run = {"stage": "1"}, facts.pop("run", "r")
     with Store(space).transaction(server) as transaction:
         transaction.append("stage.started", stage=stage, run=run)
@@ -34,7 +34,7 @@ def finish(space: Workspace, server: str, stage: str, outcome: str = "passed", *
 
 
 def stage(space: Workspace, server: str, text: str, *, score: int = 97) -> str:
-    """A candidate with that text as its wheel and a version of its own, checked and in staging; gives its id."""
+    """Put a checked candidate into staging, with that text as its wheel and a new version; return its ID."""
     content, known = hash_bytes(text.encode()), Store(space).state(server).candidates.values()
     version = next((one.version for one in known if content in one.files.values()), f"1.{len(known)}")
     name = f"{server}-{version}-py3-none-any.whl"
@@ -55,10 +55,10 @@ def stage(space: Workspace, server: str, text: str, *, score: int = 97) -> str:
 
 
 def interrupt() -> NoReturn:
-    """A clock at whose sight a person types Ctrl-C."""
+    """Raise KeyboardInterrupt in place of a clock."""
     raise KeyboardInterrupt
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
-    """Every file below a folder but locks."""
+    """Return every file below a folder, except locks."""
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and "locks" not in path.parts}

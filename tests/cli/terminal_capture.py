@@ -26,21 +26,21 @@ from tests.timeouts import TIMEOUT
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/how-to/dashboard.md"
 COLUMNS, ROWS = 80, 24
-_LAST = 9  # lines of a capture that repeats what the one before shows
+_LAST = 9  # printed lines of a capture that repeats the previous one
 _PART = re.compile(r"\x1b\[(\??[0-9;]*)([A-Za-z])|\r|\n|[^\x1b\r\n]+")
 
 
 class Captured(NamedTuple):
-    """What a command wrote, byte for byte as text, and its exit code."""
+    """Unchanged output of a command, and its exit code."""
 
     text: str
     code: int
 
 
 def run(command: Sequence[str], folder: Path, *, terminal: bool, typed: str = "", **environ: str) -> Captured:
-    """Runs `mcpfactory …` with its stdout on a terminal of 80×24, or in a pipe. Colours and CI are as `environ` says, else not set.
+    """Run `mcpfactory …` with stdout on a terminal of 80×24, or in a pipe. `environ` can enable colors and CI mode.
 
-    `typed` is what a person at the terminal answers.
+    `typed` is the input on the terminal.
     """
     clean = {key: value for key, value in os.environ.items() if key not in {"NO_COLOR", "CI", "COLUMNS", "LINES"}}
     line, env = [sys.executable, "-m", "mcpfactory", *command], {**clean, "TERM": "xterm-256color", **environ}
@@ -56,14 +56,14 @@ def run(command: Sequence[str], folder: Path, *, terminal: bool, typed: str = ""
         try:
             while part := os.read(ours, 65536):
                 data += part
-        except OSError:  # how Linux says that the other side is closed
+        except OSError:  # on Linux, the other side is closed
             pass
         os.close(ours)
     return Captured(data.decode(), process.returncode)
 
 
 def screens(text: str) -> list[list[str]]:
-    """What a terminal shows: the lines before each erasure, and those at the end. Knows what rich writes, refuses anything else."""
+    """Return the lines on a terminal before each erasure and at the end. Refuse sequences that rich does not write."""
     lines, row, column, found, erasing = [""], 0, 0, list[list[str]](), False
     for part in _PART.finditer(text):
         number, kind = part[1], part[2]
@@ -99,7 +99,7 @@ def _workspace(folder: Path) -> None:
 
 
 def main() -> None:
-    """Captures and prints, or puts the captures into the page."""
+    """Print the captures, or write them into the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--page", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
     page = parser.parse_args().page

@@ -1,4 +1,4 @@
-"""A small distribution of nobody's, as a wheel that a test writes: what a server depends on, without asking an index for more."""
+"""A small distribution that servers depend on, written as a wheel, so that no index is needed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from mcpfactory_codegen.servers.scaffold import runtime_range
 from tests.written_packages import wheel, wheel_name
 
-NAME = "mcpfactory-test-fruit"  # imported as `fruit_of_tests`, so that a test sees whether the two are told apart
+NAME = "mcpfactory-test-fruit"  # imported as `fruit_of_tests`, to test that the two names are distinguished
 
 
 def fruit_wheel(folder: Path, version: str = "1.0") -> None:
-    """Writes the wheel into a folder that `--find-links` may name."""
+    """Write the wheel into a folder for `--find-links`."""
     folder.mkdir(exist_ok=True)
     files = {"fruit_of_tests.py": f"kind = 'apple {version}'\n"}
     (folder / wheel_name(NAME, version)).write_bytes(wheel(NAME, version, files))
@@ -43,16 +43,16 @@ def main() -> None:
 
 
 def write_server(folder: Path, before: str = "", after: str = "") -> Path:
-    """Makes `server.py` of a server from a template the small one above, with lines before and after it."""
+    """Replace the `server.py` of a server from a template by the small one above, with lines before and after it."""
     place = next((folder / "src").glob("*/server.py"))
-    # Python takes old bytecode for current when the source changed within one second and kept its length.
+    # Python uses stale bytecode if the source changed within one second without changing its length.
     shutil.rmtree(place.parent / "__pycache__", ignore_errors=True)
     place.write_text(f"{before}{SERVER}{after}", encoding="utf-8")
     return place
 
 
 def declare(folder: Path, *dependencies: str) -> None:
-    """Writes the dependencies of a server, beside the runtime."""
+    """Write the dependencies of a server, in addition to the runtime."""
     file = folder / "pyproject.toml"
     lines = file.read_text(encoding="utf-8").splitlines()
     mine = ", ".join(f'"{one}"' for one in (f"mcpfactory-runtime{runtime_range()}", *dependencies))

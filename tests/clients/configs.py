@@ -1,4 +1,4 @@
-"""Configurations as people leave them behind: other servers, comments, odd blanks; one of each format, around any container."""
+"""Realistic client configurations, one of each format: other servers, comments, odd white space."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ UNREADABLE = {
 
 
 def config(place: ConfigFile, form: ConfigLayout) -> str:
-    """A configuration of a client that has two other servers."""
+    """Return a client configuration with two other servers."""
     container = form.container
     if place.format == "json":
         opening = "".join(f'"{key}": {{ ' for key in container)
@@ -91,12 +91,12 @@ def config(place: ConfigFile, form: ConfigLayout) -> str:
 
 
 def home_in(folder: Path) -> UserPaths:
-    """A person's files below a folder."""
+    """Return a user's home folder below a folder."""
     return UserPaths("linux", folder, folder / ".config", folder / ".local/state/mcpfactory/clients", {})
 
 
 def give(client: ClientProfile, home: UserPaths, text: str, project: Path | None = None) -> Path:
-    """Writes a client's configuration, line ends as they are."""
+    """Write a client's configuration with unchanged line ends."""
     file, _ = path_of(client, home, project)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(text.encode())
@@ -104,6 +104,6 @@ def give(client: ClientProfile, home: UserPaths, text: str, project: Path | None
 
 
 def is_only_more(before: str, after: str) -> bool:
-    """Whether nothing of a text was lost, changed or moved: something was put in."""
+    """Return True if text was only inserted, and nothing was removed, changed or moved."""
     rest = iter(after)
     return all(letter in rest for letter in before)

@@ -1,4 +1,4 @@
-"""For all tests of code generation: a shipped template is rendered once for the same answers, as copier takes most of the time of `new`."""
+"""Fixtures of all generator tests. A shipped template is rendered once for equal answers, because copier is slow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEMPLATES = Path(__file__).parents[2] / "templates"
 
 @pytest.fixture(scope="session", autouse=True)
 def rendered_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Copy what a template of ours became before, if its answers are the same."""
+    """Copy the earlier result of a shipped template, if its answers are the same."""
     known: dict[str, Path] = {}
 
     def render(template: Path, folder: Path, data: Mapping[str, Any]) -> None:

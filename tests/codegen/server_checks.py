@@ -1,4 +1,4 @@
-"""What every server must pass as it is made: its own tests, the strict type checker, the linter with its rules and with ours."""
+"""Checks that every new server must pass: its tests, the strict type checker, and the linter with its and our rules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT: Final = Path(__file__).parents[2]
 CACHE: Final = ROOT / "build/mypy-of-tests"
 THEIRS: Final = (
     "--ignore=TID252",  # a server's modules import each other relatively, so that its package can be renamed
-    "--config=lint.isort.known-first-party=[]",  # where servers live, the runtime is a package as any other
+    "--config=lint.isort.known-first-party=[]",  # in a server, the runtime is an ordinary third-party package
 )
 
 
@@ -27,7 +27,7 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 def check_types(folder: Path, *parts: str) -> None:
-    """Fail unless these parts of a folder are strictly typed; what mypy knows of the libraries is kept for the next."""
+    """Fail unless these parts of a folder are strictly typed; keep mypy's cache of the libraries for later calls."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with FileLock(CACHE / "lock"):
         ran = run(folder, "mypy", "--strict", f"--cache-dir={CACHE}", *parts)
@@ -35,7 +35,7 @@ def check_types(folder: Path, *parts: str) -> None:
 
 
 def assert_passes(folder: Path) -> str:
-    """Fail unless the server in the folder passes its tests, the type checker and the linter. Returns what pytest said."""
+    """Fail unless the server in the folder passes its tests, the type checker and the linter. Return pytest output."""
     ran = run(folder, "pytest", "-q", "-W", "error", "-p", "no:cacheprovider")
     assert (ran.returncode, "passed" in ran.stdout) == (0, True), ran.stdout + ran.stderr
     said = ran.stdout

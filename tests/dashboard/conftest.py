@@ -21,7 +21,7 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 EVIL = "<script>alert(1)</script>"
-LONG_NAME = '"<&' * 34  # of a person: as long as names may be, and each character takes several bytes of a page
+LONG_NAME = '"<&' * 34  # a person's name of maximum length; each character takes several bytes of a page
 
 TOOLS: list[dict[str, Any]] = [
     {
@@ -40,7 +40,7 @@ TOOLS: list[dict[str, Any]] = [
 
 
 class WorkspaceBuilder:
-    """A workspace under construction: servers are put into it in the state that a test wants, through the real store."""
+    """Builder of a workspace. It adds servers in a given state, through the real store."""
 
     def __init__(self, root: Path, run: str = "") -> None:
         made = (root / "mcpfactory.toml").is_file()
@@ -71,7 +71,7 @@ class WorkspaceBuilder:
             self.finished(name, stage, "passed", **facts)
 
     def finished(self, name: str, stage: str, outcome: str, *, fresh: bool = True, **facts: Any) -> None:
-        """Record that a stage ran, with the inputs that it reads now (or with others, so that it is stale)."""
+        """Record a run of a stage with its current inputs; if not `fresh`, with other inputs, so that it is stale."""
         known = next(one for one in workspace_stages(self.workspace) if one.name == stage)
         with self.store.transaction(name) as transaction:
             inputs = stage_inputs(known, InputReader(self.workspace.server(name), transaction.state))
@@ -120,7 +120,7 @@ FINDING = {
 
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a dashboard keeps for a person is kept for nobody real."""
+    """Redirect the dashboard's user files to a temporary folder."""
     folder = str(tmp_path_factory.mktemp("person"))
     for name in ("HOME", "LOCALAPPDATA", "XDG_STATE_HOME"):
         monkeypatch.setenv(name, folder)
@@ -128,7 +128,7 @@ def own_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 
 @pytest.fixture(scope="session")
 def empty_builder(tmp_path_factory: pytest.TempPathFactory) -> WorkspaceBuilder:
-    """A workspace without servers, to be copied."""
+    """Return a workspace without servers; tests copy it."""
     return WorkspaceBuilder(tmp_path_factory.mktemp("empty") / "library")
 
 
@@ -139,7 +139,7 @@ def builder(empty_builder: WorkspaceBuilder, tmp_path: Path) -> WorkspaceBuilder
 
 @pytest.fixture(scope="session")
 def filled_builder(empty_builder: WorkspaceBuilder, tmp_path_factory: pytest.TempPathFactory) -> WorkspaceBuilder:
-    """What `four_servers` is copied from."""
+    """Return the original of `four_servers`."""
     builder = empty_builder.copy(tmp_path_factory.mktemp("filled") / "library")
     builder.add("bookshop")
     builder.passed("bookshop", "generate", message="2 tools")
@@ -167,13 +167,13 @@ def filled_builder(empty_builder: WorkspaceBuilder, tmp_path_factory: pytest.Tem
 
 @pytest.fixture
 def four_servers(filled_builder: WorkspaceBuilder, tmp_path: Path) -> WorkspaceBuilder:
-    """Four servers: one all well, one whose validation failed, one stale, one that was never run."""
+    """Return four servers: passed, with failed validation, stale, and never run."""
     return filled_builder.copy(tmp_path / "library")
 
 
 @contextmanager
 def serving(root: Path, people: dict[str, str] | None = None, **options: Any) -> Iterator[str]:
-    """The dashboard over real HTTP, as the command serves it: its address."""
+    """Serve the dashboard over HTTP, as the command does; yield its address."""
     listener = socket.create_server(("127.0.0.1", 0))
     app = create_app(root, ended=lambda: server.should_exit, people=people, **options)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none", proxy_headers=False))
@@ -188,6 +188,6 @@ def serving(root: Path, people: dict[str, str] | None = None, **options: Any) ->
 
 @pytest.fixture
 def address(four_servers: WorkspaceBuilder) -> Iterator[str]:
-    """The dashboard of the library over real HTTP."""
+    """Serve the dashboard of `four_servers` over HTTP; yield its address."""
     with serving(four_servers.root) as address:
         yield address

@@ -1,4 +1,4 @@
-"""Somebody's browser, as tests drive it over real HTTP."""
+"""Browser for tests, over real HTTP."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PEOPLE = {"Ada": "ada-token-0123456789", "Grace": "grace-token-0123456789"}
 
 @dataclass
 class Answer:
-    """What came back."""
+    """Response to a request."""
 
     status: int
     headers: dict[str, str]
@@ -31,9 +31,9 @@ class Answer:
 
 @dataclass
 class Browser:
-    """Somebody's browser without JavaScript: it keeps cookies, sends Origin with a POST, and fills in forms.
+    """Browser without JavaScript: it keeps cookies, sends Origin with a POST, and fills in forms.
 
-    `source` is its address, one of loopback; `headers` are sent with each request, as a proxy in between would add them.
+    `source` is its loopback address; `headers` are sent with each request, as a proxy would add them.
     """
 
     address: str
@@ -69,7 +69,7 @@ class Browser:
         return self
 
     def confirmation(self, server: str, action: str, **values: str) -> dict[str, str]:
-        """The fields of the form that confirms an action."""
+        """Return the fields of the confirmation form of an action."""
         page = self.get(f"/servers/{server}/actions/{action}/", **values).text
         return confirming(page)
 

@@ -1,4 +1,4 @@
-"""A run whose process is killed in the middle of a stage, as by `kill -9`: `python -m tests.dashboard.killed_run ROOT SERVER STAGE RUN`."""
+"""A run killed during a stage, as by `kill -9`: `python -m tests.dashboard.killed_run ROOT SERVER STAGE RUN`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 class KillingExecutor:
-    """Kills the process that runs a stage with it."""
+    """Executor that kills its process during a stage."""
 
     slots = 1
 
@@ -30,14 +30,14 @@ class KillingExecutor:
         raise AssertionError("it lives")
 
     def cancel(self) -> None:
-        """Nothing runs beside the caller."""
+        """Do nothing, because no jobs run in parallel."""
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing, because no resources are open."""
 
 
 def kill_run(root: Path, server: str, stage: str) -> str:
-    """Run a stage again, in a process that is killed while it runs; the id of that run."""
+    """Run a stage again in a process that is killed during the stage; return the run ID."""
     run = new_id()
     command = [sys.executable, "-m", "tests.dashboard.killed_run", str(root), server, stage, run]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""What the documentation shows: the text of a section, and its Python run."""
+"""Text of documentation sections, and execution of their Python examples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @cache
 def section(place: str) -> str:
-    """The text below a heading (`reference/tasks.md#tasks`), up to the next one that is no deeper; below a title, up to the next heading."""
+    """Return the text below a heading such as `reference/tasks.md#tasks`, up to the next heading of its level."""
     name, _, anchor = place.partition("#")
     fenced, level, found = False, 0, []
     seen: dict[str, int] = {}
@@ -36,12 +36,12 @@ def section(place: str) -> str:
 
 
 def says(place: str, words: str) -> None:
-    """See that a section has these words, which the test then takes at their word."""
+    """Check that a section contains these words, which the test then verifies."""
     assert words in section(place), f"docs/{place} does not say {words!r}"
 
 
 def run_shown(place: str, **known: Any) -> dict[str, Any]:
-    """Run a section's first block of Python, as a program that is imported; its names. `known` are those that it takes from elsewhere."""
+    """Run a section's first Python block as a module; return its names. `known` are names that the block requires."""
     block = re.search(r"^```python\n(.*?)^```", section(place), re.DOTALL | re.MULTILINE)
     assert block is not None, f"docs/{place} has no block of Python"
     names: dict[str, Any] = {"__name__": "shown", **known}

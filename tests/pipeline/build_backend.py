@@ -1,4 +1,4 @@
-"""A server with a build backend of its own, so that no index is asked: the wheel holds what `files.json` says."""
+"""A server with its own build backend, so that builds need no index. `files.json` lists the files of its wheel."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FILES = {
 
 
 def write_server(root: Path, files: Mapping[str, str], *, version: str = "1.0", allow: object = ()) -> Path:
-    """Write the server `books`, whose wheel holds `FILES` and these files; `VERSION` in them stands for its version."""
+    """Write the server `books`, whose wheel has `FILES` and these files; replace `VERSION` in them by its version."""
     folder = root / "servers" / "books"
     if not folder.is_dir():
         add_server(root, "books")

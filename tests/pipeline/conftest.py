@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Recorder(Reporter):
-    """A reporter that keeps what it was told."""
+    """Reporter that records its events."""
 
     def __init__(self) -> None:
         self.events: list[RunEvent] = []
@@ -37,14 +37,14 @@ class Recorder(Reporter):
 
 @pytest.fixture(autouse=True)
 def _named_actor(monkeypatch):
-    """Who acts does not depend on the machine, and job processes find the cheap stages."""
+    """Set the actor independently of the machine, and let job processes import the fake stages."""
     monkeypatch.setenv("MCPFACTORY_ACTOR", "tester")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
 
 
 @pytest.fixture(scope="session")
 def wheelhouse(tmp_path_factory) -> Path:
-    """Where the runtime's wheel is, which goes into channels: built once, and not for each workspace."""
+    """Return the folder of the runtime's wheel for channels, built once for all workspaces."""
     artifacts = tmp_path_factory.mktemp("runtime")
     runtime_wheel(artifacts)
     return artifacts / ".wheelhouse"
@@ -52,7 +52,7 @@ def wheelhouse(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def empty_workspace(tmp_path_factory, wheelhouse) -> Path:
-    """A workspace without servers, in which a second attempt does not wait; not to be changed."""
+    """Return a workspace without servers and retry delays; tests must not change it."""
     space = configured(apply_setup(read_setup(tmp_path_factory.mktemp("empty") / "space"), git=False))
     shutil.copytree(wheelhouse, space.artifacts / ".wheelhouse")
     return space.root
@@ -60,19 +60,19 @@ def empty_workspace(tmp_path_factory, wheelhouse) -> Path:
 
 @pytest.fixture
 def workspace(tmp_path, empty_workspace) -> Workspace:
-    """A copy of the workspace without servers."""
+    """Return a copy of the workspace without servers."""
     return Workspace.find(shutil.copytree(empty_workspace, tmp_path / "space"))
 
 
 @pytest.fixture
 def executor() -> Executor | None:
-    """Where `run` runs stages. Modules about processes, limits and executors take the usual one in its place (None)."""
+    """Return the executor of `run`. Modules about processes and executors override it with None (the default)."""
     return InProcessExecutor()
 
 
 @pytest.fixture
 def run(workspace, executor) -> Callable[..., RunOutcome]:
-    """Runs the cheap stages on the workspace."""
+    """Return a function that runs the fake stages in the workspace."""
     usual = {"stages": STAGES, "executor": executor, "jobs": 1 if executor else 2}
 
     def call(*names: str, **options) -> RunOutcome:
@@ -83,7 +83,7 @@ def run(workspace, executor) -> Callable[..., RunOutcome]:
 
 @pytest.fixture
 def start_pipeline_process(workspace) -> Callable[..., subprocess.Popen]:
-    """Starts a run of servers of the workspace, in a process of its own."""
+    """Return a function that runs servers of the workspace in a separate process."""
 
     def start(*names: str) -> subprocess.Popen:
         return subprocess.Popen(
@@ -96,7 +96,7 @@ def start_pipeline_process(workspace) -> Callable[..., subprocess.Popen]:
 
 @pytest.fixture(scope="session")
 def workspace_of_books(tmp_path_factory, empty_workspace) -> Path:
-    """A workspace with one server that went to staging; not to be changed."""
+    """Return a workspace with one server in staging; tests must not change it."""
     space = Workspace.find(shutil.copytree(empty_workspace, tmp_path_factory.mktemp("books") / "space"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MCPFACTORY_ACTOR", "tester")
@@ -108,7 +108,7 @@ def workspace_of_books(tmp_path_factory, empty_workspace) -> Path:
 
 @pytest.fixture
 def books(workspace, workspace_of_books, run) -> StagedWorkspace:
-    """The workspace of the test with the server in it."""
+    """Return the test's workspace with the server."""
     for name in ("servers", "pipeline"):
         shutil.copytree(workspace_of_books / name, workspace.root / name, dirs_exist_ok=True)
     return StagedWorkspace(workspace, run)
@@ -116,5 +116,5 @@ def books(workspace, workspace_of_books, run) -> StagedWorkspace:
 
 @pytest.fixture
 def set_actor(monkeypatch):
-    """Who acts from now on."""
+    """Set the actor."""
     return lambda name: monkeypatch.setenv("MCPFACTORY_ACTOR", name)

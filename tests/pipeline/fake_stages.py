@@ -1,4 +1,4 @@
-"""Stages that cost next to nothing, for tests of the machinery around them. Run in processes of their own, as all stages are."""
+"""Fast stages for tests of the pipeline. They run in separate processes, as all stages do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.timeouts import TIMEOUT, wait_until
 
 
 def note(inputs: StageInputs, stage: str) -> str:
-    """Writes down, outside the pipeline's own history, that a stage came to its end; gives the token it wrote."""
+    """Record the end of a stage outside the pipeline's history; return the written token."""
     token = f"{stage}:{inputs.work.name}"
     descriptor = os.open(inputs.root / "ledger.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.write(descriptor, f"{token}\n".encode())
@@ -29,7 +29,7 @@ def note(inputs: StageInputs, stage: str) -> str:
 
 
 def build(inputs: StageInputs) -> StageOutputs:
-    """A "wheel" with the text of source.txt in it, and a version for each text: 1.0 for "one"."""
+    """Write a "wheel" with the text of source.txt, and a version for each text: 1.0 for "one"."""
     data = (inputs.folder / "source.txt").read_bytes()
     version = "1.0" if data == b"one" else f"1.0.post{int(hash_bytes(data)[-8:], 16)}"
     name = f"{inputs.server.replace('-', '_')}-{version}-py3-none-any.whl"
@@ -44,16 +44,14 @@ def build(inputs: StageInputs) -> StageOutputs:
 
 
 def test(inputs: StageInputs) -> StageOutputs:
-    """What the file outcome.txt in the tests says; `broken` raises, `dead` dies, `bug` is a mistake in the stage."""
+    """Return the outcome in outcome.txt; `broken` raises, `dead` kills the process, `bug` is a bug in the stage."""
     wanted = (inputs.folder / "tests" / "outcome.txt").read_text().strip()
     print(f"the outcome is to be {wanted}")
     if wanted == "broken":
         raise StageError("the machine is broken", hint="mend it")
     if wanted == "dead":
         os.kill(os.getpid(), signal.SIGKILL)
-    if (
-        wanted == "worker dies"
-    ):  # what started this process, which is a worker of a cluster; the second time all is well
+    if wanted == "worker dies":  # the parent, which runs a cluster worker; the second attempt succeeds
         if not (inputs.root / "died").exists():
             (inputs.root / "died").write_text("")
             supervisor = Path(f"/proc/{os.getppid()}/stat").read_text()
@@ -64,7 +62,7 @@ def test(inputs: StageInputs) -> StageOutputs:
         leave_daemon(inputs, wanted.split()[1])
         wanted = "takes 200"
     if wanted.startswith("takes "):
-        held = b"x" * (int(wanted.split()[1]) * 2**20)  # MiB; bytes that are written are resident
+        held = b"x" * (int(wanted.split()[1]) * 2**20)  # MiB; written bytes are resident
         signal.pause()
         raise AssertionError(len(held))
     if wanted == "bug":
@@ -79,7 +77,7 @@ def test(inputs: StageInputs) -> StageOutputs:
     return StageOutputs(wanted, f"it {wanted} in {inputs.root}", {"token": note(inputs, "test")})
 
 
-# A daemon in a session of its own, which holds a lock while it lives. The alarm ends it if nothing else does.
+# A daemon in a separate session that holds a lock while it runs. The alarm is its timeout.
 DAEMON = """
 import fcntl, os, signal, sys
 if os.fork() == 0:
@@ -104,7 +102,7 @@ def leave_daemon(inputs: StageInputs, level: str) -> None:
 
 
 def ship(inputs: StageInputs) -> StageOutputs:
-    """Says that it is in staging. While `held.txt` is there, waits until it is gone: something may happen meanwhile."""
+    """Report a promotion to staging; if `held.txt` exists, first wait for `ship.lock`, which a test releases."""
     if (inputs.root / "held.txt").exists():
         (inputs.root / "holding").write_text("")
         with FileLock(inputs.root / "ship.lock"):
@@ -131,7 +129,7 @@ IMPATIENT = (BUILD, replace(TEST, timeout=0.5), SHIP)
 
 
 def add_server(root: Path, name: str, *, source: str = "one", outcome: str = "passed") -> Path:
-    """A folder that is a server for these stages."""
+    """Create the folder of a server for these stages."""
     folder = root / "servers" / name
     (folder / "tests").mkdir(parents=True)
     (folder / "mcpfactory.toml").write_text(f'[server]\nname = "{name}"\npackage = "p"\ntemplate = "none"\n')
@@ -141,7 +139,7 @@ def add_server(root: Path, name: str, *, source: str = "one", outcome: str = "pa
 
 
 def nothing(_inputs: StageInputs) -> StageOutputs:
-    """Passes."""
+    """Return a passed result."""
     return StageOutputs("passed", "nothing to do")
 
 
@@ -149,7 +147,7 @@ _CHEAP = {"generate": "nothing", "build": "build", "test": "test", "validate": "
 
 
 def with_fake_stages(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-    """The stages of a workspace, of which those of mcpfactory cost next to nothing."""
+    """Return the stages of a workspace, with fast ones instead of those of mcpfactory."""
     return tuple(
         replace(
             stage,

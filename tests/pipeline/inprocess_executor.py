@@ -1,4 +1,4 @@
-"""An executor that runs jobs in this process: for tests of what follows from an outcome, not of how a process came to it."""
+"""Executor that runs jobs in this process, for tests of outcomes and not of processes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _build = functools.cache(distributions.build_files)
 
 
 def _built_once() -> contextlib.AbstractContextManager[object]:
-    """Build wheels of our own sources once in this process, and not for each workspace."""
+    """Build wheels of mcpfactory once in this process, not for each workspace."""
     return patch.object(distributions, "build_files", _build)
 
 
 class InProcessExecutor:
-    """One job at a time, as plain data in and out, with what it prints in its log; no process is started and no limit kept."""
+    """Executor for one job at a time, with its output as log, without processes and limits."""
 
     slots = 1
 
@@ -34,14 +34,14 @@ class InProcessExecutor:
             return StageOutputs.from_json(run_job(json.loads(json.dumps(job))))
 
     def cancel(self) -> None:
-        """Nothing runs beside the caller."""
+        """Do nothing, because no jobs run in parallel."""
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing, because no resources are open."""
 
 
 @contextlib.contextmanager
 def run_jobs_in_process() -> Iterator[None]:
-    """Let runs of this process run their jobs in it: a process for each job would import the factory again."""
+    """Run the jobs of this process's runs in it, because each new process would import the factory again."""
     with _built_once(), patch.dict(EXECUTORS, local=lambda _address, _jobs: InProcessExecutor()):
         yield

@@ -1,4 +1,4 @@
-"""The real `run_pipeline` in a process of its own, with the cheap stages: `pipeline_process.py ROOT SERVER …`."""
+"""The real `run_pipeline` in a separate process, with the fake stages: `pipeline_process.py ROOT SERVER …`."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ def main() -> None:
     sys.exit(130 if outcome.interrupted else int(outcome.failed or outcome.errored))
 
 
-if __name__ == "__main__":  # what starts processes may load the module that was started
+if __name__ == "__main__":  # process starters can import the main module again
     main()

@@ -20,18 +20,18 @@ from tests.pipeline.fake_stages import STAGES, add_server
 
 
 def configured(space: Workspace, text: str = "") -> Workspace:
-    """The same workspace with other settings of its pipeline."""
+    """Return the workspace with other pipeline settings."""
     (space.root / "mcpfactory.toml").write_text(f'[workspace]\nname = "space"\n[pipeline]\nbackoff = 0\n{text}')
     return Workspace.find(space.root)
 
 
 def settings_of(**tables: object) -> WorkspaceSettings:
-    """The settings of a root file with these tables."""
+    """Return the settings of a root file with these tables."""
     return check_settings(WorkspaceSettings, {"workspace": {}, **tables}, "mcpfactory.toml")
 
 
 def offered(workspace, channel: str, project: str = "books") -> list[bytes]:
-    """The bytes that an installer gets: the links of the project's page, with the hash of each checked."""
+    """Return the bytes that an installer gets from the links of a project's page; check their hashes."""
     page = workspace.pipeline / "channels" / channel / "simple" / project / "index.html"
     found = []
     for target, digest in re.findall(r'href="([^"#]+)#sha256=([0-9a-f]{64})"', page.read_text()):
@@ -45,7 +45,7 @@ YEAR = timedelta(days=365)
 
 
 class Clock:
-    """A clock that stands still until it is moved. It starts a year ago: an event must not be ahead of the machine's clock."""
+    """A clock that only tests move. It starts a year ago, because events must not be in the future."""
 
     def __init__(self) -> None:
         self.at = datetime.now(UTC).replace(microsecond=0) + timedelta(days=1) - YEAR
@@ -68,11 +68,11 @@ class StagedWorkspace:
             self.run("books")
 
     def run(self, *names: str, **options):
-        """Run stages, and date what they recorded a year back, to the time of the clock."""
+        """Run stages, and set the times of their events to the time of the clock."""
         outcome = self._run(*names, **options)
         for file in (self.workspace.pipeline / "history").glob("*.jsonl"):
             file.write_text(re.sub(r'(?<="at": ")[^"]+', self._dated_back, file.read_text()))
-            Store(self.workspace).state(file.stem)  # a snapshot of the new text, as a run leaves it
+            Store(self.workspace).state(file.stem)  # writes a snapshot of the new text, as a run does
         return outcome
 
     def _dated_back(self, found: re.Match[str]) -> str:
@@ -87,7 +87,7 @@ class StagedWorkspace:
         self.workspace = configured(self.workspace, '[[pipeline.channels]]\nname = "staging"\n' + text)
 
     def next(self, source: str) -> str:
-        """Another candidate in staging; gives its id."""
+        """Put another candidate into staging; return its ID."""
         (self.folder / "source.txt").write_text(source)
         self.run("books")
         return self.state.candidate

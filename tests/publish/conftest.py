@@ -19,20 +19,20 @@ def _named_actor(monkeypatch):
 
 @pytest.fixture
 def promoted(tmp_path) -> PromotedWorkspace:
-    """A workspace with a server, of which nothing is promoted."""
+    """Return a workspace with a server without promoted candidates."""
     return PromotedWorkspace(tmp_path / "shelf")
 
 
 @pytest.fixture
 def index() -> Iterator[Index]:
-    """A package index on loopback."""
+    """Yield a package index on loopback."""
     with serving() as made:
         yield made
 
 
 @pytest.fixture
 def registry(index) -> Iterator[Registry]:
-    """An MCP registry on loopback, which reads the descriptions that the package index was sent."""
+    """Yield an MCP registry on loopback, which reads the descriptions in the package index."""
 
     def description(project: str) -> str | None:
         return next((form["description"] for form in index.forms if form["name"] == project), None)

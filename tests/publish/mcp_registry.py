@@ -1,4 +1,4 @@
-"""An MCP registry on loopback that speaks as the official one: tokens for tokens, each version once, packages that say whose they are."""
+"""MCP registry on loopback with the rules of the official one: token exchange, unique versions, package ownership."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _OFFICIAL = "io.modelcontextprotocol.registry/official"
 
 
 class Registry:
-    """What it holds and was asked. `description` gives the description that the package index has of a project, None without.
+    """Entries and requests of the registry. `description` returns a project's description in the index, or None.
 
-    `namespace` is whose names its token may publish. `break_before` and `break_after` make the next publish end without an
-    answer, before or after it is kept.
+    `namespace` is the namespace that its token permits. `break_before` and `break_after` close the next publish request
+    without a response, before or after storing.
     """
 
     def __init__(self, description: Callable[[str], str | None] = lambda _project: None) -> None:
@@ -32,7 +32,7 @@ class Registry:
         self.url = ""
 
     def exchange(self, how: str, body: Any) -> tuple[int, Any]:
-        """A token of the registry for another one."""
+        """Exchange another token for a token of the registry."""
         wanted = {
             "github-at": ("github_token", GITHUB_TOKEN),
             "github-oidc": ("oidc_token", f"{IDENTITY} for {self.url}"),
@@ -43,7 +43,7 @@ class Registry:
         return 200, {"registry_token": _TOKEN, "expires_at": 1}
 
     def publish(self, authorization: str, document: Any) -> tuple[int, Any]:
-        """Keeps a document, or says why not."""
+        """Store a document, or return the reason for a refusal."""
         if authorization != f"Bearer {_TOKEN}":
             return 401, {"detail": "Invalid or expired Registry JWT token"}
         if found := find_violations(document):
@@ -66,13 +66,13 @@ class Registry:
         return 200, self.entry(name, version)
 
     def entry(self, name: str, version: str) -> Any:
-        """What is answered about a version."""
+        """Return the response for a version."""
         return {"server": self.entries[name, version], "_meta": {_OFFICIAL: {"status": "active", "isLatest": True}}}
 
 
 @contextmanager
 def serving(registry: Registry) -> Iterator[Registry]:
-    """Serves the registry on a free port for the block."""
+    """Serve the registry on a free port until the block ends."""
     with loopback_server.serving(_Handler, registry=registry) as registry.url:
         yield registry
 
@@ -81,7 +81,7 @@ class _Handler(loopback_server.LoopbackHandler):
     registry: Registry
 
     def get(self) -> None:
-        """The identity of a job, or an entry."""
+        """Return the identity of a job, or an entry."""
         place = urlsplit(self.path)
         if place.path == "/identity":
             audience = parse_qs(place.query).get("audience", [""])[0]
@@ -98,7 +98,7 @@ class _Handler(loopback_server.LoopbackHandler):
         )
 
     def post(self) -> None:
-        """A token for a token, or a publish."""
+        """Exchange a token, or publish."""
         body = self.body()
         data = json.loads(body) if body else None
         self.registry.asked.append(self.path)

@@ -1,4 +1,4 @@
-"""A package index on loopback: takes uploads as PyPI does, keeps the first of each file, lists them with their hashes."""
+"""Package index on loopback: accepts uploads like PyPI, keeps the first of each file, lists files with hashes."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ LOGIN = "Basic " + base64.b64encode(f"__token__:{TOKEN}".encode()).decode()
 
 
 class Index:
-    """What the index holds and was asked. `break_at` is the number of the upload that it breaks off, counted from 1.
+    """Files and requests of the index. `break_at` is the number of the upload that it aborts, from 1.
 
-    `hold_at` is the number of the one that it keeps waiting: `held` is set then, and it breaks off when `released` is.
+    `hold_at` is the number of the upload that it delays: it sets `held`, and aborts the upload when `released` is set.
     """
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self.forms: list[dict[str, str]] = []
         self.yanked = ""
-        self.logins: list[str] = []  # what readers of its pages said who they are
-        self.private = False  # whether its pages are read with the token only
+        self.logins: list[str] = []  # credentials of page requests
+        self.private = False  # True if its pages require the token
         self.break_at = self.hold_at = 0
-        self.answer: tuple[int, bytes] | None = None  # to every upload, in place of taking it
+        self.answer: tuple[int, bytes] | None = None  # response to every upload, instead of storing it
         self.held, self.released = threading.Event(), threading.Event()
         self.url = ""
 
@@ -41,7 +41,7 @@ class Index:
 
 @contextmanager
 def serving() -> Iterator[Index]:
-    """The index, on a free port, for the block."""
+    """Serve the index on a free port until the block ends."""
     index = Index()
     with loopback_server.serving(_Handler, index=index) as index.url:
         yield index
@@ -68,7 +68,7 @@ class _Handler(loopback_server.LoopbackHandler):
             return
         project = self.path.strip("/").removeprefix("simple/")
         rows = [
-            # As many an index writes it, with a bare > in an attribute.
+            # Like many indexes, write an unescaped > in an attribute.
             f'<a data-requires-python=">=3.11" {"data-yanked" if self.index.yanked and self.index.yanked in name else ""} href="/files/{name}#sha256={hashlib.sha256(data).hexdigest()}">{name}</a>'
             for name, data in self.index.files.items()
             if name.split("-")[0].replace("_", "-") == project

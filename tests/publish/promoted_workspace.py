@@ -1,4 +1,4 @@
-"""A workspace with a candidate that was promoted, its packages written by hand: nothing is built, and every byte is known."""
+"""Workspace with promoted candidates, whose packages are written by hand and not built."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ README = f"# Books\n\nFinds books.\n\n<!-- mcp-name: {NAME} -->\n"
 
 
 class PromotedWorkspace:
-    """A workspace with the server `books`, and candidates that are put into its production one after the other."""
+    """Workspace with the server `books`, and candidates that are promoted to production one by one."""
 
     def __init__(self, root: Path) -> None:
         self.workspace = apply_setup(read_setup(root), git=False)
@@ -45,12 +45,12 @@ class PromotedWorkspace:
         return Store(self.workspace).history("books")
 
     def configure(self, text: str) -> None:
-        """Other settings of the workspace."""
+        """Replace the settings of the workspace."""
         (self.workspace.root / "mcpfactory.toml").write_text(f'[workspace]\nname = "shelf"\n{text}')
         self.workspace = Workspace.find(self.workspace.root)
 
     def put(self, version: str = "1.0.0", *, channel: str = "production", **parts: object) -> str:
-        """Makes a candidate of some version and promotes it; gives its id. `parts` are those of `packages`."""
+        """Create and promote a candidate of a version; return its ID. `parts` are arguments of `packages`."""
         files = packages(version, **parts)
         hashes = {name: hash_bytes(data) for name, data in files.items()}
         candidate = hash_record(hashes).removeprefix("sha256:")[:16]
@@ -86,7 +86,7 @@ def packages(
     api: str = API,
     extra: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Mapping[str, bytes]:
-    """A wheel and a source distribution, as bytes by name; `code` is that of its package, `extra` files at the top of the latter."""
+    """Return a wheel and a source distribution by name; `code` is in the package, `extra` at the top of the latter."""
     stem = f"{name.replace('-', '_')}-{version}"
     about = [
         f"Metadata-Version: 2.4\nName: {name}\nVersion: {version}\nSummary: {summary}\nLicense-Expression: {licence}"

@@ -1,4 +1,4 @@
-"""A small change for each recipe of CONTRIBUTING.md, made in a copy of the tree."""
+"""A small change for each recipe of CONTRIBUTING.md, in a copy of the repository."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Trial:
     """A change that follows a recipe.
 
     Attributes:
-        change: makes it in a copy of the tree.
-        forgotten: a file of the change that is left out once, to see that this is noticed.
-        tests: which tests of the commands are about the change, as pytest's `-k` has it; the others are run by the suite anyway.
+        change: applies the change to a copy of the repository.
+        forgotten: a file of the change that is omitted once; a check must report that.
+        tests: expression for pytest's `-k` that selects the tests of the change; the suite runs the others.
     """
 
     change: Callable[[Path], None]
@@ -373,4 +373,4 @@ TRIALS: Final = {
     "Setting": Trial(setting, f"{PIPELINE}/run/run.py", "every_setting"),
     "Command": Trial(command, f"{CLI}/main.py", "command_line or has_examples"),
 }
-"""By the name of the recipe."""
+"""Changes by the name of the recipe."""

@@ -21,7 +21,7 @@ DAY = datetime(2030, 5, 4, tzinfo=UTC)
 
 
 def read(server: WorkspaceServer) -> Contract:
-    """The tools of a server that only says what they are: a file with a line `name: argument…` for each."""
+    """Return the tools in the file of a server: a line `name: argument…` for each."""
     tools = []
     for line in (server.folder / "tools.txt").read_text().splitlines():
         name, _, arguments = line.partition(":")
@@ -31,7 +31,7 @@ def read(server: WorkspaceServer) -> Contract:
 
 
 class Space:
-    """A workspace in a git repository of its own, and what people do to it."""
+    """Workspace in a separate git repository, with actions of people."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -67,7 +67,7 @@ class Space:
         return apply_releases(Workspace.find(self.root), names, read, clock=lambda: DAY, **options)
 
     def refused(self, *names: str) -> str:
-        """The code of the refusal of an apply; nothing is changed by it."""
+        """Return the code with which an apply is refused; check that it changes nothing."""
         before = (self.git("rev-parse", "HEAD"), self.tags, self.git("status", "--porcelain"))
         with pytest.raises(ReleaseError) as caught:
             self.apply(*names)
@@ -82,7 +82,7 @@ class Space:
 
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """To be copied."""
+    """Return the original of `space`."""
     made = Space(tmp_path_factory.mktemp("releases") / "space")
     made.server("books")
     made.server("notes")
@@ -93,11 +93,11 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def space(made_once: Path, tmp_path: Path) -> Space:
-    """A workspace with two servers that were released as 1.0.0."""
+    """Return a workspace with two servers that were released as 1.0.0."""
     return Space(shutil.copytree(made_once, tmp_path / "space"))
 
 
 @pytest.fixture
 def contract_of(space):
-    """The tool list that a release kept."""
+    """Return the tool list in a release."""
     return lambda tag, name: json.loads(space.git("show", f"{tag}:servers/{name}/changes/released.json"))

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(autouse=True)
 def _without_collections() -> Iterator[None]:
-    """Pause the garbage collector: walking the millions of nodes of all trees takes it longer than all the rules."""
+    """Pause the garbage collector, because walking millions of syntax tree nodes takes longer than all rules."""
     gc.disable()
     yield
     gc.freeze()
@@ -29,7 +29,7 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def modules() -> list[Source]:
-    """Every hand-written module of the four wheels."""
+    """Return every hand-written module of the four wheels."""
     return _read(*WHEELS)
 
 
@@ -40,7 +40,7 @@ def tests() -> list[Source]:
 
 @pytest.fixture(scope="session")
 def helpers() -> list[Source]:
-    """Python that is neither product nor test."""
+    """Return the Python files that are neither product nor tests."""
     return _read("benchmarks", "docs/examples")
 
 
@@ -52,7 +52,7 @@ def _read(*folders: str) -> list[Source]:
 
 @pytest.fixture(scope="session")
 def pages() -> list[Page]:
-    """Every page of the documentation that a person writes."""
+    """Return every hand-written page of the documentation."""
     found = read_pages(ROOT)
     assert len(found) > 45
     return found

@@ -1,4 +1,4 @@
-"""What the pages of the documentation contain, as a reader of Markdown sees it: headings, links, code, commands."""
+"""Contents of the documentation pages: headings, links, code, commands."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _UNTIL = {"#", "|", "&", "&&", ";", ">", "<", "||", "2>&1"}
 
 
 class Command(NamedTuple):
-    """A command as a page has it, in words, and where."""
+    """A command on a page, as words, and its location."""
 
     words: tuple[str, ...]
     place: str
-    typed: bool  # in a block, to be typed as it is; else it is only spoken of
+    typed: bool  # True in a block; False within a line of prose
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class Page:
 
     @property
     def is_generated(self) -> bool:
-        """Return True if only the site has the page."""
+        """Return True if the page exists only on the site."""
         return self.name in generated.PAGES
 
     @cached_property
     def _tokens(self) -> list[tuple[Token, int]]:
-        """All tokens, those within lines as well, each with its line."""
+        """Yield all tokens, including inline ones, each with its line."""
         found = []
         for token in _READER.parse(self.text):
             line = (token.map or [0])[0] + 1
@@ -55,7 +55,7 @@ class Page:
         return found
 
     def links(self) -> Iterator[tuple[str, str]]:
-        """Where a link or a picture leads, and its place."""
+        """Yield the target of each link and picture, and its location."""
         for token, line in self._tokens:
             target = token.attrGet("href") if token.type == "link_open" else token.attrGet("src")
             if isinstance(target, str):
@@ -66,7 +66,7 @@ class Page:
 
     @cached_property
     def anchors(self) -> set[str]:
-        """What may stand behind `#`, as forges make it of headings."""
+        """Return the anchors of the headings, as GitHub and GitLab derive them."""
         found: dict[str, int] = {}
         names = set()
         for (token, _), (inline, _) in zip(self._tokens, self._tokens[1:], strict=False):
@@ -78,19 +78,19 @@ class Page:
         return names
 
     def code(self) -> Iterator[tuple[str, str]]:
-        """What stands between backticks within a line, and its place."""
+        """Yield the inline code, and its location."""
         for token, line in self._tokens:
             if token.type == "code_inline":
                 yield token.content, f"{self.name}:{line}"
 
     def blocks(self, *languages: str) -> Iterator[tuple[str, int]]:
-        """Blocks of code in one of these languages, each with its first line."""
+        """Yield the code blocks in one of these languages, each with its first line."""
         for token, line in self._tokens:
             if token.type == "fence" and token.info.strip() in languages:
                 yield token.content, line + 1
 
     def commands(self, program: str) -> Iterator[Command]:
-        """Commands of a program, in blocks and within lines. A word that goes on over several lines of a block is one."""
+        """Yield the commands of a program, in blocks and inline. A word can span several lines of a block."""
         for text, first in self.blocks(*_SHELLS):
             for number, line in enumerate(text.replace("\\\n", "  ").splitlines(), start=first):
                 for part in re.split(r" && | \|\| ", _BEFORE.sub("", line.strip())):
@@ -102,7 +102,7 @@ class Page:
 
 
 def _words(line: str, program: str) -> tuple[str, ...]:
-    """The words of a command behind its program; empty when the line is none of it."""
+    """Return the words of a command after its program; empty for other lines."""
     if not re.match(rf"{re.escape(program)}(?= |$)", line):
         return ()
     reader = shlex.shlex(re.sub(r"\$\([^)]*\)", "…", line), posix=True, punctuation_chars=False)
@@ -113,13 +113,13 @@ def _words(line: str, program: str) -> tuple[str, ...]:
             if word in _UNTIL:
                 break
             words.append(word)
-    except ValueError:  # a quote that ends on another line
+    except ValueError:  # the quote ends on another line
         pass
     return tuple(words)
 
 
 def read_pages(root: Path) -> list[Page]:
-    """README, CONTRIBUTING and the like, and everything below docs/ that is not generated; the changelog names what is gone."""
+    """Return README, CONTRIBUTING and the hand-written pages of docs/, but no changelog, which has removed names."""
     files = [
         *sorted(file for file in root.glob("*.md") if file.name != "CHANGELOG.md"),
         *sorted((root / "docs").rglob("*.md")),
@@ -130,5 +130,5 @@ def read_pages(root: Path) -> list[Page]:
 
 
 def generated_pages(root: Path) -> list[Page]:
-    """The pages that the site has in addition; the text of one is generated when something asks for it."""
+    """Return the additional pages of the site; their text is generated on demand."""
     return [Page(root / name, name) for name in generated.PAGES]

@@ -1,4 +1,4 @@
-"""For all tests of the runtime: gaps of the requirements table, the size of fuzzing, what was counted, and a real Redis."""
+"""Fixtures of all runtime tests: gaps of the requirements table, fuzzing, counters, and a real Redis."""
 
 from __future__ import annotations
 

@@ -5,5 +5,5 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _named_actor(monkeypatch):
-    """Who sits at the machine does not depend on the machine."""
+    """Set the actor independently of the machine."""
     monkeypatch.setenv("MCPFACTORY_ACTOR", "Ada")

@@ -1,4 +1,4 @@
-"""Small servers for the gateway, written into a workspace: one that does everything, and whatever else a test wants."""
+"""Small servers for the gateway in a workspace: one with all features, and others for single tests."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ BROKEN = "raise SystemExit('no key in the environment')\n"
 
 
 def servers(root: Path, **sources: str) -> Workspace:
-    """A workspace with these servers, each a module with that source."""
+    """Return a workspace with these servers, each a module with the given source."""
     space = make(root, *sources)
     for name, source in sources.items():
         package = root / "servers" / name / "src" / name

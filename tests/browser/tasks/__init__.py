@@ -1,1 +1,1 @@
-"""What people do with the dashboard, done in a real browser: `python -m tests.browser.tasks`."""
+"""Tasks of dashboard users in a real browser: `python -m tests.browser.tasks`."""

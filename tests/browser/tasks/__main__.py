@@ -1,11 +1,11 @@
-"""What people do with the dashboard, done in Chromium: `python -m tests.browser.tasks`, a line for each task.
+"""Tasks of dashboard users in Chromium: `python -m tests.browser.tasks` prints a line for each task.
 
-    python -m tests.browser.tasks --watch                     in a window, slowly, with every step as it is done
-    python -m tests.browser.tasks --only approve --only hold  these tasks only
-    python -m tests.browser.tasks --keep FOLDER               makes the workspace there, or takes the one that is there
+    python -m tests.browser.tasks --watch                     slowly in a window, printing each step
+    python -m tests.browser.tasks --only approve --only hold  only these tasks
+    python -m tests.browser.tasks --keep FOLDER               create the workspace there, or reuse it
 
-Each task begins at the front page of a real dashboard of a real workspace, uses what a person sees, and ends with what the command line says.
-The exit code is 1 when a task fails; what was on the screens then is in build/browser/tasks.
+Each task starts at the front page of a real dashboard, uses only visible elements, and ends with a check on the command
+line. The exit code is 1 if a task fails; its screenshots are in build/browser/tasks.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from tests.browser.tasks.person import Setting, setting
 from tests.browser.tasks.table import TASKS, DashboardTask
 from tests.browser.tasks.workspace import Shop
 
-_SLOWLY = 600  # milliseconds between steps that somebody watches
+_SLOWLY = 600  # milliseconds between steps with --watch
 _PICTURES = FOLDER / "tasks"
-_LAST = 6  # steps that are told of a task that failed
+_LAST = 6  # printed steps of a failed task
 
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """How a task ended. `problem` is empty when it was done; `pictures` show what was on the screens."""
+    """Result of a task. `problem` is empty on success; `pictures` are the screenshots."""
 
     name: str
     about: str
@@ -47,7 +47,7 @@ class TaskResult:
 
     @property
     def line(self) -> str:
-        """The result in one line; of what failed also why, the last steps and the pictures."""
+        """Return the result in one line; for a failed task, add the reason, the last steps and the screenshots."""
         more = ""
         if self.problem:
             steps = "; ".join(self.steps[-_LAST:])
@@ -56,7 +56,7 @@ class TaskResult:
 
 
 def perform(name: str, task: DashboardTask, shop: Shop, browser: Any, tell: Callable[[str], None]) -> TaskResult:
-    """Do one task in a dashboard of its own."""
+    """Carry out one task in a separate dashboard."""
     root = shop.many() if task.many else shop.root
     if not task.many:
         shop.restore()
@@ -67,7 +67,7 @@ def perform(name: str, task: DashboardTask, shop: Shop, browser: Any, tell: Call
             task.act(at)
             if complaints := [one for person in at.people for one in person.complaints()]:
                 problem = f"the browser complains: {complaints[0]}"
-        except Exception as error:  # noqa: BLE001 - the other tasks are of use all the same
+        except Exception as error:  # noqa: BLE001 - the other tasks must still run
             problem = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no words'}"
         if problem:
             pictures = _pictures(name, at)
@@ -76,7 +76,7 @@ def perform(name: str, task: DashboardTask, shop: Shop, browser: Any, tell: Call
 
 
 def _pictures(name: str, at: Setting) -> list[str]:
-    """What each person has before them."""
+    """Save a screenshot of each person's browser."""
     found = []
     for number, person in enumerate(at.people, 1):
         _PICTURES.mkdir(parents=True, exist_ok=True)
@@ -87,7 +87,7 @@ def _pictures(name: str, at: Setting) -> list[str]:
 
 
 def main() -> None:
-    """All tasks, or those that are named."""
+    """Run all tasks, or the named ones."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="NAME", choices=list(TASKS), help=", ".join(TASKS))
     parser.add_argument("--watch", action="store_true", help="in a window, slowly, with every step")

@@ -1,4 +1,4 @@
-"""Tasks about candidates and channels: what people decide. Each ends with what the command line says of it."""
+"""Tasks about decisions on candidates and channels. Each ends with a check on the command line."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ _DONE = "Done: "
 
 
 def look_at_the_candidate(person: Person) -> None:
-    """From the inbox to the page of the decision, which has the evidence."""
+    """Open the decision page with the evidence from the inbox."""
     person.follow("bookshop", "bookshop", "production")
     person.sees("bookshop 0.2.0")
-    person.sees("offset")  # the argument that is new
+    person.sees("offset")  # the new argument
     for heading in ("Tools", "Findings", "Tests and figures", "Who asks"):
         person.sees(heading)
 
 
 def confirm(person: Person, button: str) -> None:
-    """The page that says what will happen, and its one button."""
+    """Check the confirmation page, and press its button."""
     person.sees("What will happen")
     person.press(button)
     person.sees(_DONE)
@@ -58,7 +58,7 @@ def promote(at: Setting) -> None:
 
 
 def _action(person: Person, server: str, action: str) -> None:
-    """From the front page to the form of an action at a server."""
+    """Open the form of a server's action from the front page."""
     person.log_in()
     person.follow("Board")
     person.follow(server)
@@ -100,7 +100,7 @@ def waive(at: Setting) -> None:
 
 
 def bulk_approve(at: Setting) -> None:
-    """Three are marked; one is rejected by somebody else before the confirmation, and is asked again."""
+    """Mark three candidates. One is rejected by another person before the confirmation, so it must be asked again."""
     ada = at.person("Ada")
     ada.log_in()
     for server in ("bookshop", "drafts", "notes"):
@@ -121,7 +121,7 @@ def bulk_approve(at: Setting) -> None:
 
 
 def two_browsers(at: Setting) -> None:
-    """Ada's form is open while Grace rejects: it approves nothing, and says why."""
+    """Submit Ada's open form after Grace rejected: it must approve nothing, and show the reason."""
     ada, grace = at.person("Ada"), at.person("Grace")
     ada.log_in()
     look_at_the_candidate(ada)

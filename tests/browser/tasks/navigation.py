@@ -1,4 +1,4 @@
-"""Tasks about the ways in and through: keyboard, phone, addresses, other browsers and programs, files."""
+"""Tasks about navigation and access: keyboard, phone, addresses, other browsers and programs, files."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from tests.browser.tasks.person import PHONE, Person, Setting
 from tests.browser.tasks.workspace import MANY, TORN_TEST
 
 _APPROVED = ("approved", "Ada")
-# What a screen reader would read out as a bare role.
+# Elements for which a screen reader would read only the role.
 _NAMELESS = re.compile(r"^\s*- (?:link|button|checkbox|radio|textbox|searchbox|combobox|img)(?::|$)", re.MULTILINE)
 _LEVELS = re.compile(r"heading .*\[level=(\d)\]")
 
 
 def _waits(at: Setting) -> list[tuple[str, str]]:
-    """What waits, by the command line: kind and server of each."""
+    """Return kind and server of each inbox item, from the command line."""
     return sorted((item["kind"], item["server"]) for item in at.shop.told("inbox"))
 
 
 def waiting(at: Setting) -> None:
-    """Everything that waits is on the front page, and so is how much it is."""
+    """Check that the front page shows all inbox items and their number."""
     person = at.person()
     person.open()
     items = _waits(at)
@@ -39,7 +39,7 @@ def waiting(at: Setting) -> None:
 
 
 def _approve(person: Person) -> None:
-    """All of the way, by whatever hands the person has."""
+    """Approve a candidate from the front page, with any input device."""
     person.log_in()
     look_at_the_candidate(person)
     person.fill("Reason", "looked at it")
@@ -48,7 +48,7 @@ def _approve(person: Person) -> None:
 
 
 def filter_many(at: Setting) -> None:
-    """One of a thousand servers is found by what one remembers of its name."""
+    """Find one of a thousand servers by a part of its name."""
     person = at.person()
     person.open()
     person.follow("Board")
@@ -64,7 +64,7 @@ def filter_many(at: Setting) -> None:
 
 
 def keyboard(at: Setting) -> None:
-    """From the front page to an approval without a mouse."""
+    """Approve from the front page without a mouse."""
     ada = at.person("Ada")
     ada.open()
     ada.reach("link", "Log in to act")
@@ -87,7 +87,7 @@ def keyboard(at: Setting) -> None:
 
 
 def without_javascript(at: Setting) -> None:
-    """An approval, and what is marked, with JavaScript off."""
+    """Approve, singly and in bulk, without JavaScript."""
     ada = at.person("Ada", java_script_enabled=False)
     _approve(ada)
     assert at.shop.decisions("bookshop")[-1] == _APPROVED
@@ -101,7 +101,7 @@ def without_javascript(at: Setting) -> None:
 
 
 def phone(at: Setting) -> None:
-    """An approval by touch on a small screen, on which nothing is wider than it."""
+    """Approve by touch on a small screen that nothing exceeds."""
     ada = at.person("Ada", **PHONE)
     ada.log_in()
     assert ada.fits(), ada.address
@@ -116,7 +116,7 @@ def phone(at: Setting) -> None:
 
 
 def command_line(at: Setting) -> None:
-    """Somebody types a command, and the open page is true again without being loaded."""
+    """Run a command, and check that the open page updates without a reload."""
     ada = at.person("Ada")
     ada.log_in()
     ada.sees("Live: this page follows what happens.")
@@ -132,7 +132,7 @@ def command_line(at: Setting) -> None:
 
 
 def deep_links(at: Setting) -> None:
-    """Addresses that somebody sends lead others to the same."""
+    """Check that an address shows the same content to other people."""
     ada = at.person("Ada")
     places = []
     ada.log_in()
@@ -159,7 +159,7 @@ def deep_links(at: Setting) -> None:
 
 
 def back_button(at: Setting) -> None:
-    """Back from a page is where one was; back from a confirmation, and once more, does nothing twice."""
+    """Go back from a page, and from a confirmation; nothing may happen twice."""
     ada = at.person("Ada")
     ada.log_in()
     ada.fill("Find a server", "book")
@@ -181,7 +181,7 @@ def back_button(at: Setting) -> None:
 
 
 def reload(at: Setting) -> None:
-    """A page that is loaded again is the same, and does nothing again."""
+    """Reload pages: the content must be the same, and no action may be repeated."""
     ada = at.person("Ada")
     _approve(ada)
     ada.reload()
@@ -195,7 +195,7 @@ def reload(at: Setting) -> None:
 
 
 def export(at: Setting) -> None:
-    """Files on a disk say what the dashboard says, and no request leaves their folder."""
+    """Check that exported files show what the dashboard shows, without requests outside their folder."""
     folder = at.shop.place / "site"
     files = at.shop.told("dashboard", "--export", str(folder))["files"]
     inside = f"{folder.as_uri()}/"
@@ -216,7 +216,7 @@ def export(at: Setting) -> None:
 
 
 def dark(at: Setting) -> None:
-    """Chosen once, it stays; and everything can still be read."""
+    """Choose the dark scheme: it must persist, and all text must be readable."""
     person = at.person(color_scheme="light")
     person.open()
     assert not person.dark()
@@ -233,7 +233,7 @@ def dark(at: Setting) -> None:
 
 
 def read_json(at: Setting) -> None:
-    """The page as data says what the command line says."""
+    """Check that the JSON of the page equals that of the command line."""
     person = at.person()
     person.open()
     person.follow("This page as JSON")
@@ -243,7 +243,7 @@ def read_json(at: Setting) -> None:
 
 
 def screen_reader(at: Setting) -> None:
-    """What is read out has landmarks, headings in their order, and a name for all that can be used; by these alone somebody approves."""
+    """Approve by roles and names alone; check landmarks, heading order, and that all controls have names."""
     ada = at.person("Ada")
     ada.log_in()
     trees = {"the inbox": ada.tree()}

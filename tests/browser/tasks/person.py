@@ -1,4 +1,4 @@
-"""A person at a browser: finds things by what is seen or read out (roles, names, labels, text), and in no other way."""
+"""A person at a browser, who finds elements only by roles, names, labels and text."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tests.timeouts import TIMEOUT
 
 WIDE: Final = {"viewport": {"width": 1440, "height": 900}}
 PHONE: Final = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-_SLOW: Final = TIMEOUT * 5  # seconds of a run of the pipeline on a busy machine
-_TABS: Final = 120  # keys after which nobody presses the tabulator once more
+_SLOW: Final = TIMEOUT * 5  # seconds; a pipeline run on a busy machine
+_TABS: Final = 120  # maximum presses of the Tab key to reach an element
 _REFUSED: Final = re.compile(r"the server responded with a status of 4\d\d")  # which a task asks for
 
 
 @dataclass
 class Person:
-    """Somebody by name, "" for somebody who only looks. `steps` is what was done, in words; `loads` counts the pages that were loaded."""
+    """A user, "" for a reader without login. `steps` describes the actions; `loads` counts loaded pages."""
 
     look: Looker
     url: str
@@ -45,7 +45,7 @@ class Person:
         self.tell(step)
 
     def _place(self, row: tuple[str, ...]) -> Any:
-        """Where to look: on the whole page, or in the one row of a list or table that has all these words."""
+        """Return the whole page, or the only row of a list or table that contains all these words."""
         if not row:
             return self.page
         found = self.page.get_by_role("listitem").or_(self.page.get_by_role("row"))
@@ -60,15 +60,15 @@ class Person:
         else:
             target.click()
 
-    # What a person does
+    # Actions of a person
 
     def open(self, address: str = "") -> None:
-        """Open the front page, or an address that somebody copied."""
+        """Open the front page, or a copied address."""
         self._did(f"opens {address or 'the front page'}")
         self.look.open(address or f"{self.url}/")
 
     def log_in(self) -> None:
-        """From the front page, and back to it."""
+        """Log in from the front page, and return to it."""
         self.open()
         self.follow("Log in to act")
         self.fill("Token", TOKENS[self.name])
@@ -76,17 +76,17 @@ class Person:
         self.sees(f"acting as {self.name}")
 
     def follow(self, name: str, *row: str) -> None:
-        """Follow a link by its whole name, a number behind it aside."""
+        """Follow a link by its whole name, ignoring a number after it."""
         named = re.compile(rf"^{re.escape(name)}( \d+)?$")
         self._use(self._place(row).get_by_role("link", name=named).first, f"follows {name}")
 
     def press(self, name: str, *row: str) -> None:
-        """Press a button by how its name begins."""
+        """Press a button by the start of its name."""
         named = re.compile(rf"^{re.escape(name)}\b")
         self._use(self._place(row).get_by_role("button", name=named).first, f"presses {name}")
 
     def fill(self, label: str, text: str) -> None:
-        """Write into a field; the label is how its name begins."""
+        """Fill a field; `label` is the start of its name."""
         self._did(f"writes into {label}")
         self.page.get_by_label(re.compile(rf"^{re.escape(label)}\b")).first.fill(text)
 
@@ -101,18 +101,18 @@ class Person:
         self.page.get_by_role("checkbox", name=label).check()
 
     def key(self, *keys: str) -> None:
-        """Press keys, wherever the focus is."""
+        """Press keys in the focused element."""
         for one in keys:
             self._did(f"presses the key {one}")
             self.page.keyboard.press(one)
 
     def write(self, text: str) -> None:
-        """Write where the focus is."""
+        """Type text into the focused element."""
         self._did("writes")
         self.page.keyboard.type(text)
 
     def reach(self, role: str, name: str) -> None:
-        """Move the focus there by the tabulator."""
+        """Move the focus to an element with the Tab key."""
         named = re.compile(rf"^{re.escape(name)}\b")
         self._did(f"tabs to {name}")
         for _ in range(_TABS):
@@ -134,13 +134,13 @@ class Person:
 
     @property
     def address(self) -> str:
-        """What stands in the browser's bar of addresses."""
+        """Return the address in the browser's address bar."""
         return str(self.page.url)
 
-    # What a person sees
+    # Observations of a person
 
     def sees(self, text: str | re.Pattern[str], *row: str, slow: bool = False) -> None:
-        """There is such a text, or there will be."""
+        """Wait until the text is visible."""
         try:
             self._place(row).get_by_text(text).filter(visible=True).first.wait_for(
                 timeout=(_SLOW if slow else TIMEOUT) * 1000
@@ -149,61 +149,61 @@ class Person:
             raise AssertionError(f"{text!r} is not seen at {self.address}") from error
 
     def misses(self, text: str) -> None:
-        """There is no such text, or soon there will not be."""
+        """Wait until the text is absent."""
         try:
             self.page.get_by_text(text).filter(visible=True).first.wait_for(state="hidden")
         except Exception as error:
             raise AssertionError(f"{text!r} is still seen at {self.address}") from error
 
     def reads(self) -> str:
-        """All that is seen of the page."""
+        """Return all visible text of the page."""
         return str(self.page.get_by_role("main").inner_text())
 
     def names(self, role: str) -> list[str]:
-        """The texts of all that have a role and are seen."""
+        """Return the texts of all visible elements with a role."""
         return [str(text) for text in self.page.get_by_role(role).all_inner_texts()]
 
     def region(self, name: str) -> str:
-        """The text of a part of the page that has a name."""
+        """Return the text of a named region of the page."""
         return str(self.page.get_by_label(name, exact=True).inner_text())
 
     def tree(self) -> str:
-        """What a screen reader is told of the page: roles, names, levels."""
+        """Return the accessibility tree of the page: roles, names, levels."""
         return str(self.page.get_by_role("document").or_(self.page.locator("body")).first.aria_snapshot())
 
     def in_view(self, text: str) -> bool:
-        """Whether a text is on the screen without scrolling."""
+        """Return True if a text is on the screen without scrolling."""
         self.sees(text)
-        self.page.wait_for_load_state()  # before, the browser has not moved to what the address names
+        self.page.wait_for_load_state()  # only then, the browser has scrolled to the fragment
         box, size = self.page.get_by_text(text).filter(visible=True).first.bounding_box(), self.page.viewport_size
         return bool(box) and 0 <= box["y"] <= size["height"] - box["height"]
 
     def focused_row(self) -> str:
-        """The text of the row in which the focus is, "" where it is in none."""
+        """Return the text of the row with the focus; "" if the focus is in no row."""
         rows = self.page.get_by_role("listitem").filter(has=self.page.locator(":focus"))
         return str(rows.last.inner_text()) if rows.count() else ""
 
     def ticked(self, label: str) -> bool:
-        """Whether a box is ticked."""
+        """Return True if a box is ticked."""
         return bool(self.page.get_by_role("checkbox", name=label).is_checked())
 
     @property
     def title(self) -> str:
-        """What stands in the tab of the browser."""
+        """Return the title of the browser tab."""
         return str(self.page.title())
 
     def whole(self) -> str:
-        """All text of a page that is no page of HTML."""
+        """Return the whole text of a page that is not HTML."""
         return str(self.page.locator("body").inner_text())
 
     def fits(self) -> bool:
-        """Whether nothing is wider than the screen."""
+        """Return True if nothing is wider than the screen."""
         self.page.get_by_role("main").wait_for()
-        # Not by innerWidth, which grows on a phone with what is too wide.
+        # Do not use innerWidth: on a phone, it grows with elements that are too wide.
         return int(self.page.evaluate("document.documentElement.scrollWidth")) <= int(self.page.viewport_size["width"])
 
     def dark(self) -> bool:
-        """Whether the page is light letters on a dark ground."""
+        """Return True if the page has light text on a dark background."""
         self.page.get_by_role("main").wait_for()
         colours = self.page.evaluate(
             "(({color, backgroundColor}) => [color, backgroundColor])(getComputedStyle(document.body))"
@@ -212,13 +212,13 @@ class Person:
         return ground < ink
 
     def complaints(self) -> list[str]:
-        """What the browser complained of, and what axe-core found; a request that was refused is no complaint."""
+        """Return browser errors (except refused requests) and the findings of axe-core."""
         return [one for one in (*self.look.complaints, *self.look.violations) if not _REFUSED.search(one)]
 
 
 @dataclass
 class Setting:
-    """Where a task is done: the workspace, its dashboard, and a browser for each person who takes part."""
+    """Setting of a task: the workspace, its dashboard, and a browser for each person."""
 
     shop: Shop
     browser: Any
@@ -228,7 +228,7 @@ class Setting:
     people: list[Person] = field(default_factory=list)
 
     def person(self, name: str = "", *, inside: str = "", **options: Any) -> Person:
-        """Somebody at a browser of their own, 1440×900 unless `options` of a context say otherwise."""
+        """Return a person with a separate browser, 1440×900 unless the context `options` set another size."""
         look = self.stack.enter_context(looker(self.browser, inside or self.url, **{**WIDE, **options}))
         tell = self.tell if not self.people else lambda step: self.tell(f"({name or 'somebody'}) {step}")
         self.people.append(Person(look, self.url, name, bool(options.get("has_touch")), tell))
@@ -237,6 +237,6 @@ class Setting:
 
 @contextmanager
 def setting(shop: Shop, browser: Any, url: str, tell: Callable[[str], None]) -> Iterator[Setting]:
-    """A setting whose browsers are closed in the end."""
+    """Yield a setting; close its browsers at the end."""
     with ExitStack() as stack:
         yield Setting(shop, browser, url, tell, stack)

@@ -1,4 +1,4 @@
-"""Tasks about runs, logs and tools: what people do when something goes on, or went wrong."""
+"""Tasks about runs, logs and tools, during and after a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.browser.tasks.workspace import TORN_TEST
 
 
 def _begin_run(person: Person, server: str) -> None:
-    """From the front page: everything of a server runs anew."""
+    """Run all stages of a server again, from the front page."""
     person.log_in()
     person.follow("Board")
     person.follow(server)
@@ -22,7 +22,7 @@ def _begin_run(person: Person, server: str) -> None:
 
 
 def follow_run(at: Setting) -> None:
-    """To its end, on a page that is never loaded again."""
+    """Follow a run to its end without reloading the page."""
     before = len(at.shop.history("notes"))
     ada = at.person("Ada")
     _begin_run(ada, "notes")
@@ -37,7 +37,7 @@ def follow_run(at: Setting) -> None:
 
 
 def failed_log(at: Setting) -> None:
-    """From the inbox to the line that says what went wrong, without scrolling."""
+    """Open the failing line of a log from the inbox, without scrolling."""
     person = at.person()
     person.open()
     person.follow("torn", "torn", "failed")
@@ -48,7 +48,7 @@ def failed_log(at: Setting) -> None:
 
 
 def search_log(at: Setting) -> None:
-    """A word is looked for, and leads to its place in the log."""
+    """Search a word, and open its line in the log."""
     person = at.person()
     person.open()
     person.follow("torn", "torn", "failed")
@@ -65,7 +65,7 @@ def search_log(at: Setting) -> None:
 
 
 def run_again(at: Setting) -> None:
-    """What failed is mended in an editor, and runs again from the inbox."""
+    """Fix the failed file in an editor, and run again from the inbox."""
     test = at.shop.root / TORN_TEST
     test.write_text(test.read_text().replace("== 3", "== 2"))
     ada = at.person("Ada")
@@ -78,13 +78,13 @@ def run_again(at: Setting) -> None:
 
 
 def cancel(at: Setting) -> None:
-    """A run is ended while it goes on: what was at work is recorded as interrupted."""
+    """Cancel a run: the running stage must be recorded as interrupted."""
     ada = at.person("Ada")
     _begin_run(ada, "bookshop")
     ada.follow("Cancel this run")
     ada.sees("What will happen")
     ada.press("Cancel the run")
-    ada.sees(re.compile("the run is stopping|It was cancelled"))  # the first goes once it has ended
+    ada.sees(re.compile("the run is stopping|It was cancelled"))  # the first text disappears when the run has ended
     ada.sees("It was cancelled", slow=True)
     ada.sees("interrupted")
     last = at.shop.history("bookshop")[-1]
@@ -93,7 +93,7 @@ def cancel(at: Setting) -> None:
 
 
 def try_tool(at: Setting) -> None:
-    """A tool of the candidate is called by a form, and nothing of the server changes."""
+    """Call a tool of the candidate with a form; the server must not change."""
     before = at.shop.history("bookshop")
     ada = at.person("Ada")
     ada.log_in()

@@ -1,4 +1,4 @@
-"""The table of tasks: what a person wants, and the function that does it."""
+"""Table of tasks: the goal of a person, and the function for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.browser.tasks.person import Setting
 
 @dataclass(frozen=True, slots=True)
 class DashboardTask:
-    """One thing that people do. `many`: in the workspace of a thousand servers."""
+    """A task. `many`: it needs the workspace with a thousand servers."""
 
     about: str
     act: Callable[[Setting], None]

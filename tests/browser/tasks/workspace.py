@@ -1,7 +1,7 @@
-"""The workspace in which the tasks are done, made by real commands once and brought back to how it was before each task.
+"""Workspace of the tasks, created once by real commands and restored before each task.
 
-`bookshop` has a candidate in production and another in staging that waits for an approval; `notes` and `drafts` wait for their first; the
-tests of `torn` fail.
+`bookshop` has a candidate in production and another in staging that waits for an approval; `notes` and `drafts` wait
+for their first approval; the tests of `torn` fail.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DOCUMENT = ROOT / "docs/examples/bookshop/openapi.yaml"
 _LIMIT = "        - {name: limit, in: query,"
 _OFFSET = "        - {name: offset, in: query, description: So many books are left out, schema: {type: integer, minimum: 0}}\n"
 TORN_TEST = "servers/torn/tests/test_torn.py"
-# More lines stand before the one that fails than fit on a screen, and more behind it than fit on a page.
+# The failing line has more lines before it than fit on a screen, and more after it than fit on a page.
 _STEPS = "".join(f"    print('step {number} of the sum')\n" for number in range(150))
 _TORN = (
     f"def test_that_the_sum_is_right() -> None:\n{_STEPS}    print('line of output\\n' * 400)\n    assert 1 + 1 == 3\n"
@@ -36,14 +36,14 @@ _TORN = (
 
 
 class Shop:
-    """The workspace at `root`, with a copy beside it that is never touched."""
+    """The workspace at `root`, with an unchanged copy next to it."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
         self.root, self._kept, self._many = place / "shop", place / "kept", place / "many"
 
     def make(self) -> None:
-        """Make it, or take the one that is there unless the factory moved on; it takes some minutes."""
+        """Create the workspace, which takes minutes; reuse an existing one of the same factory version."""
         if self._kept.is_dir() and not any(item["kind"] == "drift" for item in self.told("inbox", root=self._kept)):
             return
         for folder in (self._kept, self.root):
@@ -53,7 +53,7 @@ class Shop:
         shutil.copytree(self.root, self._kept, symlinks=True)
 
     def _begin(self) -> None:
-        """Four servers go through the pipeline, and one of them into production."""
+        """Run the pipeline of four servers, and promote one to production."""
         run(self.place, "init", str(self.root), "--factory", "index")
         config = self.root / "mcpfactory.toml"
         config.write_text(config.read_text() + _POLICY)
@@ -66,7 +66,7 @@ class Shop:
             run(self.root, "pipeline", verb, "bookshop", "--channel", "production", "--reason", "the first")
 
     def _go_on(self) -> None:
-        """The API of that one has a new argument."""
+        """Add an argument to the API of the promoted server."""
         document, text = self.place / "openapi.yaml", _DOCUMENT.read_text()
         assert _LIMIT in text
         document.write_text(text.replace(_LIMIT, _OFFSET + _LIMIT, 1))
@@ -75,33 +75,33 @@ class Shop:
         run(self.root, "pipeline", "run", "bookshop")
 
     def restore(self) -> None:
-        """Bring it back to how it was made, at the same place: environments of candidates name their place."""
+        """Restore the original state at the same path, because candidates' environments contain the path."""
         shutil.rmtree(self.root, ignore_errors=True)
         shutil.copytree(self._kept, self.root, symlinks=True)
 
     def many(self) -> Path:
-        """A workspace of a thousand servers."""
+        """Return a workspace with a thousand servers."""
         if not self._many.is_dir():
             make_many(self._many, MANY)
         return self._many
 
     def told(self, *words: str, root: Path | None = None) -> Any:
-        """What the command line says, as JSON."""
+        """Return the JSON output of a command."""
         line = command(*words, "--json")
         done = subprocess.run(line, cwd=root or self.root, capture_output=True, text=True, timeout=600, check=False)
         return json.loads(done.stdout)
 
     def state(self, server: str) -> dict[str, Any]:
-        """Where a server stands, by `pipeline status`."""
+        """Return the state of a server from `pipeline status`."""
         found: dict[str, Any] = self.told("pipeline", "status", server)[0]
         return found
 
     def history(self, server: str) -> list[dict[str, Any]]:
-        """What happened to a server, by `pipeline history`."""
+        """Return the events of a server from `pipeline history`."""
         found: list[dict[str, Any]] = self.told("pipeline", "history", server)
         return found
 
     def decisions(self, server: str) -> list[tuple[str, str]]:
-        """What people decided about a server: what, and who."""
+        """Return the decisions about a server, each with its actor."""
         usual = {"stage.started", "stage.finished", "stage.interrupted"}
         return [(one["event"], one["actor"]) for one in self.history(server) if one["event"] not in usual]

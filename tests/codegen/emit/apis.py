@@ -1,4 +1,4 @@
-"""Small APIs in the intermediate form, for tests of what follows from them."""
+"""Small APIs in the intermediate form."""
 
 from __future__ import annotations
 
@@ -68,20 +68,20 @@ BOOKSHOP = Api(
 
 
 def one(operation: ApiOperation, schemas: dict[str, Any] | None = None) -> ApiTool:
-    """The tool of an API with one operation."""
+    """Return the tool of an API with one operation."""
     api = Api("Shop", operations=(operation,), schemas=schemas or {})
     (tool,) = describe_all(api, name_api(api)).tools
     return tool
 
 
 def with_body(schema: Any, *, schemas: dict[str, Any] | None = None, required: bool = True, **body: Any) -> ApiTool:
-    """The tool of `POST /things` with this JSON body."""
+    """Return the tool of `POST /things` with this JSON body."""
     content = {"content_type": "application/json", **body}
     return one(ApiOperation("POST", "/things", "", body=ApiBody(schema=schema, required=required, **content)), schemas)
 
 
 def files_of(api: Api, options: Options = OPTIONS) -> dict[str, str]:
-    """The files that the machine owns of an API."""
+    """Return the machine-owned files of an API."""
     names = name_api(api, server=options.server)
     tools = describe_all(api, names).tools
     tests = test_files(api, names, tools, options.package, dialect="dialect" in options.offer)

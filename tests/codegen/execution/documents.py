@@ -1,4 +1,4 @@
-"""A small API document, and how tests write it down."""
+"""A small API document, and a function that writes it to a file."""
 
 from __future__ import annotations
 
@@ -99,12 +99,12 @@ arguments = { bookId = "$.found[0].limit" }
 
 
 def document(**changes: Any) -> dict[str, Any]:
-    """The bookshop's document, with top-level members replaced."""
+    """Return the bookshop's document, with top-level members replaced."""
     return {**copy.deepcopy(BOOKSHOP), **changes}
 
 
 def written(folder: Path, data: dict[str, Any] | None = None) -> Path:
-    """The document as a file."""
+    """Write the document to a file."""
     path = folder / "given.json"
     path.write_text(json.dumps(data if data is not None else BOOKSHOP), "utf-8")
     return path

@@ -1,12 +1,12 @@
 """Micro documents: one kind of mistake each, in the files of `documents/`, as data.
 
 kind       what is odd about the document
-after      "2.0", "3.0" or "3.1": the usual beginning of such a document stands before `document`
-document   the text; `encoding` (default utf-8) and `lines` (line end) say how it becomes bytes
+after      "2.0", "3.0" or "3.1": insert the usual beginning of such a document before `document`
+document   the text; `encoding` (default utf-8) and `lines` (line end) set its bytes
 tool, path the tool that is called, by its name or by its operation's path; default: the first one of the method in `sent`
 with, wire its arguments: by name, or by place and name on the wire ("query filter[name]")
 sent       method and target of the request that has to arrive; `headers`, `json`, `body` and `contains` (parts of the
-           body) say more of it. Without `sent` the document gives no tool that a stub could stand in for.
+           body) are also compared. Without `sent`, the document has no tool that a stub can serve.
 base, own  the API's base URL as generated, and the server of the tool's operation
 needs      the arguments that the tool's schema requires
 environ    variables of the environment
@@ -31,7 +31,7 @@ _FRONT = {
 
 @dataclass(frozen=True)
 class Micro:
-    """One micro document and what has to come of it."""
+    """One micro document, and its expected results."""
 
     kind: str
     raw: bytes

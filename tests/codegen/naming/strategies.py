@@ -1,4 +1,4 @@
-"""Hypothesis strategies for operations whose names are hard to tell apart."""
+"""Hypothesis strategies for operations with similar names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mcpfactory_codegen.inputs import Input, Place
 from mcpfactory_codegen.ir import ApiOperation, ApiSecurityScheme
 
 METHODS = st.sampled_from(["GET", "PUT", "POST", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "QUERY"])
-# Few words in many spellings, so that collisions are the rule and not the exception; and anything at all now and then.
+# Few words in many spellings, so that most names collide. Sometimes arbitrary text.
 WORDS = st.sampled_from(
     ["book", "books", "Book", "book-s", "user", "v1", "api", "list", "import", "2fa", "größe", "本", ""]
 )

@@ -1,4 +1,4 @@
-"""What the tests of reading share: documents from text, and what must be true of every Api."""
+"""Helpers of the reader tests: documents from text, and invariants of every Api."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ FRONT: dict[str, dict[str, Any]] = {
     "3.1": {"openapi": "3.1.0", "info": {"title": "Test", "version": "1"}, "servers": [{"url": "https://api.test"}]},
     "3.2": {"openapi": "3.2.0", "info": {"title": "Test", "version": "1"}, "servers": [{"url": "https://api.test"}]},
 }
-"""The obligatory beginning of a document of each version."""
+"""The required beginning of a document of each version."""
 
 
 class Reader:
-    """Writes documents below a temporary folder and reads them as a user would: from their path."""
+    """Reader that writes documents to a temporary folder and reads them from their path."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -45,18 +45,18 @@ class Reader:
         return checked(read_api(self.load(content, **options)))
 
     def parts(self, version: str = "3.1", **parts: Any) -> Api:
-        """Read a document made of the front of a version and these top-level fields."""
+        """Read a document with the beginning of a version and these top-level fields."""
         return self.text(FRONT[version] | parts)
 
     def operation(self, version: str = "3.1", path: str = "/a", components: Any = None, **fields: Any) -> ApiOperation:
-        """Read a document with one operation, `get` of `path`, and return that."""
+        """Read a document with one operation, `get` of `path`, and return the operation."""
         extra = {"components": components} if components else {}
         api = self.parts(version, paths={path: {"get": {"operationId": "one", "responses": {}, **fields}}}, **extra)
         (operation,) = api.operations
         return operation
 
     def schema(self, schema: Any, version: str = "3.1", schemas: Any = None, *, response: bool = False) -> Any:
-        """What becomes of one schema (in a request or a response), with every reference in it put in its place once."""
+        """Return a translated schema of a request or response, with each reference expanded once."""
         content = {"content": {"application/json": {"schema": schema}}}
         body = {"responses": {"200": {"description": "", **content}}} if response else {"requestBody": content}
         api = self.parts(version, paths={"/a": {"post": body}}, components={"schemas": schemas or {}})
@@ -68,7 +68,7 @@ class Reader:
 
 
 def expanded(schema: Any, api: Api, depth: int) -> Any:
-    """A schema with references replaced by what they mean, so that tests need not know the names of definitions."""
+    """Return a schema with expanded references, so that tests need no names of definitions."""
     if isinstance(schema, list):
         return [expanded(one, api, depth) for one in schema]
     if not isinstance(schema, dict):
@@ -81,7 +81,7 @@ def expanded(schema: Any, api: Api, depth: int) -> Any:
 
 
 def checked(api: Api) -> Api:
-    """What holds for every Api, whatever the document: valid schemas, no dangling reference, JSON-able, no fault of ours."""
+    """Check the invariants of every Api: valid schemas, no dangling references, serializable, no internal errors."""
     for name, schema in schemas(api):
         assert [error.message for error in METASCHEMA.iter_errors(schema)] == [], name
         for reference in references(schema):
@@ -121,6 +121,6 @@ def codes(api: Api) -> list[str]:
 
 
 def problem(api: Api, code: str) -> Problem:
-    """The one problem with this code."""
+    """Return the only problem with this code."""
     (found,) = [one for one in api.problems if one.code == code]
     return found

@@ -1,4 +1,4 @@
-"""Small API documents of one family, and how tests write them down."""
+"""Small API documents of one product family, and functions that write and read files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def document(
     scheme: dict[str, Any] | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """A document whose operations are given as "GET /items listItems", each of which answers with an Item."""
+    """Return a document with operations such as "GET /items listItems"; each response is an Item."""
     answer = {
         "200": {"description": "", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Item"}}}}
     }
@@ -41,7 +41,7 @@ def document(
 
 
 def written(folder: Path, **documents: dict[str, Any]) -> dict[str, str]:
-    """Write documents as `<name>.json`; gives their paths."""
+    """Write documents as `<name>.json`; return their paths."""
     paths = {}
     for name, data in documents.items():
         path = folder / f"{name}.json"

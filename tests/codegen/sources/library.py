@@ -1,4 +1,4 @@
-"""A GraphQL API of books: its schema as text, the data behind it, and a server on loopback that executes what it is sent."""
+"""A GraphQL API of books: its schema as text, its data, and a server on loopback that executes requests."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ BOOK = {
 
 
 class Library:
-    """What the fields of the root types give, and the requests that came."""
+    """Values of the root types' fields, and the received requests."""
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, dict[str, Any]]] = []
@@ -64,7 +64,7 @@ class Library:
         self.addBook = lambda info, input: {"book": {**BOOK, "title": input["title"]}}  # noqa: A006 - as above
 
     def books(self, _info: Any, **given: Any) -> dict[str, Any]:
-        """Return a page; `first` is what a page of this API needs."""
+        """Return a page; this API requires `first`."""
         assert "first" in given
         return {
             "nodes": [BOOK],
@@ -78,13 +78,13 @@ class Library:
 
 
 def schema() -> GraphQLSchema:
-    """The schema, as the library of GraphQL understands it."""
+    """Return the schema as an object of the GraphQL library."""
     return build_schema(SDL)
 
 
 @contextmanager
 def serving(library: Library) -> Iterator[str]:
-    """Serve the API; the address of its endpoint."""
+    """Serve the API; yield the URL of its endpoint."""
 
     class Endpoint(loopback_server.LoopbackHandler):
         def post(self) -> None:

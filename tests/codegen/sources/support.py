@@ -1,4 +1,4 @@
-"""What the tests of sources share: documents of other kinds from data, read as a user would, from their path."""
+"""Helpers of the source tests: documents of other kinds, written from data and read from their path."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.codegen.reading.support import checked
 
 
 class SourceReader:
-    """Writes a document below a temporary folder and reads it."""
+    """Reader that writes a document to a temporary folder and reads it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -28,11 +28,11 @@ class SourceReader:
 
 
 def named(api: Api, operation_id: str) -> ApiOperation:
-    """The one operation with this id."""
+    """Return the operation with this ID."""
     (found,) = [one for one in api.operations if one.operation_id == operation_id]
     return found
 
 
 def parameters(operation: ApiOperation) -> dict[str, tuple[str, bool]]:
-    """Where each parameter travels, and whether it is required."""
+    """Return the place of each parameter, and True if it is required."""
     return {one.name: (one.place, one.required) for one in operation.parameters}

@@ -37,7 +37,7 @@ def server(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def use(server: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Call tools of the server; gives the results and the targets of the requests that arrived."""
+    """Call tools of the server; return the results and the targets of the received requests."""
 
     def run(*calls: tuple[str, dict[str, Any]], cases: Any = CASES) -> tuple[list[dict[str, Any]], list[str], Any]:
         monkeypatch.syspath_prepend(str(server / "src"))

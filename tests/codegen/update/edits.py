@@ -1,4 +1,4 @@
-"""What a person may do to a generated server, and what may become of its API: both as small scripts."""
+"""Edits of a generated server by a person, and changes of its API, as small scripts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def shout(text: str) -> str:
 
 @dataclass(frozen=True)
 class Person:
-    """One edit. `kept`: texts that must still be in the files afterwards; `gone`: files that must stay away."""
+    """One edit. `kept`: texts that must remain in the files; `gone`: files that must not be created again."""
 
     edit: Callable[[Path], None]
     kept: dict[str, tuple[str, ...]]
@@ -149,7 +149,7 @@ PERSON: dict[str, Person] = {
 
 @dataclass(frozen=True)
 class Api:
-    """One edit of the document: what it does to the data, what callers are told, a person's files that follow, its file."""
+    """One edit of the document: the changed data, reported changes, affected person-owned files, file name."""
 
     edit: Callable[[dict[str, Any]], None]
     codes: tuple[str, ...] = ()
@@ -157,7 +157,7 @@ class Api:
     name: str = "openapi.json"
 
     def write(self, folder: Path) -> Path:
-        """The new document as a file."""
+        """Write the new document to a file."""
         data = document()
         self.edit(data)
         place = folder / self.name
@@ -244,13 +244,13 @@ CONFLICTS: dict[tuple[str, str], tuple[str, ...]] = {
     ("tests of one's own", "an operation more"): ("tests/test_server.py",),
     ("tests of one's own", "an operation less"): ("tests/test_server.py",),
 }
-"""The pairs in which both change the same lines; in all others nobody has to decide."""
+"""Pairs in which both edits change the same lines; all other pairs merge without conflicts."""
 
 UNSEEN: dict[tuple[str, str], str] = {
     ("arguments fixed and a title chosen", "stricter arguments"): "constraint-narrowed",
     ("a tool hidden", "other descriptions"): "text-changed",
 }
-"""The pairs in which one change takes away what the other would have callers see."""
+"""Pairs in which one edit removes the effect of the other for callers."""
 
 PAIRS = [
     (person, api)
@@ -258,4 +258,4 @@ PAIRS = [
     for api, news in API.items()
     if not number or api == "nothing" or {CONFIG, *news.follow} & {*edit.kept, *edit.gone}
 ]
-"""The pairs that can meet: in a file that both change, or in the configuration, which decides about all files."""
+"""Pairs that change the same file, or the configuration, which affects all files."""

@@ -1,8 +1,8 @@
-"""One operation of a document each, the values that a caller gives, and the request that has to arrive.
+"""Cases of one operation each: the values of a caller, and the expected request.
 
-The expected requests are written by hand: from the style tables of OpenAPI 3.1.1 and 3.2.0 with RFC 6570, the parameter object of
-Swagger 2.0 (a space in a form is %20: every reader takes it, and 3.1.1, appendix E, asks for it), RFC 6265 for cookies,
-RFC 7578 for multipart/form-data. They are no output of ours.
+The expected requests are written by hand, not generated. Sources: the style tables of OpenAPI 3.1.1 and 3.2.0 with RFC
+6570, the parameter object of Swagger 2.0, RFC 6265 for cookies, and RFC 7578 for multipart/form-data. A space in a form
+is %20, as 3.1.1, appendix E, requires.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ PARTS = "multipart/form-data"
 
 @dataclass(frozen=True)
 class Case:
-    """One operation and one call of it.
+    """One operation, and one call of it.
 
     Attributes:
-        title: unique; the path is made of it.
-        operation: parameters and body, as the document has them.
+        title: unique; the path is derived from it.
+        operation: parameters and body, as in the document.
         values: by place and name on the wire: `query hue`, `body name`, `body` for a whole body.
-        query: of the target, as it is sent.
-        path: as the document has it; "": made of the title.
-        sent: the path that arrives; "": the same.
-        headers: that arrive, by lower-case name.
-        json: the body, where it is JSON.
-        body: the body, where it is another text.
-        contains: parts of the body, in this order.
-        method: of the operation; an unusual one in capitals.
-        version: of OpenAPI.
-        item: members of the path item beside the operation.
+        query: expected query of the request.
+        path: path in the document; "": derived from the title.
+        sent: expected path of the request; "": same as `path`.
+        headers: expected headers, by lower-case name.
+        json: expected body, if it is JSON.
+        body: expected body, if it is another text.
+        contains: expected parts of the body, in this order.
+        method: method of the operation; unusual ones in capitals.
+        version: OpenAPI version.
+        item: further members of the path item.
     """
 
     title: str
@@ -63,7 +63,7 @@ class Case:
 
     @property
     def where(self) -> str:
-        """The path in the document."""
+        """Return the path in the document."""
         return self.path or f"/{self.title.replace(' ', '-').replace(',', '')}"
 
 
@@ -339,7 +339,7 @@ CASES = tuple(
 
 
 def document(version: str) -> Json:
-    """The document of all cases of a version."""
+    """Return the document of all cases of a version."""
     info = {"title": "Wire", "version": "1"}
     if version == "2.0":
         front: Json = {"swagger": version, "info": info, "host": "api.test", "schemes": ["https"]}

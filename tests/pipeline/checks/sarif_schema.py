@@ -1,4 +1,4 @@
-"""What SARIF 2.1.0 allows of the objects that we write, from the sections named; whatever is not named here is refused."""
+"""Schema of the SARIF 2.1.0 objects that we write, from the named sections. Other members are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An endpoint on loopback that speaks as those of two vendors do, with a scripted model behind it.
+"""Endpoint on loopback with the APIs of two vendors and a scripted model.
 
 `/v1/chat/completions` takes and gives what the chat completions of one vendor do, `/v1/messages` what the messages of another do; both
 with tools, whole or as a stream. What the real ones refuse is refused: no key, names of tools that are too long, a schema
@@ -46,11 +46,11 @@ _FOUND = re.compile(r"^- ([A-Za-z0-9_-]+)(\(.*)$", re.MULTILINE)
 
 
 class RequestRefusedError(Exception):
-    """What a real endpoint refuses; `args` are the status and a message."""
+    """Error for a request that a real endpoint refuses; `args` are the status and a message."""
 
 
 class ModelServer(ThreadingHTTPServer):
-    """The endpoint. `requests` are the bodies that came, in their order; `script` may be changed while it serves."""
+    """The endpoint. `requests` are the received bodies, in order; `script` can be changed at run time."""
 
     daemon_threads = True
 
@@ -64,11 +64,11 @@ class ModelServer(ThreadingHTTPServer):
 
     @property
     def root(self) -> str:
-        """The address that the client of one vendor wants; that of the other wants `/v1` behind it."""
+        """Return the base URL for the client of one vendor; the other client needs `/v1` appended."""
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def nonce(self, question: str) -> int:
-        """Count how often a conversation about a question began."""
+        """Count a new conversation about a question; return the count."""
         with self.lock:
             self.started[question] = self.started.get(question, 0) + 1
             return self.started[question]
@@ -182,12 +182,12 @@ class _Handler(LoopbackHandler):
         self._write(200, b"".join(map(_line, pieces)), {"Content-Type": "text/event-stream"})
 
     def _go_on(self, asked: _Form, said: Mapping[str, Any]) -> None:
-        """Begin an answer, and send the same piece of it again and again until whoever asked has gone."""
+        """Begin a response, and repeat the same piece of it until the client disconnects."""
         begin, again, kind = b"", b" ", "application/json"
         if asked.body.get("stream"):
             *first, word = list(asked.pieces(said))[:3]
             begin, again, kind = b"".join(map(_line, first)), _line(word), "text/event-stream"
-        self.close_connection = True  # without a length the end of the connection is that of the answer
+        self.close_connection = True  # without a length, closing the connection ends the response
         try:
             self.send_response(200)
             self.send_header("Content-Type", kind)
@@ -210,9 +210,9 @@ _Calls = list[tuple[str, dict[str, Any]]]
 
 
 def _listed(asked: _Form, steps: Sequence[Step], at: int, nonce: int, *, parallel: bool) -> _Calls:
-    """Return the calls of one turn, of tools in the list; all steps at once where they are in parallel."""
+    """Return the calls of one turn to listed tools; all steps at once if `parallel`."""
     wanted = bool(steps)
-    if not steps and not at:  # nothing to do; is there a tool that seems to fit all the same?
+    if not steps and not at:  # no step is needed, but a tool can seem to fit
         steps = [Step(asked.question, {})]
     left = steps[at : at + 1]
     if parallel:
@@ -222,7 +222,7 @@ def _listed(asked: _Form, steps: Sequence[Step], at: int, nonce: int, *, paralle
 
 
 def _searching(asked: _Form, steps: Sequence[Step], at: int, nonce: int) -> _Calls:
-    """Return the call of one turn where tools are found by a search: look for one, then call what was found."""
+    """Return the call of one turn with a search tool: search, then call the found tool."""
     number, calling = divmod(at, 2)
     if number >= len(steps):
         return []
@@ -235,14 +235,14 @@ def _searching(asked: _Form, steps: Sequence[Step], at: int, nonce: int) -> _Cal
 
 
 class _Form:
-    """A request in the form of one vendor; each form says how it reads it, and answers by `whole` and `pieces`."""
+    """A request to the API of one vendor. Subclasses parse it, and respond with `whole` or `pieces`."""
 
     key: str
     listed: list[tuple[str, str, Mapping[str, Any]]]
     question: str
-    turns: list[str]  # the id of the first call of each turn that had one
+    turns: list[str]  # ID of the first call of each turn with calls
     answers: list[str]
-    open_calls: list[str]  # calls that nobody answered
+    open_calls: list[str]  # calls without results
 
     def __init__(self, body: dict[str, Any], headers: Mapping[str, str]) -> None:
         self.body = body
@@ -451,7 +451,7 @@ class _Messages(_Form):
 
 
 def _object(text: str) -> Any:
-    """Return arguments as this API has them: an object, whatever the model wrote."""
+    """Return arguments as an object, as this API requires."""
     try:
         return json.loads(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A model that follows a script, and still reads the tool list that it is given: it takes the tool whose words fit best.
+"""A model that follows a script, and selects from the given tool list the tool whose words match best.
 
 For each question the script says what somebody who understands it thinks of, step by step, and with which arguments each tool would
 be called. Which tool is called is decided by the names and descriptions in the request alone: with the descriptions of other tools
@@ -49,20 +49,20 @@ _SMALL = frozenset(
         "you",
     ]
 )
-_LEAST = 4.0  # how well a tool must fit that it is called by somebody who does not know that one is needed
-_NOISE = 0.05  # of the best score: what chance adds
+_LEAST = 4.0  # minimum score of a tool if no tool may be needed
+_NOISE = 0.05  # maximum random bonus, as a share of the best score
 
 
 @dataclass(frozen=True)
 class Step:
-    """What the model thinks of, and the arguments that it would give to a tool of that name."""
+    """A thought of the model, and the arguments for each tool name."""
 
     thought: str
     arguments: Mapping[str, Mapping[str, Any]]
 
 
 Script = Mapping[str, Sequence[Step]]
-"""Question → its steps; a question without steps is answered without a tool, if no tool seems to fit."""
+"""Question → steps. A question without steps is answered without a tool if no tool seems to match."""
 
 
 def words_of(text: str) -> list[str]:
@@ -80,13 +80,13 @@ def understood(question: str, about: str, skill: float) -> str:
 
 
 def choose(thought: str, tools: Sequence[tuple[str, str]], nonce: int, *, wanted: bool = True) -> str | None:
-    """Return the name of the tool that fits a thought best; None when none does.
+    """Return the name of the tool that matches a thought best; None if none matches.
 
     Args:
-        thought: what is looked for.
-        tools: names and descriptions, as they are in the request.
-        nonce: which time it is: of tools that fit nearly as well another one may be taken.
-        wanted: whether it is known that a tool is needed; else one must fit well.
+        thought: words to match.
+        tools: names and descriptions, as in the request.
+        nonce: number of the attempt; it selects among tools with nearly equal scores.
+        wanted: True if a tool is needed; if False, a tool needs a high score.
     """
     lists = [Counter(words_of(f"{name} {text}")) for name, text in tools]
     spread = Counter(word for one in lists for word in one)
@@ -110,7 +110,7 @@ def given(step: Step, name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fill(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments that a schema asks for, as somebody writes them who knows nothing else."""
+    """Return arguments that satisfy a schema, without further knowledge."""
     parts = schema.get("properties") or {}
     return {name: _value(parts.get(name) or {}) for name in schema.get("required") or ()}
 

@@ -1,4 +1,4 @@
-"""A protected server behind a real web server on a real socket, and those who call it."""
+"""A protected server behind a real web server on a real socket, and its callers."""
 
 from __future__ import annotations
 
@@ -78,18 +78,18 @@ class Protected:
         return await self.http.post(self.url, json=message, headers=sent)
 
     async def modern(self, method: str, params: Json | None = None, token: str | None = None, **headers: str) -> Any:
-        """One request of the per-request lifecycle."""
+        """Send a request of the per-request lifecycle."""
         params = {**(params or {}), "_meta": {META_VERSION: LATEST.name, META_CAPABILITIES: {"elicitation": {}}}}
         named = {"Mcp-Name": params["name"]} if "name" in params else {}
         own = {"MCP-Protocol-Version": LATEST.name, "Mcp-Method": method, **named}
         return await self.post(request(method, params), token, **own, **headers)
 
     async def call(self, tool: str, token: str | None = None, **params: Any) -> Any:
-        """tools/call in the per-request lifecycle."""
+        """Send tools/call in the per-request lifecycle."""
         return await self.modern("tools/call", {"name": tool, "arguments": {}, **params}, token)
 
     async def begin(self, token: str | None = None) -> httpx.Response:
-        """The handshake."""
+        """Complete the handshake."""
         info = {"name": "raw", "version": "0"}
         hello = {"protocolVersion": LATEST_LEGACY.name, "capabilities": {}, "clientInfo": info}
         return await self.post(request("initialize", hello), token)
@@ -100,7 +100,7 @@ def request(method: str, params: Json) -> Json:
 
 
 def challenge(response: httpx.Response) -> dict[str, str]:
-    """The parameters of WWW-Authenticate."""
+    """Return the parameters of WWW-Authenticate."""
     scheme, _, rest = response.headers["www-authenticate"].partition(" ")
     assert scheme == "Bearer"
     assert re.fullmatch(r'\w+="[^"\\]*"(, \w+="[^"\\]*")*', rest), rest
@@ -109,7 +109,7 @@ def challenge(response: httpx.Response) -> dict[str, str]:
 
 @asynccontextmanager
 async def serving(server: Server, port: socket.socket, **options: Any) -> AsyncIterator[None]:
-    """The server behind uvicorn, in this event loop."""
+    """Serve the server with uvicorn, in this event loop."""
     app = server.http_app(**options)
     web = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="on", ws="none"))
     task = asyncio.create_task(web.serve(sockets=[port]))
@@ -121,7 +121,7 @@ async def serving(server: Server, port: socket.socket, **options: Any) -> AsyncI
 
 
 def listen() -> tuple[socket.socket, str]:
-    """A listening socket and the URL of the MCP endpoint behind it."""
+    """Return a listening socket, and the URL of its MCP endpoint."""
     port = socket.socket()
     port.bind(("127.0.0.1", 0))
     port.listen()
@@ -130,9 +130,9 @@ def listen() -> tuple[socket.socket, str]:
 
 @asynccontextmanager
 async def protected(server: Server | None = None, **options: Any) -> AsyncIterator[Protected]:
-    """A protected server, its issuer, and a client; `options` are those of Authorization."""
+    """Yield a protected server, its issuer and a client; `options` are arguments of Authorization."""
     port, url = listen()
-    with port:  # the web server closes it, too, unless it never came to that
+    with port:  # the web server also closes it, unless it failed at startup
         async with issuer(audience=url) as source, httpx.AsyncClient(trust_env=False, timeout=TIMEOUT) as http:
             if not options.keys() & {"jwks", "verify", "jwks_url"}:
                 options["jwks_url"] = source.jwks_url

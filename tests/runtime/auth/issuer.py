@@ -37,7 +37,7 @@ def number(value: int, size: int | None = None) -> str:
 
 
 class Clock:
-    """Seconds since the epoch, as the test says."""
+    """Clock that the test sets, in seconds since the epoch."""
 
     def __init__(self) -> None:
         self.now = NOW
@@ -67,7 +67,7 @@ class Key:
         return {**jwk, "kty": "RSA", "n": number(numbers.n), "e": number(numbers.e)}
 
     def sign(self, claims: Json, **header: Any) -> str:
-        """A JWT. Header members that are None are left out."""
+        """Return a JWT without header members that are None."""
         head = {"alg": self.algorithm, "kid": self.kid, "typ": "at+jwt", **header}
         text = compact({name: value for name, value in head.items() if value is not None}, claims)
         return f"{text}.{b64(self._signature(text.encode()))}"
@@ -85,13 +85,13 @@ class Key:
 
 
 def compact(header: Json, claims: Any) -> str:
-    """What is signed."""
+    """Return the signed part of a JWT."""
     return f"{b64(json.dumps(header).encode())}.{b64(json.dumps(claims).encode())}"
 
 
 @cache
 def make_key(kid: str = "one", algorithm: str = "ES256", bits: int = 2048) -> Key:
-    """A new key pair; the same one for the same arguments, since RSA keys take long."""
+    """Return a new key pair, or a cached one for the same arguments, because RSA keys are slow."""
     if algorithm in CURVES:
         return Key(kid, algorithm, ec.generate_private_key(CURVES[algorithm][0]()))
     if algorithm == "EdDSA":
@@ -101,7 +101,7 @@ def make_key(kid: str = "one", algorithm: str = "ES256", bits: int = 2048) -> Ke
 
 @dataclass
 class Issuer(Authority):
-    """`Authority`, with signed tokens. `published` are the public keys; `fetched` counts who asked for them."""
+    """`Authority`, with signed tokens. `published` are the public keys; `fetched` counts the requests for them."""
 
     published: list[Key] = field(default_factory=lambda: [make_key()])
     fetched: int = 0
@@ -122,7 +122,7 @@ class Issuer(Authority):
         return reply({"keys": [key.public() for key in self.published]})
 
     def claims(self, **changed: Any) -> Json:
-        """Those of a good token; None leaves one out."""
+        """Return the claims of a valid token; None omits a claim."""
         good = {
             "iss": self.base,
             "aud": self.audience,
@@ -136,11 +136,11 @@ class Issuer(Authority):
         return {name: value for name, value in good.items() if value is not None}
 
     def signed(self, **changed: Any) -> str:
-        """A good token, or one with changed claims."""
+        """Return a valid token, or one with changed claims."""
         return self.published[-1].sign(self.claims(**changed))
 
     def exchange(self, asked: Asked) -> Any:
-        """The token endpoint: as before, but the token is a signed one."""
+        """Respond as the token endpoint of `Authority`, with a signed token."""
         status, headers, body = super().exchange(asked)
         told = json.loads(body)
         granted = " ".join(sorted(self.valid[told["access_token"]]))
@@ -150,7 +150,7 @@ class Issuer(Authority):
 
 @asynccontextmanager
 async def issuer(**knobs: Any) -> AsyncIterator[Issuer]:
-    """A running one."""
+    """Yield a running issuer."""
     running = Issuer(**knobs)
     async with peer(running.answer) as server:
         running.server = server

@@ -1,4 +1,4 @@
-"""An authorization server and a protected MCP server on one real socket, that note what they are asked."""
+"""Authorization server and protected MCP server on one real socket, which record their requests."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ CALLBACK = "http://127.0.0.1:1/callback"
 
 @dataclass
 class Authority:
-    """Knobs first; what happened last.
+    """Both servers: settings first, recorded requests last.
 
     `resource` and `metadata` are merged over the documents (None leaves a document out); `needs` are the scopes of
-    tools/call; `redirect` is merged over the parameters that the browser comes back with; `token` over token answers.
+    tools/call; `redirect` is merged over the parameters of the redirect, `token` over token responses.
     """
 
     resource: Json | None = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Authority:
         return self.server.url.removesuffix("/mcp")
 
     async def browse(self, url: str) -> str:
-        """The person agrees."""
+        """Agree as the person in the browser."""
         asked = dict(parse_qsl(urlsplit(url).query))
         self.visits.append({**asked, "page": url.split("?", 1)[0]})
         back = {"code": f"code-{len(self.visits)}", "state": asked["state"], **self.redirect}
@@ -117,7 +117,7 @@ ENDPOINTS = {"authorization": "authorize", "token": "token", "registration": "re
 
 @asynccontextmanager
 async def authority(**knobs: Any) -> AsyncIterator[Authority]:
-    """A running one."""
+    """Yield running servers."""
     running = Authority(**knobs)
     async with peer(running.answer) as server:
         running.server = server
@@ -125,10 +125,10 @@ async def authority(**knobs: Any) -> AsyncIterator[Authority]:
 
 
 def basic(header: str) -> str:
-    """What a Basic proof says."""
+    """Return the decoded value of a Basic header."""
     return b64decode(header.removeprefix("Basic ")).decode()
 
 
 def dumps(value: Any) -> str:
-    """JSON, for comparing."""
+    """Return canonical JSON, for comparisons."""
     return json.dumps(value, sort_keys=True)

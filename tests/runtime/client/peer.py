@@ -1,4 +1,4 @@
-"""A hand-made HTTP server on a real socket, for answers that no proper server gives."""
+"""Hand-written HTTP server on a real socket, for responses that no conforming server sends."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Asked:
 
 @dataclass
 class Peer:
-    """A hand-made HTTP server. `answer` returns (status, headers, body) or writes a stream itself by `send`."""
+    """Hand-written HTTP server. `answer` returns (status, headers, body) or writes a stream itself by `send`."""
 
     answer: Callable[[Asked, Callable[[bytes], Awaitable[None]]], Awaitable[tuple[int, Json, bytes] | None]]
     asked: list[Asked] = field(default_factory=list)
@@ -91,7 +91,7 @@ async def peer(answer: Any) -> AsyncIterator[Peer]:
     running = Peer(answer)
     server = await asyncio.start_server(running.serve, "127.0.0.1", 0)
     running.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
-    with closing(server):  # and not `async with`, which from Python 3.12 on waits for clients that keep a connection
+    with closing(server):  # not `async with`, which waits for open connections from Python 3.12 on
         yield running
 
 
@@ -115,7 +115,7 @@ def event(value: Any, event_id: str = "", retry: str = "") -> bytes:
 
 
 def handshake(asked: Asked) -> Any:
-    """The answer to `initialize` and to notifications; None for other requests."""
+    """Return the response to `initialize` and to notifications; None for other requests."""
     if asked.json["method"] == "initialize":
         return result(asked, {**HELLO, "protocolVersion": LATEST_LEGACY.name})
     return NOTHING if "id" not in asked.json else None

@@ -1,4 +1,4 @@
-"""One client fixture over every transport and revision: what passes here holds for all of them."""
+"""One client fixture for every transport and revision, so that each test covers all of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SAMPLE = [sys.executable, str(Path(sample.__file__))]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """HTTP+SSE is the transport of the first revision only; over pipes, two in the middle would start 60 processes more."""
+    """Keep HTTP+SSE for the first revision only; skip two middle revisions over pipes, to save 60 processes."""
     left_out = {"sse": set(REVISIONS.values()) - {R2024_11_05}, "stdio": {R2025_03_26, R2025_06_18}}
     items[:] = [item for item in items if _revision(item) not in left_out.get(_given(item).get("connect", ""), ())]
 
@@ -37,7 +37,7 @@ def _revision(item: pytest.Item) -> Revision | None:
 
 @pytest.fixture(scope="session")
 def sample_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The sample server as a process behind HTTP; gives the URL."""
+    """Start the sample server as a process over HTTP; return its URL."""
     log = tmp_path_factory.mktemp("http") / "stderr"
     with log.open("wb") as stderr, subprocess.Popen([*SAMPLE, "--http", "--port", "0"], stderr=stderr) as process:
         wait_until(
@@ -58,7 +58,7 @@ def revision(request: pytest.FixtureRequest) -> Revision:
 
 @pytest.fixture(params=["memory", "stdio", "http", "sse"])
 def connect(request: pytest.FixtureRequest, revision: Revision) -> Connect:
-    """Opens a client of the sample server that speaks `revision` over one of the transports."""
+    """Return a function that opens a client of the sample server with `revision` over one transport."""
     transport = request.param
     url = request.getfixturevalue("sample_url") if transport in ("http", "sse") else ""
     if transport == "sse":

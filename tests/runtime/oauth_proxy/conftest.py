@@ -1,4 +1,4 @@
-"""A server behind an OAuth proxy on a real socket, a provider on another, a browser with cookies, and a client made by hand."""
+"""Server behind an OAuth proxy, provider, browser with cookies, and hand-written client, on real sockets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SECRET = "a-secret-that-is-long-enough"
 
 @dataclass
 class StubProvider:
-    """Logs everybody in as `person`. `refuses`: a status for the token endpoint; `seconds`: that its tokens live."""
+    """Provider that logs in everybody as `person`. `refuses`: status of the token endpoint; `seconds`: token life."""
 
     person: Json = field(default_factory=lambda: {"sub": "7", "email": "ada@example.com", "email_verified": True})
     refuses: int = 0
@@ -79,11 +79,11 @@ class Guarded(Protected):
         return await self.http.post(f"{self.origin}/register", json={"redirect_uris": uris or (BACK,), **more})
 
     async def client(self, *uris: str) -> Attempt:
-        """A client that has registered itself, and wants a token."""
+        """Return a registered client that has no token yet."""
         return Attempt(self, (await self.register(*uris, client_name="books app")).json()["client_id"])
 
     async def browse(self, url: str, decision: str = "allow", http: httpx.AsyncClient | None = None) -> str:
-        """Follow a person's browser from `url` to where the client gets its answer."""
+        """Follow the redirects of a browser from `url` to the client's redirect URL."""
         http = http or self.http
         answer = await http.get(url)
         while True:
@@ -96,7 +96,7 @@ class Guarded(Protected):
             answer = await http.get(target)
 
     async def decide(self, page: httpx.Response, decision: str, http: httpx.AsyncClient) -> httpx.Response:
-        """Press a button."""
+        """Submit the consent page with this decision."""
         action = re.search(r'action="([^"]+)"', page.text)
         sealed = re.search(r'name="request" value="([^"]+)"', page.text)
         assert action
@@ -107,7 +107,7 @@ class Guarded(Protected):
 
 @dataclass
 class Attempt:
-    """One login of one client, by hand: every value can be another."""
+    """One login of one client, in which the test can change every value."""
 
     at: Guarded
     client_id: str
@@ -155,7 +155,7 @@ class Attempt:
 
 
 def answer_of(url: str) -> dict[str, str]:
-    """What a client is told in the URL that its user comes back with."""
+    """Return the parameters of the client's redirect URL."""
     return dict(parse_qsl(urlsplit(url).query))
 
 
@@ -163,7 +163,7 @@ def answer_of(url: str) -> dict[str, str]:
 async def guarded(
     *, http_options: Json | None = None, provider: StubProvider | None = None, **options: Any
 ) -> AsyncIterator[Guarded]:
-    """A running server behind a proxy; `options` are those of OAuthProxy."""
+    """Yield a running server behind a proxy; `options` are arguments of OAuthProxy."""
     stub = provider or StubProvider()
     port, url = listen()
     server = books()

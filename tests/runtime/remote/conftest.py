@@ -1,4 +1,4 @@
-"""The server elsewhere as a process: by a command, or behind a URL that is known once it serves."""
+"""The remote server as a process: on stdio, or over HTTP with a URL that is known after its start."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SDK = [sys.executable, str(HERE / "sdk_remote_server.py")]
 
 @pytest.fixture
 def remote_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
-    """What happened in the server elsewhere."""
+    """Return a function that reads the log of the remote server, as words."""
     file = tmp_path / "happened"
     file.touch()
     monkeypatch.setenv("HAPPENED", str(file))
@@ -31,7 +31,7 @@ def remote_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], 
 
 @contextmanager
 def process(command: list[str], log: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
-    """A server that serves HTTP at a port, or has ended."""
+    """Run a server process; yield it when it serves HTTP, and fail if it ended."""
     with log.open("wb") as stderr, subprocess.Popen(command, stdout=stderr, stderr=stderr, env=dict(os.environ)) as one:
         try:
             wait_until(lambda: _serves(port) or one.poll() is not None, lambda: log.read_text("utf-8"))
@@ -52,7 +52,7 @@ Elsewhere = Callable[..., str]
 
 @pytest.fixture
 def start_remote_server(remote_log: object, tmp_path: Path) -> Iterator[Elsewhere]:
-    """Start the server elsewhere behind HTTP; returns its URL."""
+    """Return a function that starts the remote server over HTTP and returns its URL."""
     with ExitStack() as stack:
 
         def start(command: list[str] | None = None) -> str:

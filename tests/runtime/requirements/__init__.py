@@ -1,13 +1,13 @@
-"""What a server of each revision must and should do, as rows, and the marks that tie tests to them.
+"""Requirements for servers of each revision, as rows, and the marks that connect tests to the rows.
 
-Rows stand in the modules beside this one. A test names those that it shows:
+The modules of this package have the rows. A test names the rows that it checks:
 
     @requirement("tools.unknown-tool", "message.error-id")
     def test_...
 
 `test_table` fails for a row that has neither test nor reason, and for a test that names no row. A test of a row with a
-gap must fail: when it passes, the gap is closed and its reason has to go (`plugin`). `make docs` makes
-`docs/reference/compliance.md` of all this.
+gap must fail: if it passes, the gap is closed and its reason must be removed (`plugin`). `make docs` generates
+`docs/reference/compliance.md` from the rows.
 """
 
 from __future__ import annotations
@@ -22,5 +22,5 @@ requirement = pytest.mark.requirement
 
 
 def case(name: str, *values: Any) -> Any:
-    """One set of parameters that shows one requirement: `case("tools.unknown-tool", …)`."""
+    """Return a set of parameters that checks one requirement: `case("tools.unknown-tool", …)`."""
     return pytest.param(*values, id=name, marks=requirement(name))

@@ -1,4 +1,4 @@
-"""What a server may ask of its client, in both lifecycles, and what it tells those who listen."""
+"""Requests of a server to its client, in both lifecycles, and notifications."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ Requirements are in our own words, with the server as subject; sections are thos
 
 
 def draw() -> str:
-    """The page."""
+    """Return the page."""
     tests: dict[str, list[tuple[Path, str]]] = defaultdict(list)
     for test in marked():
         for name in test.rows:

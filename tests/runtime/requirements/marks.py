@@ -1,4 +1,4 @@
-"""Which test names which row: read from the sources, so that it does not depend on which tests are run."""
+"""Rows that each test names, read from the sources, so that the result does not depend on the selected tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Marked(NamedTuple):
 
 
 def marked(folder: Path = RUNTIME) -> list[Marked]:
-    """Every marked test below a folder, in the order of files and lines."""
+    """Return every marked test below a folder, in the order of files and lines."""
     return [test for file in sorted(folder.rglob("test_*.py")) for test in _marked_in(file)]
 
 
@@ -44,7 +44,7 @@ def _marked_in(file: Path) -> Iterator[Marked]:
 
 
 def _rows(node: ast.AST, tables: dict[str, ast.expr]) -> Iterator[str]:
-    """The rows that an expression names, and those of the module's tables that it refers to."""
+    """Return the rows that an expression names, directly or by tables of the module."""
     for part in ast.walk(node):
         if isinstance(part, ast.Name) and part.id in tables:
             yield from _rows(tables[part.id], {name: table for name, table in tables.items() if name != part.id})

@@ -1,4 +1,4 @@
-"""What a row of the requirements table is."""
+"""Row of the requirements table."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Any
 from mcpfactory_runtime.revisions import LATEST, R2024_11_05, REVISIONS, Revision
 
 EXTENSION = "extension"
-"""`on` of rows that hold only where the extension is declared on both sides."""
+"""`on` of rows that apply only if both sides declare the extension."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One thing that a server must or should do.
+    """One requirement for servers.
 
     Attributes:
         id: `<area>.<what>`; tests name it.
         text: the requirement in our own words, with the server as subject.
         section: page and heading of the specification, of the newest revision that has it.
         level: MUST or SHOULD (their negations included).
-        since: the first revision that says so.
-        until: the last one.
-        on: transports that it is limited to; empty for all.
-        gap: why it is not met yet; "" when it is, and then a test shows it.
-        author: why the runtime cannot do it for the author of a server; such a row has no test.
-        note: what readers should know besides.
+        since: the first revision with the requirement.
+        until: the last revision with the requirement.
+        on: transports to which the requirement is limited; empty for all.
+        gap: reason why the requirement is not met; "" if it is met, and then a test checks it.
+        author: reason why the runtime cannot meet it for the author of a server; such a row has no test.
+        note: further information for readers.
     """
 
     id: str
@@ -42,23 +42,23 @@ class Row:
 
     @property
     def revisions(self) -> list[Revision]:
-        """The revisions that have the requirement, oldest first."""
+        """Return the revisions with the requirement, oldest first."""
         names = list(REVISIONS)
         return list(REVISIONS.values())[names.index(self.since.name) : names.index(self.until.name) + 1]
 
 
 def must(name: str, text: str, section: str, **more: Any) -> Row:
-    """A row of level MUST; `name` is completed by `area`."""
+    """Return a row of level MUST; `area` completes `name`."""
     return Row(name, text, section, "MUST", **more)
 
 
 def should(name: str, text: str, section: str, **more: Any) -> Row:
-    """A row of level SHOULD."""
+    """Return a row of level SHOULD."""
     return Row(name, text, section, "SHOULD", **more)
 
 
 def area(prefix: str, page: str, rows: Iterable[Row], **shared: Any) -> tuple[Row, ...]:
-    """Rows with the prefix before their names and the page before their headings; `shared` where a row says nothing."""
+    """Return rows with prefixed names and headings; `shared` has the defaults of their fields."""
     plain = Row("", "", "", "")
     made = []
     for row in rows:

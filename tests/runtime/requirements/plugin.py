@@ -1,4 +1,4 @@
-"""Tests of rows with a gap are expected to fail; one that passes fails the run, for the gap is closed (xfail, strict)."""
+"""Plugin that expects tests of rows with a gap to fail (strict xfail). If one passes, its gap is closed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.runtime.requirements.table import TABLE
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Expect failure of every test that names a row with a gap."""
+    """Mark every test of a row with a gap as an expected failure."""
     for item in items:
         names = [name for mark in item.iter_markers("requirement") for name in mark.args]
         gaps = [name for name in names if name in TABLE and TABLE[name].gap]

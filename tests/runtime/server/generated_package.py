@@ -1,4 +1,4 @@
-"""A generated package with a few tools, for tests of how they are offered."""
+"""A generated package with a few tools, for tests of tool lists."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ BOOKS: list[Any] = [
 
 
 def package(folder: Path, monkeypatch: pytest.MonkeyPatch, tools: list[Any] | None = None, **manifest: Any) -> Path:
-    """A `_generated` folder below an import package of its own; `manifest` adds to its manifest."""
+    """Write a `_generated` folder in a new import package; `manifest` extends its manifest."""
     name = f"shelf_{next(_packages)}_mcp"
     generated = folder / name / "_generated"
     (generated / "tools").mkdir(parents=True)
@@ -81,20 +81,20 @@ def use(server: Server, task: Any, **options: Any) -> Any:
 
 
 def listed(server: Server) -> list[str]:
-    """The names in tools/list."""
+    """Return the names in tools/list."""
     return [tool["name"] for tool in use(server, lambda client: client.list_tools())]
 
 
 def called(server: Server, tool: str, **arguments: Any) -> Any:
-    """The result of one call."""
+    """Return the result of one call."""
     return use(server, lambda client: client.call_tool(tool, arguments))
 
 
 def said(result: Any) -> str:
-    """The text of a result."""
+    """Return the text of a result."""
     return str(result["content"][0]["text"])
 
 
 def loaded(folder: Path) -> set[str]:
-    """The modules of the package that were imported."""
+    """Return the imported modules of the package."""
     return {name for name in sys.modules if name.startswith(folder.parent.name)}

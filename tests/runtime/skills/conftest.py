@@ -10,7 +10,7 @@ MakeSkill = Callable[..., Path]
 
 @pytest.fixture
 def make_skill(tmp_path: Path) -> MakeSkill:
-    """Writes a skill's folder: the front matter's lines, and further files by path."""
+    """Return a function that writes a skill's folder: lines of the front matter, and further files by path."""
 
     def make(name: str = "brew-tea", front: str | None = None, files: dict[str, str | bytes] | None = None) -> Path:
         folder = tmp_path / "skills" / name

@@ -1,6 +1,6 @@
-"""What the specification's published schemas say, revision by revision: the oracle for the records and for every message.
+"""Types of the specification's published schemas by revision, against which tests check the records and messages.
 
-The tables beside this module are made by `python -m tests.runtime.spec_types.make`, each from one published file, whose hash it has.
+`python -m tests.runtime.spec_types.make` writes each table of this package from a published file, with its hash.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ TABLES = Path(__file__).parent
 
 @functools.cache
 def definitions(revision: Revision) -> dict[str, Any]:
-    """Type → what a value of it must be, as JSON Schema."""
+    """Return the JSON Schema of each type of a revision."""
     table = json.loads((TABLES / f"{revision.name}.json").read_text("utf-8"))
     return {name: expand(kind) for name, kind in table["types"].items()}
 
 
 def faults(value: Any, wire_type: str, revision: Revision) -> list[str]:
-    """Why a value is not of a type of the revision; empty when it is."""
+    """Return the reasons why a value does not match a type of the revision; empty if it matches."""
     found = _validator(wire_type, revision).iter_errors(value)
     return [f"{fault.json_path}: {fault.message}" for fault in found]
 

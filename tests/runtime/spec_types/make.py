@@ -1,10 +1,10 @@
-"""Makes the table of a revision from the schema that was published for it.
+"""Write the table of a revision from its published schema.
 
-    python -m tests.runtime.spec_types.make REVISION path/to/schema.json            writes the table
-    python -m tests.runtime.spec_types.make REVISION path/to/schema.json --check    says whether the table is what it would write
+    python -m tests.runtime.spec_types.make REVISION path/to/schema.json            write the table
+    python -m tests.runtime.spec_types.make REVISION path/to/schema.json --check    check that the table is up to date
 
 The files are `schema/REVISION/schema.json` of the repository modelcontextprotocol/modelcontextprotocol. Exit code 1: the table differs;
-2: the file cannot be read as a schema.
+2: the file is not a readable schema.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from tests.runtime.spec_types.notation import shorten
 
 
 def table(revision: str, published: bytes) -> str:
-    """The table's text: a line for each type.
+    """Return the text of the table: a line for each type.
 
     Args:
-        revision: its name.
-        published: the bytes of the published file.
+        revision: name of the revision.
+        published: bytes of the published file.
 
     Raises:
-        ValueError: they are no schema, or say what the notation has no form for.
+        ValueError: the file is not a schema, or has content that the notation cannot express.
     """
     document = json.loads(published)
     types = document.get("$defs") or document.get("definitions") if isinstance(document, dict) else None
@@ -39,7 +39,7 @@ def table(revision: str, published: bytes) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Writes one table or checks it; the exit code."""
+    """Write or check one table; return the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.runtime.spec_types.make",
         description=__doc__,

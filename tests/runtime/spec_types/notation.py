@@ -1,17 +1,17 @@
-"""The types of a published schema as bare facts, and back: members, which of them are required, and their kinds.
+"""Compact notation for the types of a published schema: members, required members, and their kinds.
 
 A kind is written as
 
   "string", "integer|null"          JSON types
   "string uri", "number 0..1"       with a format, with bounds
-  "=user|assistant", -32700         one of these texts; this number
+  "=user|assistant", -32700         one of these strings; this number
   "Role"                            another type of the table
-  ["Role"], ["string", "..100"]     an array of a kind; at most so many
-  {"text": …, "title?": …, "*": …}  an object: a member with ? may be missing, * is the kind of members without a name
-  {"|": […]}, {"&": […]}            one of several kinds; all of them at once
-  "any"                             whatever there is
+  ["Role"], ["string", "..100"]     an array of a kind; at most 100 items
+  {"text": …, "title?": …, "*": …}  an object: members with ? are optional, * is the kind of other members
+  {"|": […]}, {"&": […]}            any of several kinds; all of them
+  "any"                             any value
 
-Prose and titles are no facts and are left out; so is the permission to have further members, which every object gives.
+Descriptions and titles are omitted, and so is the permission of further members, which every object has.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SEVERAL = {"anyOf": "|", "allOf": "&"}
 
 
 def bare(schema: Any) -> Any:
-    """A schema without what is no fact, in the one form that `expand` gives."""
+    """Return a schema without descriptions, in the form that `expand` returns."""
     found = {key: value for key, value in schema.items() if key not in _PROSE}
     for key in {"items", "additionalProperties"} & found.keys():
         found[key] = bare({} if found[key] is True else found[key])
@@ -43,14 +43,14 @@ def bare(schema: Any) -> Any:
 
 
 def shorten(schema: dict[str, Any], place: str) -> Kind:
-    """The facts of one schema.
+    """Return the notation of one schema.
 
     Args:
-        schema: as it was published.
-        place: where it stands, for errors.
+        schema: the published schema.
+        place: location of the schema, for errors.
 
     Raises:
-        ValueError: it says something that the notation has no form for.
+        ValueError: the schema has content that the notation cannot express.
     """
     kind = _shorten(bare(schema), place)
     if expand(kind) != bare(schema):
@@ -87,7 +87,7 @@ def _shorten(schema: dict[str, Any], place: str) -> Kind:
 
 
 def expand(kind: Kind) -> dict[str, Any]:
-    """The JSON Schema that a kind stands for."""
+    """Return the JSON Schema of a kind."""
     if isinstance(kind, int):
         return {"type": "integer", "const": kind}
     if isinstance(kind, list):

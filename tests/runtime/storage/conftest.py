@@ -17,7 +17,7 @@ KINDS = ("memory", "sqlite", "redis")
 
 @pytest.fixture(params=KINDS)
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SharedStore]:
-    """An empty store."""
+    """Yield an empty store."""
     match request.param:
         case "memory":
             made = create_store("memory:")

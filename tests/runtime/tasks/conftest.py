@@ -30,7 +30,7 @@ YES: Json = {"action": "accept", "content": {"go": True}}
 
 @pytest.fixture(scope="session")
 def sample_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The sample server as a process behind HTTP; gives the URL."""
+    """Start the sample server as a process over HTTP; return its URL."""
     log = tmp_path_factory.mktemp("tasks") / "stderr"
     with log.open("wb") as stderr, subprocess.Popen([*SAMPLE, "--http", "--port", "0"], stderr=stderr) as process:
         until_true(
@@ -51,7 +51,7 @@ def transport(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def connect(transport: str, request: pytest.FixtureRequest) -> Connect:
-    """Opens a client of the sample server in memory or over HTTP; test_restart.py has tasks over pipes."""
+    """Return a function that opens a client in memory or over HTTP; test_restart.py covers stdio."""
     url = request.getfixturevalue("sample_url") if transport == "http" else ""
 
     @asynccontextmanager
@@ -67,17 +67,17 @@ def connect(transport: str, request: pytest.FixtureRequest) -> Connect:
 
 
 def core(**options: Any) -> Json:
-    """Options of a client of the core feature."""
+    """Return the options of a client of the core feature."""
     return {"revision": R2025_11_25.name, "timeout": TIMEOUT, **options}
 
 
 def extension(**options: Any) -> Json:
-    """Options of a client that declares the extension."""
+    """Return the options of a client that declares the extension."""
     return {"revision": LATEST.name, "capabilities": EXTENDED, "timeout": TIMEOUT, **options}
 
 
 async def begin(client: Client, tool: str, arguments: Json | None = None, **params: Any) -> Json:
-    """Call a tool as a task; the task."""
+    """Call a tool as a task; return the task."""
     task: Json = {} if client.revision.modern else {"task": {}}
     result = await client.request("tools/call", {"name": tool, "arguments": arguments or {}, **task, **params})
     if client.revision.modern:
@@ -88,12 +88,12 @@ async def begin(client: Client, tool: str, arguments: Json | None = None, **para
 
 
 async def get(client: Client, task: Json | str) -> Json:
-    """The task as it is."""
+    """Return the current task."""
     return await client.request("tasks/get", {"taskId": task if isinstance(task, str) else task["taskId"]})
 
 
 async def until(client: Client, task: Json, *statuses: str) -> Json:
-    """The task as soon as it has one of the statuses; asked again and again, as clients do."""
+    """Poll until the task has one of the statuses; return the task."""
     now: Json = {}
     try:
         async with asyncio.timeout(TIMEOUT):
@@ -106,13 +106,13 @@ async def until(client: Client, task: Json, *statuses: str) -> Json:
 
 
 async def code(client: Client, method: str, params: Json) -> int:
-    """The error code of a request that must be refused."""
+    """Return the error code of a request that must be refused."""
     with pytest.raises(McpError) as caught:
         await client.request(method, params)
     return caught.value.code
 
 
 def received(client: Client, method: str) -> list[Json]:
-    """The params of the server's messages of a method."""
+    """Return the params of the server's messages with a method."""
     messages = [entry.message for entry in client.transcript if entry.direction == "received"]
     return [message["params"] for message in messages if isinstance(message, dict) and message.get("method") == method]

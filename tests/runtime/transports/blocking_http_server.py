@@ -1,4 +1,4 @@
-"""The gated server as a process behind HTTP, and gates (named pipes) that hold its handlers."""
+"""The blocking server as a process over HTTP, and gates (named pipes) that block its handlers."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Web:
 
     @property
     def told(self) -> str:
-        """What the process wrote to stderr."""
+        """Return the stderr of the process."""
         return self._log.read_text("utf-8")
 
     def begin(self, http: httpx.Client | None = None, **capabilities: Any) -> dict[str, str]:
-        """Shake hands; the headers of the session."""
+        """Complete the handshake; return the headers of the session."""
         answer = (http or self.http).post("/mcp", json=hello(**capabilities))
         assert answer.status_code == 200, answer.text
         headers = {"mcp-session-id": answer.headers["mcp-session-id"]}
@@ -56,7 +56,7 @@ class Web:
         headers: dict[str, str] | None = None,
         number: int = 1,
     ) -> Any:
-        """Call a tool in a session (by its headers), or without one in the newest revision; the response."""
+        """Call a tool in a session (by its headers), or without one in the newest revision; return the response."""
         http = httpx.Client(base_url=self.root, timeout=TIMEOUT, trust_env=False, verify=False)
         with http:
             return http.post("/mcp", **calling(tool, arguments or {}, headers, number))
@@ -65,7 +65,7 @@ class Web:
 def calling(
     tool: str, arguments: dict[str, Any], headers: dict[str, str] | None = None, number: int = 1
 ) -> dict[str, Any]:
-    """A tool call as the keywords of a POST."""
+    """Return the keyword arguments of the POST of a tool call."""
     params = {"name": tool, "arguments": arguments}
     if headers is not None:
         return {"json": request("tools/call", params, number), "headers": headers}
@@ -75,7 +75,7 @@ def calling(
 
 @contextmanager
 def serving(folder: Path, *arguments: str, command: list[str] | None = None, **environ: str) -> Iterator[Web]:
-    """Run the gated server (or another `command`) over HTTP; killed at the end if it still runs."""
+    """Run the blocking server (or another `command`) over HTTP; kill it at the end."""
     log = folder / f"stderr-{len(list(folder.glob('stderr-*')))}"
     with (
         log.open("wb") as stderr,
@@ -92,13 +92,13 @@ def serving(folder: Path, *arguments: str, command: list[str] | None = None, **e
 
 
 def most_memory(pid: int) -> int:
-    """The most memory that a process ever had, in bytes."""
+    """Return the peak memory of a process in bytes."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1024
 
 
 class Gate:
-    """A named pipe that holds a handler; `wait` returns when the handler has come to it."""
+    """Named pipe that blocks a handler; `wait` returns when the handler has reached it."""
 
     def __init__(self, path: Path) -> None:
         os.mkfifo(path)
@@ -109,6 +109,6 @@ class Gate:
         self._end = os.open(self.path, os.O_WRONLY)
 
     def open(self, answer: str) -> None:
-        """Let the handler go on with this answer."""
+        """Let the handler continue with this answer."""
         os.write(self._end, answer.encode())
         os.close(self._end)

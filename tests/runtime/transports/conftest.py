@@ -1,4 +1,4 @@
-"""Raw speech with the sample server, line by line and request by request."""
+"""Raw messages to the sample server, as lines and HTTP requests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Process:
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
 
     def say(self, *messages: Any) -> None:
-        """Send messages as lines; bytes go as they are."""
+        """Send messages as lines, and bytes unchanged."""
         for message in messages:
             self.stdin.write(message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n")
         self.stdin.flush()
@@ -52,7 +52,7 @@ class Process:
         return json.loads(line)
 
     def ask(self, *messages: Any) -> Any:
-        """Send, and return the next message that is no notification."""
+        """Send, and return the next message that is not a notification."""
         self.say(*messages)
         answer = self.hear()
         while isinstance(answer, dict) and "method" in answer and "id" not in answer:
@@ -60,7 +60,7 @@ class Process:
         return answer
 
     def end(self) -> int:
-        """End the input; the exit status."""
+        """Close stdin; return the exit status."""
         self.stdin.close()
         return self.process.wait(TIMEOUT)
 

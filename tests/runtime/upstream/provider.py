@@ -1,7 +1,7 @@
-"""An OAuth 2 authorization server and an API that trusts it, on a real socket; the protocol is oauthlib's.
+"""OAuth 2 authorization server (by oauthlib), and an API that trusts it, on a real socket.
 
-Ours is only what the library leaves open: clients, storage, and the consent page. `now` is its clock, for those who wait
-for a token to expire.
+Only clients, storage and the consent page are our code. `now` is the clock of the server, so that tests can expire
+tokens.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SECRETS = {"robot": "robot-secret", "app": "", "form-only": "form-secret"}
 
 
 class Rules(RequestValidator):  # type: ignore[misc]  # the library has no types
-    """Who may have what. `robot` and `form-only` have secrets, `app` is public and needs PKCE."""
+    """Rules of the clients. `robot` and `form-only` have secrets, `app` is public and needs PKCE."""
 
     def __init__(self, provider: Provider) -> None:
         self.at = provider
@@ -141,7 +141,7 @@ class Rules(RequestValidator):  # type: ignore[misc]  # the library has no types
 
 
 class Provider:
-    """What happened, and switches. `exchanges` are the grant types of all token requests, good and bad ones."""
+    """Recorded requests, and settings. `exchanges` are the grant types of all token requests, valid or not."""
 
     def __init__(self) -> None:
         self.now = 1_000_000.0
@@ -153,7 +153,7 @@ class Provider:
         self.asked = threading.Event()
         self.refusals = Counter[str]()
         self.challenge = 'Bearer error="invalid_token"'
-        self.pending = 1  # times that a device is told to wait
+        self.pending = 1  # number of `authorization_pending` responses to a device
         self.url = ""
         self.account_key = ""  # the public one
         self.statements: list[Json] = []
@@ -202,7 +202,7 @@ class Provider:
         return status, {**told, "Content-Type": "application/json"}, text
 
     def for_statement(self, assertion: str) -> tuple[int, Json, str]:
-        """RFC 7523, which oauthlib leaves to its users."""
+        """Return a token for an assertion (RFC 7523), which oauthlib does not implement."""
         try:
             told = jwt.decode(
                 assertion,
@@ -243,7 +243,7 @@ class Provider:
         return 401, {"WWW-Authenticate": self.challenge}, json.dumps({"message": "token?"})
 
     def on_orders(self, uri: str, method: str, body: str, headers: Json) -> tuple[int, Json, str]:
-        """Act, and say where the result is, for which the token is good no longer."""
+        """Accept an order, and redirect to its result, for which the token is no longer valid."""
         self.calls.append((method, headers["Authorization"].removeprefix("Bearer ")))
         self.tokens.clear()
         return 303, {"Location": "/api/things"}, ""
@@ -261,7 +261,7 @@ class _Quiet(WSGIRequestHandler):
 
 @contextmanager
 def provider() -> Iterator[Provider]:
-    """A running one."""
+    """Yield a running provider."""
     at = Provider()
     with make_server("127.0.0.1", 0, at, _Server, _Quiet) as server:
         at.url = f"http://127.0.0.1:{server.server_port}"
@@ -275,7 +275,7 @@ def provider() -> Iterator[Provider]:
 
 
 def agree(url: str) -> str:
-    """The person's browser: looks at the consent page, presses the button, follows the redirects; the last page."""
+    """Act as the browser: open the consent page, agree, follow redirects; return the last page."""
     with urlopen(url, timeout=TIMEOUT) as page:
         assert b"Agree" in page.read()
     with urlopen(url, data=urlencode({"agree": "yes"}).encode(), timeout=TIMEOUT) as page:

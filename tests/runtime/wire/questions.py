@@ -1,4 +1,4 @@
-"""Questions of a server and their answers, in either lifecycle."""
+"""Requests of a server to its client, and their responses, in either lifecycle."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ rich = pytest.mark.parametrize("revision", RICH, ids=str)
 
 
 async def question(client: Speaker, tool: str) -> tuple[str, Json]:
-    """What a call of the tool asks first: method and parameters, in either lifecycle."""
+    """Return method and params of the first request that a call of the tool sends to the client."""
     message = client.make("tools/call", {"name": tool, "arguments": {}})
     await client.say(message)
     if client.revision.modern:
@@ -26,7 +26,7 @@ async def question(client: Speaker, tool: str) -> tuple[str, Json]:
 
 
 async def converse(client: Speaker, tool: str, answer: Json) -> Json:
-    """Call a tool that asks once, and answer it; the final response."""
+    """Call a tool that asks once, and answer; return the final response."""
     message = client.make("tools/call", {"name": tool, "arguments": {}})
     await client.say(message)
     if not client.revision.modern:

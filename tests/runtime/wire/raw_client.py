@@ -1,4 +1,4 @@
-"""Raw speech with a server in this process: messages over memory, requests over ASGI. Nothing of our client is used."""
+"""Raw client of a server in this process: messages in memory, requests over ASGI, without our client."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mcpfactory_runtime.testing import MemoryStream, serve_memory
 from mcpfactory_runtime.transports.http.app import HttpApp
 from mcpfactory_runtime.types import Json
 
-PATIENCE = 10  # seconds, only to end a test that has failed already
+PATIENCE = 10  # seconds; timeout of a test that already failed
 
 
 def request(method: str, params: Json | None = None, id: Any = 1) -> Json:  # noqa: A002 - as on the wire
@@ -33,18 +33,18 @@ def hello(revision: str, capabilities: Json | None = None) -> Json:
 
 
 def dressed(revision: Revision, message: Json, capabilities: Json | None = None, meta: Json | None = None) -> Json:
-    """The message with the metadata that the revision wants in each request."""
+    """Return the message with the metadata that the revision requires in each request."""
     envelope = {META_VERSION: revision.name, META_CAPABILITIES: capabilities or {}} if revision.modern else {}
     full = {**envelope, **(meta or {})}
     return {**message, "params": {**message["params"], "_meta": full}} if full else message
 
 
 class Speaker:
-    """A client of one revision that says exactly what it is told to.
+    """A client of one revision that sends exactly the given messages.
 
     Attributes:
-        heard: every message that came and was no awaited answer, in order.
-        greeting: the answer to initialize; {} where there is none.
+        heard: every received message that was not an awaited response, in order.
+        greeting: the response to initialize; {} without a handshake.
     """
 
     def __init__(self, stream: MemoryStream, revision: Revision, capabilities: Json) -> None:
@@ -56,16 +56,16 @@ class Speaker:
         self._count = 0
 
     async def say(self, *messages: Any) -> None:
-        """Send messages; bytes go as they are."""
+        """Send messages, and bytes unchanged."""
         for message in messages:
             await self.stream.send(message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n")
 
     async def hear(self) -> Any:
-        """The next message of the server."""
+        """Return the next message of the server."""
         return json.loads(await asyncio.wait_for(self.stream.receive(), PATIENCE))
 
     async def answer(self, request_id: Any) -> Any:
-        """The response with this id; what comes before it is kept in `heard`."""
+        """Return the response with this ID; store earlier messages in `heard`."""
         while True:
             message = await self.hear()
             if isinstance(message, dict) and "method" not in message and message.get("id") == request_id:
@@ -73,7 +73,7 @@ class Speaker:
             self.heard.append(message)
 
     async def until(self, method: str) -> Json:
-        """The next message with this method; what comes before it is kept in `heard`."""
+        """Return the next message with this method; store earlier messages in `heard`."""
         while True:
             message: Json = await self.hear()
             if message.get("method") == method:
@@ -81,31 +81,31 @@ class Speaker:
             self.heard.append(message)
 
     def make(self, method: str, params: Json | None = None, meta: Json | None = None) -> Json:
-        """A request that is right for the revision."""
+        """Return a valid request of the revision."""
         self._count += 1
         return dressed(self.revision, request(method, params, f"q{self._count}"), self.capabilities, meta)
 
     async def ask(self, method: str, params: Json | None = None, meta: Json | None = None) -> Json:
-        """Send a request; its response."""
+        """Send a request; return its response."""
         message = self.make(method, params, meta)
         await self.say(message)
         response: Json = await self.answer(message["id"])
         return response
 
     async def call(self, tool: str, arguments: Json | None = None, meta: Json | None = None) -> Json:
-        """Call a tool; its result."""
+        """Call a tool; return its result."""
         response = await self.ask("tools/call", {"name": tool, "arguments": arguments or {}}, meta)
         result: Json = response["result"]
         return result
 
     async def code(self, method: str, params: Json | None = None) -> int:
-        """The error code of a request that must be refused."""
+        """Return the error code of a request that must be refused."""
         response = await self.ask(method, params)
         found: int = response["error"]["code"]
         return found
 
     async def silence(self) -> list[Any]:
-        """Everything in `heard`, which is empty then, and what comes until the server has answered once more."""
+        """Return and clear `heard`, with all messages until the response to a further request."""
         await self.ask("ping" if "ping" in self.revision.requests else "server/discover")
         told, self.heard = self.heard, []
         return told
@@ -113,7 +113,7 @@ class Speaker:
 
 @asynccontextmanager
 async def speak(server: Server, revision: Revision, **capabilities: Any) -> AsyncIterator[Speaker]:
-    """A speaker to a server in memory, after the handshake where the revision has one."""
+    """Yield a speaker to a server in memory, after the handshake if the revision has one."""
     async with serve_memory(server) as stream:
         speaker = Speaker(stream, revision, capabilities)
         if not revision.modern:
@@ -124,7 +124,7 @@ async def speak(server: Server, revision: Revision, **capabilities: Any) -> Asyn
 
 
 class Reply:
-    """A response over HTTP: complete, or an event stream that can be read bit by bit and left."""
+    """A response over HTTP: complete, or an event stream that can be read in parts and closed."""
 
     def __init__(self) -> None:
         self.status = 0
@@ -137,13 +137,13 @@ class Reply:
         self.task: asyncio.Task[None] | None = None
 
     async def body(self) -> bytes:
-        """Everything until the end."""
+        """Return everything until the end."""
         while await self._more():
             pass
         return self._rest
 
     async def _more(self) -> bool:
-        """Wait for more of the body; False at its end."""
+        """Wait for more of the body; return False at its end."""
         if not self._ended:
             piece = await asyncio.wait_for(self._pieces.get(), PATIENCE)
             self._ended = piece is None
@@ -154,7 +154,7 @@ class Reply:
         return json.loads(await self.body())
 
     async def event(self) -> dict[str, str]:
-        """The next server-sent event; {} at the end of the stream. Comments are passed over."""
+        """Return the next server-sent event; {} at the end of the stream. Skip comments."""
         while True:
             while b"\n\n" not in self._rest:
                 if not await self._more():
@@ -165,14 +165,14 @@ class Reply:
                 return {name: value.removeprefix(" ") for name, _, value in (line.partition(":") for line in lines)}
 
     async def events(self) -> list[dict[str, str]]:
-        """All events until the end."""
+        """Return all events until the end."""
         found = []
         while event := await self.event():
             found.append(event)
         return found
 
     async def messages(self) -> list[Any]:
-        """All messages until the end, from JSON or from events."""
+        """Return all messages until the end, from JSON or from events."""
         if self.headers.get("content-type") == "application/json":
             return [await self.json()]
         return [json.loads(event["data"]) for event in await self.events() if event.get("data")]
@@ -188,7 +188,7 @@ class Reply:
         return self
 
     async def take(self, message: Any) -> None:
-        """What the application sends (ASGI)."""
+        """Process a message that the application sends (ASGI)."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self.headers = {name.decode(): value.decode() for name, value in message["headers"]}
@@ -214,7 +214,7 @@ class Web:
         self.address = "127.0.0.1"
 
     async def send(self, method: str, body: Any = None, /, path: str = "/mcp", **headers: str) -> Reply:
-        """Send a request; the response, as soon as it began. A body that is no bytes is sent as JSON."""
+        """Send a request; return the response when it starts. A body other than bytes is sent as JSON."""
         data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         named = {"host": "localhost", **{name.replace("_", "-"): value for name, value in headers.items()}}
         if body is not None:
@@ -253,7 +253,7 @@ class Web:
         return await self.send("GET", **headers)
 
     async def begin(self, revision: Revision, capabilities: Json | None = None, **headers: str) -> str:
-        """Begin a session; its id."""
+        """Begin a session; return its ID."""
         reply = await self.post(hello(revision.name, capabilities), **headers)
         assert reply.status == 200, await reply.body()
         session = reply.headers["mcp-session-id"]
@@ -263,7 +263,7 @@ class Web:
     async def ask(
         self, revision: Revision, method: str, params: Json | None = None, meta: Json | None = None, **headers: str
     ) -> Reply:
-        """A request of the per-request lifecycle with the headers that it needs."""
+        """Send a request of the per-request lifecycle with the required headers."""
         given = params or {}
         name = given.get("name") or given.get("uri") or given.get("taskId")
         own = {"mcp_protocol_version": revision.name, "mcp_method": method} | ({"mcp_name": name} if name else {})
@@ -273,7 +273,7 @@ class Web:
 
 @asynccontextmanager
 async def web(server: Server, **options: Any) -> AsyncIterator[Web]:
-    """A server behind HTTP, without a socket."""
+    """Yield a server over HTTP, without a socket."""
     app = server.http_app(**options)
     told: asyncio.Queue[Json] = asyncio.Queue()
     answers: asyncio.Queue[Any] = asyncio.Queue()

@@ -1,4 +1,4 @@
-"""Runs of revisions to parametrize tests with."""
+"""Ranges of revisions, to parametrize tests."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ HANDSHAKES = pytest.mark.parametrize("revision", LEGACY.values(), ids=str)
 
 
 def since(first: Revision) -> pytest.MarkDecorator:
-    """Parametrizes with the revisions from `first` on."""
+    """Parametrize with the revisions from `first` on."""
     names = list(REVISIONS)
     return pytest.mark.parametrize("revision", list(REVISIONS.values())[names.index(first.name) :], ids=str)
 
 
 def before(last: Revision) -> pytest.MarkDecorator:
-    """Parametrizes with the revisions before `last`."""
+    """Parametrize with the revisions before `last`."""
     names = list(REVISIONS)
     return pytest.mark.parametrize("revision", list(REVISIONS.values())[: names.index(last.name)], ids=str)

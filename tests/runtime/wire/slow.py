@@ -1,4 +1,4 @@
-"""A server with a tool that waits, for tests of what happens meanwhile."""
+"""A server with a tool that waits, for tests of concurrent messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.runtime.wire.raw_client import Json, request
 
 
 def slow() -> tuple[Server, asyncio.Event, list[str]]:
-    """A server with a tool that begins, then waits for the event; what happened is in the list."""
+    """Return a server with a tool that waits for the event, and a list of what happened."""
     server, go, log = Server("slow"), asyncio.Event(), list[str]()
 
     @server.tool

@@ -113,7 +113,7 @@ class LazyGroup(Group):
         return self.loaded.get(cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the list of commands in sections; of the advanced ones only their names."""
+        """Write the commands in sections. Advanced commands are listed by name only."""
         for section, entries in groupby(self.entries.items(), key=lambda item: item[1].section):
             with formatter.section(section):
                 if section == "Advanced":

@@ -95,7 +95,7 @@ def _options(
     from mcpfactory_pipeline.isolation.processes import hide_process
 
     hide_process()  # Many commands start server code, which must not read our environment.
-    if context.invoked_subcommand is None and not print_inbox_summary():  # greet() prints pending items in a workspace
+    if context.invoked_subcommand is None and not print_inbox_summary():  # no workspace, so no inbox
         output.line(context.get_help())
         raise typer.Exit(Exit.USAGE)
 
@@ -139,7 +139,7 @@ def _meant_command(message: str, words: Sequence[str]) -> str:
 
 
 def _report(error: Exception) -> Exit:
-    if callable(format_message := getattr(error, "format_message", None)):  # an error of the command line itself
+    if callable(format_message := getattr(error, "format_message", None)):  # a usage error, raised by click
         if type(error).__name__ == "NoArgsIsHelpError":
             output.note(format_message())
             return Exit.USAGE

@@ -80,7 +80,7 @@ Root = Annotated[
 ]
 Show = Annotated[
     int,
-    typer.Option("--show", metavar="N", min=0, help="Maximum number of entries, newest or most urgent first (0: all)"),
+    typer.Option("--show", metavar="N", min=0, help="Show only the N newest or most urgent entries (0: all)"),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt")]
 

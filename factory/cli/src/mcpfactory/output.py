@@ -211,7 +211,7 @@ def print_addresses(
 
     Args:
         server: name of the server.
-        address: addresses in the server's report; empty if there is no API document, or for an old report.
+        address: addresses in the server's report; empty without an API document, and for reports of older versions.
         environ: environment of the server; by default that of this process.
         setting: how to set a variable in that environment, for hints.
     """

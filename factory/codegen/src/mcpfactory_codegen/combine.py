@@ -21,7 +21,7 @@ from mcpfactory_runtime.schemas.walk import definition, map_schema, reference_to
 from mcpfactory_runtime.upstream.operation import OAuthFlow, ServerAddress
 from mcpfactory_runtime.urls import host_port_of
 
-_ABOUT: Final = 300  # characters; maximum of one document's description
+_ABOUT: Final = 300  # maximum characters of one document's description
 
 
 def add_label(api: Api, label: str) -> Api:

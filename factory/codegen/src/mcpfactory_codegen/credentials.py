@@ -231,7 +231,7 @@ def _rule(
 ) -> NameRule | None:
     place, name = _slot(parameter)
     if (place, name) == _AUTHORIZATION:
-        return NameRule("authorization", ("header",), token=True)  # never an argument
+        return NameRule("authorization", ("header",), token=True)  # this header is never an argument
     wanted, unwanted = (
         {one.lower() for one in names} for names in (binding.options.parameters, binding.options.arguments)
     )
@@ -246,7 +246,7 @@ def _rule(
     if not _plain(parameter, binding.api) or (operation.security and share < _RARE):
         return None
     literal = [part for part in operation.path.split("/") if part and "{" not in part]
-    about_tokens = bool(literal) and _ABOUT_TOKENS.search(literal[-1])  # a token is data of such an operation
+    about_tokens = bool(literal) and _ABOUT_TOKENS.search(literal[-1])  # for such an operation, a token is data
     if about_tokens and "token" in plain and not everywhere:
         return None
     said = parameter.description or _samples(parameter, "description")

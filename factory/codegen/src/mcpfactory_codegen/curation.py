@@ -40,7 +40,7 @@ class Selection(BaseModel):
     )
     include_paths: tuple[str, ...] = Field(
         default=(),
-        description="Include only matching paths: * within a segment, ** across (repeatable)",
+        description="Include only paths that match: * within a segment, ** across segments (repeatable)",
         examples=[["/orders/**"]],
     )
     include_operations: tuple[str, ...] = Field(
@@ -50,7 +50,7 @@ class Selection(BaseModel):
     )
     include_methods: tuple[str, ...] = Field(
         default=(),
-        description="Of these, include only operations with this method (repeatable)",
+        description="Narrow the included operations to this method (repeatable)",
         examples=[["GET"]],
     )
 

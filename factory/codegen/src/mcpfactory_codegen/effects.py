@@ -266,10 +266,10 @@ def _change(found: _OperationWords, *, certain: bool, reading: bool) -> str:
 
 
 def _asks(found: _OperationWords, *, reading: bool) -> bool:
-    """Return True if the verbs of name, path or text show that a request reads, although its method does not.
+    """Return True if the verbs of name, path or text show that a request reads, even if its method does not.
 
-    A verb at the end of a name can be a noun (saved search), so path or text must have the same verb. A listed object
-    must be plural. A POST can create what it “gets”, such as a token. `reading`: the method is safe.
+    A verb at the end of a name can be a noun (saved search), so path or text must have the same verb. “List” must
+    have a plural object. A POST can create what it “gets”, such as a token. `reading`: the method is safe.
     """
     spoken = (*found.every, *words(found.text))
     lists = "list" in {found.name.verb, *(said.verb for said in found.texts)}

@@ -104,7 +104,7 @@ def _of_body(
         encoding = Encoding(content_type=body.content_type, file=True) if _is_file(body, media) else None
         return [Input(place, "", body.schema, body.required, body.description, encoding=encoding)], (), ()
     required = set(flat.required)
-    if flat.others is not False:  # also allow required names without a property
+    if flat.others is not False:  # a required name without a property is allowed
         flat.properties.update({name: {} for name in flat.required if name and name not in flat.properties})
     items = [
         Input(place, name, schema, body.required and name in required, encoding=body.encoding.get(name))

@@ -23,7 +23,7 @@ MARK_PREFIXES: Final = ("x-mcp", "x-speakeasy-mcp")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A mistake in an API document, or a part that was left out. A value, never raised.
+    """A mistake in an API document, or a part that was left out. Problems are collected, never raised.
 
     `error`: the element at the pointer was left out. `warning`: the element was kept, with an assumption or a repair.
     `code` is stable and documented in docs/reference/problems.md. `pointer` is a JSON pointer into the document
@@ -73,7 +73,7 @@ class Encoding:
 
 @dataclass(frozen=True, slots=True)
 class ApiBody:
-    """The request body in the selected media type. `schema` has read-only properties removed.
+    """The request body in the selected media type. `schema` has no read-only properties.
 
     `xml` is the root of an XML body, and `shapes` has the types that it references, as in the runtime's `Operation`.
     `graphql` is the document of a GraphQL request; the properties of `schema` are its variables.
@@ -111,9 +111,9 @@ class Response:
 class ApiSecurityScheme:
     """A security scheme reduced to the way its credential is sent.
 
-    `note` describes the credential (for example its OAuth flows). `flows` are the supported ways to get a token, for
-    `oauth2`; OAuth schemes without such flows are `bearer`. `links` are the URLs in the description. `service` is the
-    service name in an `awsSigV4` signature, "" if only the host identifies it.
+    `note` describes the credential (for example its OAuth flows). `flows` are the supported ways to get a token of an
+    `oauth2` scheme; an OAuth scheme without such flows has the kind `bearer`. `links` are the URLs in the
+    description. `service` is the service name in an `awsSigV4` signature, "" if only the host identifies it.
     """
 
     name: str
@@ -128,7 +128,7 @@ class ApiSecurityScheme:
 
     @property
     def credential_location(self) -> tuple[str, str]:
-        """Return the place and name under which the credential is sent. A request has each pair once."""
+        """Return the place and name under which the credential is sent. A request can contain each pair only once."""
         if self.kind == "mutualTLS":
             return "connection", ""
         place, name = (self.place or "header", self.parameter) if self.kind == "apiKey" else ("header", "Authorization")
@@ -141,8 +141,8 @@ class ApiOperation:
 
     `label` is the label of its document if the API has several documents (`combine`); `key` and `pointer` contain the
     label. `scopes` are the OAuth scopes that `security` requires, by scheme name. `server` is the name of one of
-    `Api.own_servers`, "" for the root. `extensions` has the fields of the document, the path and the operation, in this
-    order, whose names start with one of `MARK_PREFIXES`.
+    `Api.own_servers`, "" for the root. `extensions` has the fields whose names start with one of
+    `MARK_PREFIXES`, first those of the document, then of the path, then of the operation.
     """
 
     method: str
@@ -324,7 +324,7 @@ def carries_json(content_type: str, schema: JsonSchema | None, schemas: dict[str
 
 
 def is_structured(schema: JsonSchema) -> bool:
-    """Return True if a schema without a reference at its top describes objects or lists."""
+    """Return True if a schema describes objects or lists. The schema itself must not be a reference."""
     if not isinstance(schema, dict):
         return False
     return schema.get("type") in ("object", "array") or "properties" in schema or "allOf" in schema

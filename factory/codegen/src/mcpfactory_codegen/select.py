@@ -22,7 +22,7 @@ from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_runtime.schemas.walk import reachable_definitions
 
 NOT_SELECTED: Final = "not selected"
-"""Start of the reason of a `Skipped` if the operation is valid but not selected."""
+"""First words of the reason in `Skipped` for an operation that is valid but not selected."""
 
 
 def select(api: Api, selection: Selection) -> Api:

@@ -98,7 +98,7 @@ def load_text(file: Path) -> str:
 
 
 def check_settings(model: type[_Model], data: Any, file: Path | str, text: str = "") -> _Model:
-    """Return data as settings. With the text of the file, errors have a line."""
+    """Return data as settings. If `text` is the text of the file, errors have a line number."""
     try:
         return model.model_validate(data, by_alias=True, by_name=False)
     except ValidationError as error:

@@ -145,7 +145,7 @@ _LEAST: Final = 3  # minimum characters of a prefix; shorter prefixes match unre
 
 
 def closest_match(word: str, known: Iterable[str]) -> str:
-    """Return the closest known name, or "": one that is similar, has the same letters, or starts with the word."""
+    """Return the closest known name: similar, with the same letters, or starting with the word; "" if there is none."""
     by_fold = {name.casefold(): name for name in known}
     asked = word.casefold()[:_LONGEST]
     close = get_close_matches(asked, by_fold, 1)

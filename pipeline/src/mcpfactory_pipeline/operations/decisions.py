@@ -146,7 +146,7 @@ class Decision(ConfirmedOperation):
     def bind(self, tried: DecisionResult) -> Self:
         """Return the decision, restricted to the candidate and the facts of the dry run.
 
-        The facts of a stage include its output, so a stage needs no candidate.
+        A decision about a stage needs no candidate, because its facts include the stage's output.
         """
         found = {"precondition": tried.precondition}
         if not tried.stage:

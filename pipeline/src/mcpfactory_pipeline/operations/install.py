@@ -81,8 +81,8 @@ def _change_line(change: Mapping[str, Any], *, dry_run: bool) -> str:
 class Install(ConfirmedOperation):
     """Add a server to the configuration of MCP clients.
 
-    Other entries in the files stay unchanged. Without NAME, list this workspace's servers in the user's and this
-    folder's configurations, and mark stale entries.
+    Other entries in the files stay unchanged. Without NAME, list the workspace's servers that the configurations
+    of the user and of this folder contain, and mark stale entries.
     """
 
     command: ClassVar[str] = "install"
@@ -103,13 +103,13 @@ class Install(ConfirmedOperation):
     name: str = param("Name in the client [default: server name, or derived from the URL's host]", "", metavar="NAME")
     source: str = param(
         "Channel, `index` (package index) or `source` (server folder) [default: last channel that offers the server, "
-        "else `source`; with --project: `index` if published, else `source` in the project]",
+        "else `source`; with --project: `index` if published, else `source`]",
         "",
         flags=("--from",),
         metavar="SOURCE",
     )
     env: tuple[str, ...] = param(
-        "Environment variable; without VALUE, a reference to it (repeatable)", (), metavar="NAME[=VALUE]", omit=_SECRETS
+        "Environment variable; NAME alone: a reference to it (repeatable)", (), metavar="NAME[=VALUE]", omit=_SECRETS
     )
     literal: bool = param("Write values of --env in clear text even if they look like secrets", False, omit=_SECRETS)
     token_variable: str = param(
@@ -118,7 +118,7 @@ class Install(ConfirmedOperation):
     project: Project = False
     show: bool = param("Print the configuration; change nothing", False, flags=("--print",), omit=_PRINTED)
     force: bool = param(
-        "Replace an entry of another server with the same name",
+        "Replace an entry that has the same name but starts another server",
         False,
         omit={"mcp": "a person decides about entries of other servers"},
     )

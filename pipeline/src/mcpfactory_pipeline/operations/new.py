@@ -39,7 +39,7 @@ _CREDENTIALS: Final[Omitted] = {"mcp": "a person decides where credentials are s
 Template = Annotated[
     str,
     param(
-        "Name of a shipped template, a folder, git+https://…@REF#subdirectory=… or package:NAME==VERSION",
+        "Name of a shipped template, or a folder, git+https://…@REF#subdirectory=… or package:NAME==VERSION",
         metavar="TEMPLATE",
         names="templates",
     ),
@@ -100,7 +100,7 @@ class New(Selection, Operation):
         "Server name [default: from the document's title]", "", argument=True, flags=("--name",), metavar="NAME"
     )
     sources: tuple[str, ...] = param(
-        "API document: OpenAPI, or another kind in docs/how-to/other-sources.md (repeatable, with labels)",
+        "API document: OpenAPI, or a kind described in docs/how-to/other-sources.md (repeatable, with labels)",
         (),
         examples=[["api.yaml"], ["stock=https://example.com/openapi.json", "shop=api/shop.yaml"]],
         flags=("--from-openapi", "--from"),
@@ -168,8 +168,8 @@ class New(Selection, Operation):
 class Update(Operation):
     """Update a server after its document or template changed.
 
-    Your edits are merged, and changes for callers are reported. A file is a conflict if both sides changed the same
-    lines; a person must resolve conflicts.
+    Your edits are merged, and changes for callers are reported. If you and the update changed the same lines of a file,
+    the file has a conflict that a person must resolve.
     """
 
     command: ClassVar[str] = "update"
@@ -307,7 +307,7 @@ class Adopt(Operation):
         "Start command or program arguments, if they are not detected", "", flags=("--started-by",), metavar="COMMAND"
     )
     constraints: tuple[str, ...] = param(
-        "With pypi: version constraint for a dependency, such as mcp<2 (repeatable)", (), metavar="REQUIREMENT"
+        "For a PyPI package: version constraint of a dependency, such as mcp<2 (repeatable)", (), metavar="REQUIREMENT"
     )
     copies: bool = param("Copy files from outside the workspace into the server's folder", False, flags=("--copy",))
     yes: Yes = False

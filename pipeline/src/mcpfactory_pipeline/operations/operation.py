@@ -277,7 +277,7 @@ class Operation(BaseModel):
         options: list[str] = []
         for name, info, param in self.fields("cli"):
             value = getattr(self, name)
-            if value == info.default and not value:  # other defaults, such as a channel, are written
+            if value == info.default and not value:  # non-empty defaults, such as a channel, are written out
                 continue
             for one in value if isinstance(value, tuple) else (value,):
                 if param.argument:

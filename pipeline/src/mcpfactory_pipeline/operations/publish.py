@@ -36,7 +36,7 @@ class PublishResult(OperationResult):
         return [line for one in self.outcomes for line in _outcome_lines(one)]
 
     def errors(self) -> list[tuple[str, str]]:
-        """Return why targets refuse the release, each with a hint."""
+        """Return the reasons why targets refuse the release, each with a hint."""
         found = [problem for one in self.outcomes for problem in one["problems"]]
         return [(" ".join(filter(None, (one["rule"], one["message"]))), one["hint"]) for one in found]
 

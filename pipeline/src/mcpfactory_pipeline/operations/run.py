@@ -38,7 +38,7 @@ class StepRun:
 
 
 class RunResult(OperationResult):
-    """Result of a run: worst outcome of each server, run stages, and errors before the first stage."""
+    """Result of a run: worst outcome of each server, executed stages, and errors before the first stage."""
 
     passed: bool
     servers: dict[str, str]

@@ -109,7 +109,7 @@ def _check(workspace: Workspace, written: CiFile, again: str) -> None:
 def _check_histories(workspace: Workspace, base: str, *, pushed: bool) -> None:
     """Exit with NEGATIVE if a pull request or a push makes forbidden changes to histories.
 
-    Only CI jobs record events, and people make decisions on the branch.
+    `delivery.ci.pull_request` has the rules.
     """
     from mcpfactory_pipeline.delivery.ci.pull_request import refusals
 
@@ -136,8 +136,8 @@ def matrix(provider: Provider = "", as_json: AsJson = False) -> None:
     """Assign servers with stages to run to CI jobs.
 
     Folders with an invalid server name are reported and skipped. With --provider github, print `matrix`, `jobs`
-    (their number) and `run` (the run ID) for $GITHUB_OUTPUT. With --provider gitlab, print the pipeline that runs the
-    jobs and merges their results.
+    (the number of jobs) and `run` (the run ID) for $GITHUB_OUTPUT. With --provider gitlab, print the pipeline that
+    runs the jobs and merges their results.
     """
     check_provider(provider)
     from mcpfactory_pipeline.base.ids import new_id
@@ -246,7 +246,7 @@ def fold(
         str, typer.Option(metavar="BRANCH", help="Also include the decisions recorded on this branch")
     ] = "",
     released: Annotated[
-        bool, typer.Option("--released", help="Folders come from the publish job; accept promote and publish events")
+        bool, typer.Option("--released", help="Also accept promote and publish events (for results of the publish job)")
     ] = False,
     summary: Annotated[Path | None, typer.Option(metavar="FILE", help="Append a Markdown summary to this file")] = None,
 ) -> None:

@@ -53,7 +53,7 @@ def dashboard(
 ) -> None:
     """Show the status of all servers in a browser.
 
-    With --allow-actions, people can also make decisions there.
+    With --allow-actions, people can also make decisions in the browser.
     """
     workspace = workspace_in()
     if export is not None:

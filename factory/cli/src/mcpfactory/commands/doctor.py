@@ -151,7 +151,7 @@ def _check_origin(workspace: Workspace) -> Iterator[Diagnosis]:
 
 
 def _check_variables(workspace: Workspace) -> Iterator[Diagnosis]:
-    """Check for an address that several APIs share (refused by `run` and `serve`), and for shared variables."""
+    """Check for API addresses that several servers share, which `run` and `serve` refuse, and for shared variables."""
     from mcpfactory_pipeline.base.errors import ConfigError
     from mcpfactory_pipeline.workspace.upstream import refuse_shared_in_workspace, shared_variables
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 
-_COUNTED: Final = 5  # search results; a question must find its tool among the first ones
+_COUNTED: Final = 5  # search results; the tool of a question must be among this many
 _PAGE: Final = Path("evals", "report.md")
 _REPORTS: Final = Path("evals", "reports")
 
@@ -58,7 +58,7 @@ class EvaluationRequest:
             metavar="SHARE",
             help=(
                 f"Minimum share (0 to 1) of questions that find their tools in the first {_COUNTED} results; with "
-                "--model: minimum lower bound of the pass rate"
+                "--model: minimum of the pass rate's lower confidence bound"
             ),
             min=0,
             max=1,
@@ -234,7 +234,7 @@ def check_case_quality(
 
 
 def print_confused_tools(server: WorkspaceServer, *, as_json: bool) -> None:
-    """Print the tools that were confused or compete, with their descriptions."""
+    """Print the tools that models confused or could confuse, with their descriptions."""
     from mcpfactory_pipeline.checks.evaluation.confusable_tools import confused_pairs
     from mcpfactory_pipeline.checks.evaluation.evaluation_reports import read_reports
     from mcpfactory_pipeline.checks.evaluation.offered_tools import server_tools
@@ -293,7 +293,7 @@ def write_proposed_cases(server: WorkspaceServer, *, as_json: bool) -> None:
 def evaluate(**values: Any) -> None:
     """Check that questions select the right tools.
 
-    The questions are in evals/*.yaml of a server. The command also makes the calls that answer the questions. With
+    The questions are in evals/*.yaml of the server. The command also makes the calls that answer the questions. With
     --model, it checks which tools a model chooses.
     """
     request = EvaluationRequest(**values)

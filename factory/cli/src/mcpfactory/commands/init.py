@@ -1,4 +1,4 @@
-"""Commands that set up a workspace: init, and the JSON Schema of its settings."""
+"""Commands that set up a workspace: `init`, and `schema` for the settings."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def init(
 
 
 def _chosen_origin(folder: Path, factory: str) -> Origin | None:
-    """Return the user's choice of origin, else a usable origin; None if an existing workspace keeps its origin."""
+    """Return the user's origin, else a usable one; None if an existing workspace keeps its origin."""
     from mcpfactory_pipeline.delivery.ci.factory_origin import choose_origin
     from mcpfactory_pipeline.workspace.workspace import CONFIG, read_toml
 
@@ -126,7 +126,7 @@ def schema(
 
 
 def settings_schema(kind: str) -> dict[str, Any]:
-    """Return the JSON Schema of a kind of settings file; for "", of `mcpfactory.toml` files of both kinds."""
+    """Return the JSON Schema of a kind of settings file; "" means any `mcpfactory.toml` (root or server)."""
     from mcpfactory_codegen.servers.config import ServerConfig
     from mcpfactory_codegen.settings import json_schema
     from mcpfactory_pipeline.workspace.settings import WorkspaceSettings

@@ -21,7 +21,7 @@ _Start = Annotated[
     bool,
     typer.Option(
         "--start",
-        help="Start a server without a report in a sandbox; print descriptions as well",
+        help="If the server has no report, start it in a sandbox and print its descriptions",
     ),
 ]
 
@@ -111,7 +111,7 @@ _TYPES: Final = frozenset({"string", "number", "integer", "boolean", "array", "o
 
 
 def _print_texts(shown: dict[str, Any]) -> None:
-    """Print a started server's descriptions, one per line; a generated server has them in its manifest."""
+    """Print the descriptions of a server that this command started, one per line; nothing for other servers."""
     from mcpfactory_pipeline.base.text import printable_line
 
     if "instructions" not in shown:
@@ -150,7 +150,7 @@ def _print_most_expensive(tools: list[dict[str, Any]]) -> None:
 
 
 def _arguments(tool: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a listed tool by name; only the server knows their bindings."""
+    """Return the arguments of a listed tool by name, without their places in API requests, which are unknown."""
     from mcpfactory_runtime.schemas.walk import properties_of
 
     return {argument: {} for argument in properties_of(tool.get("inputSchema"))}

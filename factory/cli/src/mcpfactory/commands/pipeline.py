@@ -55,7 +55,7 @@ def status(
         typer.Option(
             "--graph",
             metavar="FORMAT",
-            help="Draw the stages and a server's position: text, svg (with candidates), json or mermaid",
+            help="Draw the stages and the status of a server: text, svg (with candidates), json or mermaid",
         ),
     ] = "",
     as_json: AsJson = False,
@@ -143,15 +143,15 @@ def history(
 def verify(
     names: Names = None,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Show the differences, then rewrite these state files from their histories")
+        bool, typer.Option("--repair", help="Also rewrite the state files that differ from their histories")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare state files with their histories.
 
     The command derives every state file from its history again. Every event of the last commit must still exist.
-    Approvals must have the required signatures. The channel folders on this machine must have the recorded pages and
-    bytes, and no other files.
+    Approvals must have the required signatures. The channel folders on this machine must contain the recorded files,
+    unchanged, and no other files.
     """
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.decisions.integrity import channel_folder_faults, signature_faults

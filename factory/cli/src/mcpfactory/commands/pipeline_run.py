@@ -18,7 +18,7 @@ from mcpfactory_pipeline.plan.plan import PlanStep
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.errors import Exit
 
-_NAMED_SERVERS: Final = 3  # maximum servers of a run whose pending items are printed
+_NAMED_SERVERS: Final = 3  # servers; a larger run prints no pending items, only the command that lists them
 
 
 def plan(names: Names = None, as_json: AsJson = False) -> None:
@@ -70,7 +70,7 @@ run = command_of(Run, perform=_run)
 
 
 def _note_waiting(workspace: Workspace, names: Sequence[str]) -> None:
-    """Print the pending items of a run's servers, each with the next command; for many servers, refer to the inbox."""
+    """Print the pending items of a run's servers with the next commands; for many servers, name `mcpfactory inbox`."""
     from mcpfactory_pipeline.views.inbox import read_inbox
 
     if len(names) > _NAMED_SERVERS:

@@ -84,7 +84,7 @@ def login(
     ] = "",
     scope: Annotated[
         list[str] | None,
-        typer.Option(metavar="SCOPE", help="Scope to request instead of those of all tools (repeatable)"),
+        typer.Option(metavar="SCOPE", help="Scope to request, instead of the scopes of all tools (repeatable)"),
     ] = None,
     port: Annotated[int, typer.Option(metavar="PORT", help="Port on 127.0.0.1 for the browser redirect")] = 33418,
     no_browser: Annotated[
@@ -95,7 +95,7 @@ def login(
 ) -> None:
     """Log in to the API of a server (OAuth 2).
 
-    Use a browser or a code. The login is stored for the server.
+    The login uses a browser or a code, and is stored for the server.
     """
     if forget:
         _run_own_command(name, "logout", f"--scheme={scheme}")
@@ -224,7 +224,7 @@ async def _call(
         if line.startswith(_WARNING):  # such as a warning about an API address
             output.warning(line.removeprefix(_WARNING))
     if result.get("isError") and (failure := find_tool_failure(client.stderr, server.name, server.folder)) is not None:
-        output.error(str(failure), failure.hint)  # the client gets an internal error; the owner needs the location
+        output.error(str(failure), failure.hint)  # the response hides the location, which the owner needs
     elif result.get("isError") and str(next(iter(result.get("content") or [{}])).get("text", "")).startswith(_INVALID):
         output.hint(f"{tool} takes {_describe_arguments(schema)}")
     return result

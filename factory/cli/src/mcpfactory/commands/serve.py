@@ -29,7 +29,7 @@ def serve(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Serve the tools of these servers instead of the factory (repeatable, or NAME,NAME…)",
+            help="Serve the tools of these servers instead of the factory's tools (repeatable, or NAME,NAME…)",
             autocompletion=completion.servers,
         ),
     ] = None,

@@ -48,7 +48,7 @@ Source = Annotated[
     str,
     typer.Argument(
         metavar="TEMPLATE",
-        help="Name of a shipped template, a folder, git+https://…@REF#subdirectory=… or package:NAME==VERSION",
+        help="Name of a shipped template, or a folder, git+https://…@REF#subdirectory=… or package:NAME==VERSION",
         autocompletion=completion.templates,
     ),
 ]
@@ -58,7 +58,7 @@ Source = Annotated[
 def list_templates(as_json: AsJson = False) -> None:
     """List shipped templates and the templates of this workspace.
 
-    A workspace has its templates in templates/.
+    The templates of a workspace are in templates/.
     """
     from mcpfactory_codegen.servers.scaffold import find_template, templates
     from mcpfactory_pipeline.base.errors import WorkspaceError
@@ -114,7 +114,7 @@ def new(
 ) -> None:
     """Create a template in templates/.
 
-    Its files pass `mcpfactory template check`.
+    The new template passes `mcpfactory template check`.
     """
     from mcpfactory_codegen.servers.config import NAME
     from mcpfactory_codegen.servers.scaffold import new_template

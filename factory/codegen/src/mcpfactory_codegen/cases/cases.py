@@ -36,7 +36,7 @@ from mcpfactory_runtime.schemas.walk import items_of, properties_of, required_of
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.secrets import redirect_variables
 
-MAX_CASES_PER_TOOL: Final = 10  # maximum of each: refused calls, answers and variants of one tool
+MAX_CASES_PER_TOOL: Final = 10  # limit per tool, applied separately to refused calls, answers and variants
 MAX_CASES: Final = 12_000  # maximum tests of one server; above it, each tool has fewer
 _SAFE: Final = re.compile(r"[A-Za-z0-9._~-]+\Z")
 _JSON: Final = re.compile(r"application/([\w.+-]+\+)?json\Z")
@@ -211,7 +211,7 @@ def _listed_arguments(tool: ApiTool) -> Json:
 
 
 def _share(one: _Callee, built: dict[Slot, Any]) -> None:
-    """Give the members of a merged argument equal values; with a separator, only replace values that contain it."""
+    """Make values of a merged argument's members equal. If it has a separator, only replace values that contain it."""
     slots = {argument: slot for slot, argument in one.arguments.items()}
     for merged in one.tool.merged.values():
         members = [slots[member] for member in merged.members if member in slots]
@@ -440,7 +440,7 @@ _SET_SERVERS: Final = (
 def test_files(api: Api, names: Names, tools: Sequence[ApiTool], package: str, *, dialect: bool) -> dict[str, str]:
     """Return the files below `tests/_generated`, by path.
 
-    `dialect`: the server sets a default dialect, so the tests select `standard`.
+    `dialect`: True if the server sets a default dialect. The tests then select `standard`.
     """
     module = Path(__file__).with_name("test_tools.txt").read_text("utf-8").replace("PACKAGE", package)
     if api.own_servers:

@@ -199,7 +199,7 @@ _QUERY: Final[Mapping[str, tuple[str | None, bool]]] = check_table_complete(
     QueryStyle,
     "cases/expected.py _QUERY",
 )
-"""The delimiter of items in one value (None if each member has its own pair), and the default of `explode`."""
+"""Delimiter of the items in one value (None: each member has its own pair), and the default of `explode`."""
 
 
 def _joined(name: str, texts: list[str], delimiter: str | None) -> Pairs | None:
@@ -282,7 +282,7 @@ def _stated(media: str, key: str, fields: Sequence[Pairs | None]) -> dict[str, A
 
 
 def _form_field(name: str, value: Any, encoding: Encoding | None) -> Pairs | None:
-    """Return the pairs of a field: scalars and their arrays as in a query, others as JSON unless a style is set."""
+    """Return the pairs of a field: scalars and arrays of scalars as in a query, others as JSON if no style is set."""
     if encoding is not None and encoding.allow_reserved:
         return None
     if encoding is not None and (encoding.style or encoding.explode is not None):
@@ -313,7 +313,7 @@ def _part(name: str, value: Any, encoding: Encoding | None) -> Pairs | None:
 
 
 def _credentials(operation: ApiOperation, api: Api, names: Names) -> list[dict[str, Any]]:
-    """Return the credentials of the first alternative. The runtime uses it, because tests set all variables."""
+    """Return the credentials of the first alternative. The runtime uses this one, because tests set all variables."""
     schemes = {scheme.name: scheme for scheme in api.security_schemes}
     usable = [one for one in operation.security if one and all(name in schemes for name in one)]
     built: list[dict[str, Any]] = []

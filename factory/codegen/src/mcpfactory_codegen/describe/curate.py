@@ -92,7 +92,7 @@ def _arguments(
 
 
 def _assigned(now: Mapping[str, str], wanted: Mapping[str, str]) -> tuple[dict[str, str], set[str]]:
-    """Return the new names, and the keys whose wanted name is taken (compared without case)."""
+    """Return the new names, and the keys whose wanted name is taken, ignoring case."""
     granted, refused = dict(wanted), set[str]()
     while True:
         final = {**now, **granted}
@@ -179,7 +179,7 @@ def _merged(
     required: list[str],
     context: _MergeContext,
 ) -> tuple[dict[str, MergedArgument], dict[str, ArgumentLocation]]:
-    """Replace several properties by one; changes `properties` and `required`."""
+    """Replace several properties by one, in `properties` and `required`."""
     merged: dict[str, MergedArgument] = {}
     bindings = dict(tool.bindings)
     for name, one in merge.items():
@@ -257,7 +257,7 @@ def _default(where: str, what: str) -> Problem:
 
 
 BOUND: Final = 20_000
-"""Maximum tokens of a tool list without suggestions of groups: a tenth of common context windows."""
+"""Tokens, a tenth of common context windows; a tool list with more tokens gets suggestions of groups."""
 
 _MOST: Final = 15
 _SHARE: Final = 0.9  # share of all tools; a larger group is not a useful selection

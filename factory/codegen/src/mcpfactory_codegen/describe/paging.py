@@ -66,7 +66,7 @@ _MOST: Final = 300  # maximum members of a response to read
 def recognize_paging(
     operation: ApiOperation, given: Inputs, named: OperationNames, api: Api, answer: Callable[[], Mapping[str, Any]]
 ) -> tuple[Paging | None, str]:
-    """Return the operation's paging or None, and a note about an unclear case, else "".
+    """Return the operation's paging (None if not recognized), and a note about an unclear case ("" otherwise).
 
     `answer` returns the plain form of the response (`OutputSchemas.shape`); it is called only if needed.
     """
@@ -118,7 +118,7 @@ class _Inputs:
     types: Mapping[str, frozenset[str]]
 
     def first(self, words: frozenset[str], *, whole: bool) -> str:
-        """Return the first of these names whose input takes only numbers; if not `whole`, also other values."""
+        """Return the first of these names with matching types: only numbers if `whole`, otherwise not only numbers."""
         return next(
             (n for n, kinds in self.types.items() if n in words and (kinds <= _WHOLE and bool(kinds)) is whole), ""
         )
@@ -136,7 +136,7 @@ class _AnswerMembers:
 
     def __init__(self, shape: Mapping[str, Any], depth: int) -> None:
         self.members: list[tuple[Path, Path, frozenset[str]]] = []
-        """Path, path in normalized names, types."""
+        """(path, path in normalized names, types) of each member."""
         self.items: Path | None = () if "array" in _kinds(shape) else None
         waiting: deque[tuple[Path, Path, Mapping[str, Any]]] = deque(
             [((), (), shape)] if "object" in _kinds(shape) else []

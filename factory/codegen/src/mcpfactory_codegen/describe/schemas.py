@@ -72,7 +72,7 @@ class SharedDefinitions:
         return _merged_single({**_any_of(cleaned), **_values(schema, depth)})
 
     def _keyword(self, key: str, value: Any, depth: int) -> Any:
-        """Return the cleaned value of one keyword; None drops it."""
+        """Return the cleaned value of one keyword; None if the keyword must be removed."""
         if key in _DROPPED or key.startswith("x-"):
             return None
         if key == "description":
@@ -195,7 +195,7 @@ def _values(schema: dict[str, Any], depth: int) -> dict[str, Any]:
 
 
 def _merged_single(schema: dict[str, Any]) -> dict[str, Any]:
-    """Merge an `allOf` of one schema into its parent if no keyword conflicts (the way to describe a `$ref` in 3.0)."""
+    """Merge an `allOf` of one schema into its parent if no keyword conflicts (3.0 describes a `$ref` this way)."""
     parts = subschemas_of(schema, "allOf")
     if len(parts) != 1 or not isinstance(parts[0], dict):
         return schema
@@ -224,11 +224,11 @@ def _compiles(pattern: str) -> bool:
 # left out  formats, patterns, bounds and lengths (APIs that document them do not check them)
 # loose     also without `required` and `enum` (APIs add and remove members and values without a new version),
 #           and without `additionalProperties: false` (APIs ignore it); small enumerations are kept as `examples`
-# declared  with these three, as documented
+# declared  keeps these three keywords as documented
 #
-# The root must be an object in every revision with structured content. Other responses become its member `result`, as
-# at run time. A schema is cut at the depth that fits the token limit. If even its first level exceeds the limit, it is
-# left out with a reason.
+# The root must be an object in every MCP revision with structured content. Other responses become its member `result`,
+# as at run time. A schema is cut at the depth that fits the token limit. If even its first level exceeds the limit, it
+# is left out with a reason.
 
 
 _BYTES_A_TOKEN: Final = 4
@@ -442,7 +442,7 @@ def _both(first: Shape, second: Shape) -> Shape:
 
 
 def _either(first: Shape, second: Shape) -> Shape:
-    """Return a shape that accepts every value of both shapes, possibly slightly more."""
+    """Return a shape that accepts every value of both shapes, and possibly further values."""
     return first if first == second else _kept(unite_schemas(first, second, _either))
 
 

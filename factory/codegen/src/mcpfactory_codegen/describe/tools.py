@@ -152,7 +152,7 @@ def describe_all(api: Api, names: Names, responses: ResponseOptions | None = Non
 
 
 def _selecting(tool: ApiTool) -> ApiTool:
-    """Return the tool with an additional argument, under a free name, that selects parts of the response."""
+    """Return the tool with an additional argument that selects parts of the response; its name is unused so far."""
     properties = tool.input_schema["properties"]
     name = next(name for name in ("select", "select_result", "select_of_the_result") if name not in properties)
     schema = {**tool.input_schema, "properties": {**properties, name: dict(_SELECT)}}

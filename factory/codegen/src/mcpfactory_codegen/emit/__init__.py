@@ -89,7 +89,7 @@ def _function(workflow: Workflow) -> str:
 
 
 def _value(value: Any) -> str:
-    """Return an argument as source code: paths become variables and calls of `pick`, other values literals."""
+    """Return an argument as source code: paths become variables and calls of `pick`; other values become literals."""
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, dict):
@@ -113,9 +113,9 @@ _NOQA: Final = "# Argument names and long lines come from the API document.\n# r
 class Options:
     """Generator settings that are not in the document.
 
-    `server` is the server's name, `package` its import package. `max_text` limits the size of a response. `offer` is
-    copied into the manifest. `workflows` are tools that combine others. `private` are private hosts that the user
-    allows.
+    `server` is the server's name, `package` its import package. `max_text` limits the size of a response. `offer`
+    (modes and profiles) is copied into the manifest. `workflows` are tools that combine others. `private` are private
+    hosts that the user allows.
     """
 
     server: str
@@ -261,7 +261,7 @@ _MARKERS: Final = {
     "Unset": ("| Unset",),
     "piece": (": piece(",),
 }
-"""Text around each of these names in generated code. Generated code uses all other names in calls only."""
+"""Texts that show the use of a name in generated code. Names that are missing here are used in calls only."""
 
 
 def _uses(text: str, name: str) -> bool:

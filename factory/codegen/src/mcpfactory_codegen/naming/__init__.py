@@ -197,7 +197,7 @@ def name_labeled_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, 
         if stays and plain[key].lower() not in taken:
             names[key] = plain[key]
             taken.add(plain[key].lower())
-    # A name that two documents propose without pinning remains ambiguous, even if an operation now has a pinned name.
+    # Names that two documents propose without pinned names stay reserved, even if pinned names avoid the conflict.
     wanted = Counter(name.lower() for name in _each(operations, lambda some: name_tools(some, {})).values())
     taken |= {name for name, claims in wanted.items() if claims > 1}
     return names | choose_unique_names(

@@ -18,7 +18,7 @@ from mcpfactory_codegen.text import VERSION, is_plural, singular, word_group, wo
 PATH_PREFIXES: Final = frozenset({"api", "rest", "apis"})
 """First segments of many paths, without a meaning."""
 
-_ROOM: Final = 48  # characters; maximum of the verb and nouns of a path, unless a unique name needs more
+_ROOM: Final = 48  # maximum characters of the verb and nouns of a path, unless a unique name needs more
 _NEAREST: Final = 2  # number of last segments that are always part of the name
 _PARAMETER: Final = re.compile(r"\{([^{}]*)\}|(?<=/):(\w+)")
 _EXTENSION: Final = re.compile(r"(?<=[\w}])\.(json|xml|csv|txt|html|htm|yaml|yml|php|aspx|do)\Z", re.I)
@@ -125,7 +125,7 @@ def _phrase(
 
 
 def _is_action(last: tuple[str, ...], operation: ApiOperation, said: tuple[str, ...], *, on_item: bool) -> bool:
-    """Return True if the last literal segment is an action. Before a parameter, the summary must confirm that."""
+    """Return True if the last literal segment is an action. If a parameter follows, the summary must confirm it."""
     method = operation.method
     if last[0] in said and last[0] in VERBS:
         return True

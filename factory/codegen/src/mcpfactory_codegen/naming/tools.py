@@ -1,9 +1,10 @@
 """Tool names: the operationId if it is meaningful, else method, path and summary.
 
-Each operation has candidate names, simplest first. In each round, a free name with only one proposal goes to that
-operation; all others continue with their next candidate. If several operations propose a name, one gets it if its
-operationId is exactly that name, otherwise if its path has exactly these words. If no single operation qualifies, the
-name goes to the one whose path segments all other paths contain: `get_kit` of /kit, `get_kit_by_id` of /kit/{id}.
+Each operation has candidate names, simplest first. In each round, a free name that only one operation proposes
+goes to this operation; all others continue with their next candidate. If several operations propose a name, one gets it
+if its operationId is exactly that name, otherwise if its path has exactly these words. If no single operation
+qualifies, the name goes to the one whose path segments all other paths contain: `get_kit` of /kit, `get_kit_by_id` of
+/kit/{id}.
 
 Names that are too long for a tool are shortened step by step: drop words that most operations have, drop repeated
 phrases, abbreviate (`configuration` is `config`), drop articles and prepositions, repeated words, and the most common
@@ -70,7 +71,7 @@ class _UnnamedOperation:
         return self.at >= len(self.forms) or len("_".join(self.forms[self.at])) <= TOOL_LIMIT
 
     def keep(self, rivals: Iterable[tuple[str, ...]]) -> bool:
-        """Keep the words that the rivals lack if the form is too long. Return True if that changes `kept`."""
+        """If the form is too long, keep the words that the rivals lack. Return True if that changes `kept`."""
         if self.fits():
             return False
         own, before = Counter(self.forms[self.at]), self.kept
@@ -207,7 +208,7 @@ SHORT_FORMS: Final = word_pairs("short-forms")
 _ARTICLES: Final = frozenset({"a", "an", "the", "of"})
 _PREPOSITIONS: Final = frozenset({"for", "in", "to", "from", "with", "on", "at", "and", "by", "via"})
 _ENOUGH: Final = 8
-"""Minimum number of operations for which a word in half of them counts as common."""
+"""Minimum number of operations; in an API with fewer operations, no word counts as common."""
 
 
 @dataclass(frozen=True, slots=True)

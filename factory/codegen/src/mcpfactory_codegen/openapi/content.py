@@ -62,7 +62,7 @@ def _fitting_rank(content_type: str, schema: Node) -> int:
     media type                        fits
     application/json-patch+json       lists (RFC 6902)
     application/merge-patch+json      anything but lists (RFC 7396); also `strategic-merge-patch` of Kubernetes
-    XML                               objects, before text
+    XML                               objects; XML then ranks before text
     """
     name = media_type(content_type)
     if _LIST.fullmatch(name) or _NO_LIST.fullmatch(name):
@@ -75,7 +75,7 @@ def _is_xml(name: str) -> bool:
 
 
 def _carries_files(schemas: dict[str, Node]) -> bool:
-    """Return True if `multipart/form-data` has file properties, and each preferred media type has them too."""
+    """Return True if `multipart/form-data` has file properties, and all types that rank before it have them too."""
     known = {name: one.properties() for name, one in schemas.items()}
     files = {name for name, one in known.get("multipart/form-data", {}).items() if one.is_file()}
     others = [found for name, found in known.items() if media_type_rank(name) < media_type_rank("multipart/form-data")]
@@ -266,7 +266,7 @@ def _encoding(written: Node, schema: Node | None, form: bool) -> Encoding:
 
 
 def _is_untyped_file(schema: Any, content_type: str) -> bool:
-    """Return True for raw bytes: a schema without a type (3.1), and a binary media type in the encoding."""
+    """Return True for raw bytes: the schema has no type (3.1), and the media type of the encoding is binary."""
     described = {"description", "title", "example", "examples", "deprecated"}
     untyped = schema is True or (isinstance(schema, dict) and schema.keys() <= described)
     return untyped and content_type != "" and not is_json(content_type) and not content_type.startswith("text/")
@@ -332,7 +332,7 @@ def _described_response(status: str, node: Node, produces: list[str]) -> Respons
 
 
 def _lists(content_type: str, node: Node) -> tuple[tuple[str, str], ...]:
-    """Return the lists in an XML response; `node` has its `schema`."""
+    """Return the lists in an XML response; `node` contains its `schema`."""
     if is_json(content_type) or not is_xml(content_type):
         return ()
     schema = node.at("schema")

@@ -152,7 +152,7 @@ class Node(NamedTuple):
         self.context.problems.add(code, str(self.location), message, hint)
 
     def is_object(self, code: str, message: str, hint: str = "", *, null: bool = False) -> bool:
-        """Return True for an object. Report other values; report None only if `null`."""
+        """Return True for an object. Report other values, but None only if `null` is set."""
         if not isinstance(self.value, dict) and (null or self.value is not None):
             self.report(code, message, hint)
         return isinstance(self.value, dict)
@@ -185,7 +185,7 @@ class Node(NamedTuple):
             return {}
 
     def mapping(self) -> Node:
-        """Return the node, or its target if a map by name is itself written as a reference."""
+        """Return the node, or its target if the node is a map by name that is written as a reference."""
         return Node(self.context, *self.context.references.mapping(self.value, self.location))
 
     def schema(self, direction: Direction) -> JsonSchema:
@@ -193,7 +193,7 @@ class Node(NamedTuple):
         return self.context.schema(self.value, self.location, direction)
 
     def composed(self, *keywords: str) -> Iterator[Node]:
-        """Yield the object schema behind references, then the schemas in its lists of these keywords."""
+        """Yield the object schema behind references, then the schemas in its lists under these keywords."""
         for part in composed(self.context.references, LocatedNode(self.value, self.location), *keywords):
             yield Node(self.context, *part)
 

@@ -363,7 +363,7 @@ _PAIRS: Final = (
 
 
 def drop_unsatisfiable_bounds(out: dict[str, Any], report: Report) -> None:
-    """Drop a lower bound that no call reaches, and contradictory bounds."""
+    """Drop a lower bound that no call can reach, and contradictory bounds."""
     for low, high in _PAIRS:
         least, most = out.get(low), out.get(high)
         if least is None:

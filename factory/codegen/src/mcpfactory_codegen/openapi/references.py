@@ -44,7 +44,7 @@ class LocatedNode(NamedTuple):
     location: Location
 
     def parts(self, *keywords: str) -> Iterator[LocatedNode]:
-        """Yield the schemas in the lists of these keywords, unresolved."""
+        """Yield the schemas in the lists under these keywords, without resolving references."""
         for keyword in keywords:
             listed = self.node.get(keyword) if isinstance(self.node, dict) else None
             for index, part in enumerate(listed if isinstance(listed, list) else ()):
@@ -93,7 +93,7 @@ class References:
         return LocatedNode(node, location)
 
     def mapping(self, node: Any, location: Location) -> LocatedNode:
-        """Return the node, or the target if a map by name is itself written as a reference (`properties: {$ref: …}`).
+        """Return the node, or its target if a map by name is written as a reference (`properties: {$ref: …}`).
 
         A key "$ref" whose value is not a string is an entry of the map.
         """
@@ -286,7 +286,7 @@ _LEVELS: Final = 8  # maximum levels of references and combinations to search fo
 
 
 def composed(references: References, schema: LocatedNode, *keywords: str) -> Iterator[LocatedNode]:
-    """Yield the resolved object schema, then the schemas in its lists of these keywords, depth first and each once."""
+    """Yield the resolved object schema, then the schemas in its lists under these keywords: depth first, each once."""
     waiting = [(schema, _LEVELS)]
     seen: set[Location] = set()
     while waiting:

@@ -33,7 +33,7 @@ from mcpfactory_runtime.schemas.walk import APPLICATORS, TYPES, reference_to
 
 
 class ClosedObjectOpener:
-    """Drops `additionalProperties: false` if other schemas of the same value add properties. One per document.
+    """Drops `additionalProperties: false` if other schemas of the same value add properties. Use one per document.
 
     `siblings`: keywords next to a `$ref` apply.
     """
@@ -79,7 +79,7 @@ class ClosedObjectOpener:
         self._problems.add("schema-closed-object", str(location.down("additionalProperties")), message, hint)
 
     def _applied(self, whole: LocatedNode, *keywords: str) -> Iterator[LocatedNode]:
-        """Yield the objects that apply to the same value, by references or the lists of these keywords; each once."""
+        """Yield the objects that apply to the same value, by references or by lists under these keywords; each once."""
         waiting = [whole]
         seen: set[Location] = set()
         while waiting:
@@ -98,7 +98,7 @@ class ClosedObjectOpener:
 
 
 def _demanded(node: dict[str, Any]) -> set[str]:
-    """Return required properties that are not declared in a closed object."""
+    """Return the properties that a closed object requires but does not declare."""
     required = node.get("required")
     places = node.get("properties")
     if not isinstance(required, list) or node.get("patternProperties"):
@@ -371,7 +371,7 @@ class SchemaTranslator:
             del out["required"]
 
     def _required_elsewhere(self, out: Object, node: Object, location: Location) -> None:
-        """Convert `required: name` and `required: true` of a property to a list of names."""
+        """Convert `required: name` of an object, and `required: true` of its properties, to a list of names."""
         properties = node.get("properties")
         properties = properties if isinstance(properties, dict) else {}
         names = list(out.get("required", ()))
@@ -455,7 +455,7 @@ _HARMLESS: Final = ANNOTATIONS | DROPPED | {"summary"}
 
 
 def _read_elsewhere(required: Any, location: Location) -> bool:
-    """Return True if `_required_elsewhere` handles a non-list `required`, here or in the enclosing object."""
+    """Return True if `_required_elsewhere` converts this `required`, for this object or for the enclosing one."""
     return isinstance(required, str) or (required is True and location.pointer.split("/")[-2:-1] == ["properties"])
 
 

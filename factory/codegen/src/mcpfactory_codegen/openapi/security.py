@@ -114,8 +114,8 @@ class Security:
         """Merge schemes that obtain the same token; return the removed names, each with the remaining one.
 
         Google describes the implicit flow and the code flow as two schemes. Two schemes on the same host send a token
-        of the same provider. They are merged if at most one scheme has usable flows, including a login. A token for an
-        application itself (client credentials) is different and stays separate.
+        of the same provider. They are merged unless both schemes have usable flows. If one has, its flows must include
+        a login: a token for the application itself (client credentials) is different and stays separate.
         """
         same: dict[str, str] = {}
         for name, origins in self._origins.items():
@@ -219,7 +219,7 @@ def _aws_service(info: dict[str, Any]) -> str:
 
 
 def _one_token(one: ApiSecurityScheme, other: ApiSecurityScheme) -> bool:
-    """Return True if two schemes of one provider send the same token: at most one has flows, including a login."""
+    """Return True if two schemes of one provider send the same token, by the rule in `Security._merge`."""
     ways_to_it = one.flows or other.flows
     people = not ways_to_it or any(flow.grant in LOGIN_GRANTS for flow in ways_to_it)
     return people and not (one.flows and other.flows)

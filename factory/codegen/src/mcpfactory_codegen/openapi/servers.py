@@ -171,7 +171,7 @@ def _joined(url: str, at: Node, root: str) -> str:
 class ResolvedServers:
     """Result of `resolve_servers`.
 
-    `assumed` is the root if it is the most common server, although some operations name no server; else "".
+    `assumed` is the root if the most common server became the root, although some operations name no server; else "".
     """
 
     root: tuple[str, ...]
@@ -184,8 +184,8 @@ def resolve_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], 
     """Return the root, the other servers by name, and the operations with server names instead of URLs.
 
     `operations` have the URL of their server, "" for the root. If not `stated`, the root is only the URL that the
-    document came from; the most common server replaces it if every operation names a server. Without a root, more than
-    half of the operations are sufficient.
+    document came from; the most common server replaces it if every operation names a server. Without a root, the most
+    common server becomes the root if more than half of the operations name it.
     """
     same = _spellings({operation.server for operation in operations if operation.server})
     operations = [dataclasses.replace(one, server=same[one.server]) if one.server else one for one in operations]
@@ -209,7 +209,7 @@ def resolve_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], 
 
 
 def _spellings(urls: Collection[str]) -> dict[str, str]:
-    """Return the preferred spelling of each URL (https before http, then the shortest); a server can have several."""
+    """Return the preferred spelling of each URL (https before http, then the shortest), because spellings differ."""
     found: dict[str, str] = {}
     for url in sorted(urls, key=lambda one: (not one.startswith("https:"), len(one), one)):
         found[url] = next((other for other in found.values() if matches_root_url(url, other)), url)

@@ -239,7 +239,7 @@ def break_cycles(schemas: Definitions, new_name: Callable[[str], str], report: C
 
 
 class _AppliedReference(NamedTuple):
-    """A reference that applies to the same value: the object with the reference, the target, and the keyword."""
+    """A reference that applies to the same value as its schema: its object, its target, and the keyword."""
 
     holder: dict[str, Any]
     target: str
@@ -282,7 +282,7 @@ def _inplace(schema: JsonSchema) -> Iterator[_AppliedReference]:
 
 
 def _components(schemas: Definitions) -> dict[str, int]:
-    """Return the schemas on cycles, with the number of their strongly connected component (Kosaraju's algorithm)."""
+    """Return the strongly connected component (a number) of each schema on a cycle, by Kosaraju's algorithm."""
     graph = {
         name: [use.target for use in _inplace(schema) if use.target in schemas] for name, schema in schemas.items()
     }

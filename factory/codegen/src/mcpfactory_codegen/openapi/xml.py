@@ -112,7 +112,7 @@ class _XmlReader:
 
 
 def _is_usable(key: str, written: Node) -> bool:
-    """Return True unless the value is an invalid XML name or prefix."""
+    """Return False if the value is an invalid XML name or prefix."""
     value = written.value
     if key not in {"name", "prefix"} or value in (None, ""):
         return True

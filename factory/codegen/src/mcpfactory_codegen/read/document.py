@@ -1,7 +1,7 @@
 """Loading of API documents from a file or URL, with the files that they reference.
 
-Later steps read no further files. Referenced files must be below the folder of the document, referenced URLs on hosts
-that the caller allows.
+Later steps read no further files. Referenced files must be below the folder of the document, and
+referenced URLs must be on hosts that the caller allows.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def fetch(url: str, *, allowed_hosts: Collection[str], max_bytes: int) -> tuple[
     internal addresses. Redirects must not downgrade from https to http, or use other schemes.
 
     Raises:
-        FetchError: refused, unreachable, a status other than 200, or larger than `max_bytes`.
+        FetchError: the URL is refused or unreachable, its status is not 200, or the body exceeds `max_bytes`.
     """
     _check(url, allowed_hosts)
     import httpx  # noqa: PLC0415  # slow, and only needed for URLs
@@ -194,7 +194,7 @@ class Document:
     """An API document. `source` is the path or URL as given (after redirects).
 
     `parts` are its files, by path relative to the root folder or by absolute URL; `main` is the key of the document
-    itself. `refused` has the reason for each file that was not read, for problems of references to the file.
+    itself. `refused` has the reason for each file that was not read. Problems of references to a file report it.
     `overlays` are the overlays that were applied to `data`, by their names in problems.
     """
 
@@ -216,19 +216,19 @@ def load(
 
     Args:
         source: A local path or a URL.
-        allowed_hosts: Hosts (`host` or `host:port`) allowed in references and redirects, plus the URL's own.
+        allowed_hosts: Hosts (`host` or `host:port`) allowed in references and redirects, besides the URL's own.
         root: The directory that must contain referenced files. Default: the directory of the document.
         max_bytes: Limit for all files together.
 
     Raises:
-        DocumentError: not found, not JSON or YAML, not an object, too big, or of a kind unknown to `sources`.
+        DocumentError: the source is missing, not JSON or YAML, not an object, too big, or of an unknown kind.
     """
     _log.info("read %s", source)
     return _Loading(_PartLoader(source, root, allowed_hosts), max_bytes).document()
 
 
 def join_reference(base: str, reference: str) -> str:
-    """Return the name of the part that a reference in the part `base` points to; it can be outside (`../…`)."""
+    """Return the name of the part that a reference in the part `base` points to. The name can start with `../`."""
     if is_web_address(reference):
         return reference
     if is_web_address(base):

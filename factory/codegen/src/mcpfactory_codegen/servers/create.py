@@ -74,7 +74,7 @@ def create_server(
 
     Args:
         folder: the directory of servers, such as `servers/`; created if missing.
-        name: `[a-z][a-z0-9-]*`; None takes the document's title, or the template's name.
+        name: `[a-z][a-z0-9-]*`; None derives it from the document's title, or uses the template's name.
         source: an API document, or several, each with an optional label: `messaging=twilio.yaml`. `template` then
             supplies only the person-owned files ("openapi" by default).
         template: a shipped template's name, the path of a template's directory, `git+https://…` or
@@ -82,7 +82,7 @@ def create_server(
         answers: answers to the template's questions; other questions have their defaults.
         selection: the operations to include from each document; the others are reported as skipped.
         overlays: files with OpenAPI overlays; they are stored next to the document and applied on each read. With
-            several documents, each overlay starts with the label of its document: `messaging=fixes.yaml`.
+            several documents, each overlay is given after the label of its document: `messaging=fixes.yaml`.
         credentials: "shared" to merge equal security schemes of several documents.
         mode: the mode of the server's tool list, "full" or "search"; "" for the runtime's default.
         strict: create nothing if the document has any problem.

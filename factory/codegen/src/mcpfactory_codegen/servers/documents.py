@@ -174,7 +174,7 @@ def choose_labels(documents: Sequence[tuple[ApiSource, str]]) -> tuple[str, ...]
 
 
 def _telling(place: str, title: str) -> tuple[str, ...]:
-    """Return the words of the file name; if these are generic, of the title, the host or the folder."""
+    """Return the words of the file name, or if these are generic, those of the title, the host or the folder."""
     path = PurePosixPath(unquote(urlsplit(place).path) if "://" in place else place.replace("\\", "/"))
     stem = words(strip_controls(path.name).partition(".")[0])
     host = words(strip_controls(urlsplit(place).hostname or "")) if "://" in place else ()
@@ -185,7 +185,7 @@ def _telling(place: str, title: str) -> tuple[str, ...]:
 
 
 def _apart(every: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return each list of words without common first and last words, and without versions, but keep all distinct."""
+    """Return each list of words without common first and last words and versions, but keep all lists distinct."""
     rest = [list(parts) for parts in every]
     for end in (0, -1):
         while len(rest) > 1 and all(len(parts) > 1 for parts in rest) and len({parts[end] for parts in rest}) == 1:
@@ -345,7 +345,7 @@ def stored_documents(folder: Path, config: ServerConfig) -> dict[str, Document]:
 
 
 def stored_document(folder: Path, api: ApiConfig) -> Document:
-    """Return an API document of a server with its overlays. It can reference files in its top folder (`api/`)."""
+    """Return a server's API document with its overlays applied. It can reference files in `api/`."""
     path = folder / api.document
     root = folder / Path(api.document).parts[0] if len(Path(api.document).parts) > 1 else folder
     if not path.resolve().is_relative_to(folder.resolve()):

@@ -159,7 +159,7 @@ def write_renamed(folder: Path, renaming: Renaming, beside: Path) -> Path:
 
 
 def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify) -> CreatedServer:
-    """Return the server as generated now under a name, without person-owned files if its template is missing."""
+    """Return the server, generated again with `config`. Without its template, it has no person-owned files."""
     version = read_package_version(folder, old)
     if not old.document:
         try:

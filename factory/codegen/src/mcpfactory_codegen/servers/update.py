@@ -112,7 +112,7 @@ def update_server(
     Args:
         folder: the server's directory.
         source: path or URL of the API document. The default is `source` in mcpfactory.toml, or the stored document if
-            that is empty. `LABEL=PLACE` is for one of several documents; a new label adds a document.
+            `source` is empty there. `LABEL=PLACE` is for one of several documents; a new label adds a document.
         labels: labels of the documents to read again; () for all.
         permit: allow calls to the API at the private host of `source`, because the user gave that URL.
         accept_origin: accept that the server sends its credentials to new hosts.
@@ -122,8 +122,8 @@ def update_server(
         notify: receives a progress line at the start of each step.
 
     Raises:
-        CreateError: nothing was changed. Codes in addition to the codes of `create_server`: `edited`, the document was
-            edited and would be replaced; `origin`, the API or its tokens would move to another host.
+        CreateError: nothing was changed. Codes in addition to the codes of `create_server`: `edited` (the document was
+            edited and would be replaced) and `origin` (the API or its tokens would move to another host).
     """
     with as_create_errors():
         config = read_config(folder)

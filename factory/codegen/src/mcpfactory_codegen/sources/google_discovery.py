@@ -184,7 +184,7 @@ def _operation(data: dict[str, Any], method: _Method, path: str) -> dict[str, An
 
 
 def _security(data: dict[str, Any], node: dict[str, Any]) -> list[dict[str, list[str]]]:
-    """Return the alternatives: the first scope, because one suffices, or an API key for public data."""
+    """Return the alternatives: the first scope (one is enough), or an API key for public data."""
     scopes = [one for one in texts(node, "scopes") if one in table(table(table(data, "auth"), "oauth2"), "scopes")]
     found: list[dict[str, list[str]]] = [{_OAUTH: scopes[:1]}] if scopes else []
     return [*found, {_KEY: []}] if "key" in table(data, "parameters") else found
@@ -229,7 +229,7 @@ def _json(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _request(name: str, required: dict[str, dict[str, list[str]]], method: str) -> dict[str, Any]:
-    """Return the schema of a request: the named one, with the properties that this method requires."""
+    """Return the schema of a request: the named schema, with the properties that this method requires."""
     reference = {"$ref": pointer_ref(name)}
     needed = required.get(name, {}).get(method)
     return {"allOf": [reference, {"required": needed}]} if needed else reference

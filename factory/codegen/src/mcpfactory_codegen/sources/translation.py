@@ -251,7 +251,7 @@ _TOKEN: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _NAME: Final = re.compile(r"(?<![\w.-])([A-Za-z][\w.-]{0,60})(\\{0,9}[\"']?\s{0,3}[:=]\s{0,3}\\{0,9}[\"']?)")
-"""A name before its value: in a query, form, header, cookie, or in escaped JSON."""
+"""Pattern of a name and the separator before its value, in a query, form, header, cookie, or in escaped JSON."""
 _VALUE: Final = re.compile(rf"{_SENT}?([^\s\"'\\&;,<>(){{}}\[\]]+)", re.IGNORECASE)
 _LITERAL: Final = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
 
