@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_codegen.text import count_tokens
+from mcpfactory_codegen.text import estimate_tokens
 from mcpfactory_runtime.client import Client
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -72,7 +72,7 @@ async def _listed(folder: Path, package: str, profile: str) -> tuple[int, int]:
     environ = {"MCPFACTORY_PROFILE": profile, "MCPFACTORY_MODE": "full", "PYTHONPATH": str(folder / "src")}
     async with Client.connect_stdio([sys.executable, "-m", package], env=environ, timeout=120) as client:
         tools = await client.list_tools()
-    return len(tools), sum(map(count_tokens, tools))
+    return len(tools), sum(map(estimate_tokens, tools))
 
 
 def table_rows(page: str) -> dict[str, list[str]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from mcpfactory.examples import EXAMPLES
-from mcpfactory.main import build_command
+from mcpfactory.main import build_command_tree
 
 # Reasons why these commands lack `--json`; every other command has it.
 NO_JSON: Final = {
@@ -38,7 +38,7 @@ def cli_reference() -> str:
 
 def commands() -> Iterator[tuple[str, Any]]:
     """Yield each command line with its parser command; groups only if they run without a subcommand."""
-    yield from _below("mcpfactory", build_command())
+    yield from _below("mcpfactory", build_command_tree())
 
 
 def _below(path: str, command: Any) -> Iterator[tuple[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mcpfactory_runtime.protocol.errors import McpError
-from mcpfactory_runtime.protocol.http import LOOPBACK, Rejection, check_origin, is_json
+from mcpfactory_runtime.protocol.http import LOOPBACK, Rejection, check_host_and_origin, declares_json_body
 from mcpfactory_runtime.server.request_state import LIFETIME, RequestStateSealer
 from mcpfactory_runtime.types import Json
 from tests.attacks.rejected_values import Rows, each_refused
@@ -35,9 +35,9 @@ def _rejected(found: Rejection | None) -> str:
 
 
 PAGES: Rows = {
-    **each_refused("a page of", _ORIGINS, lambda _, origin: _rejected(check_origin({"host": "localhost:8000", "origin": origin}, LOOPBACK, ()))),
-    **each_refused("to the host", _HOSTS, lambda _, host: _rejected(check_origin({"host": host}, LOOPBACK, ()))),
-    **each_refused("a body of type", _TYPES, lambda _, kind: "" if is_json({"content-type": kind}) else "415"),
+    **each_refused("a page of", _ORIGINS, lambda _, origin: _rejected(check_host_and_origin({"host": "localhost:8000", "origin": origin}, LOOPBACK, ()))),
+    **each_refused("to the host", _HOSTS, lambda _, host: _rejected(check_host_and_origin({"host": host}, LOOPBACK, ()))),
+    **each_refused("a body of type", _TYPES, lambda _, kind: "" if declares_json_body({"content-type": kind}) else "415"),
 }  # fmt: skip
 
 _NOW = 1_000_000.0

@@ -10,8 +10,8 @@ from unittest.mock import patch
 from mcpfactory_runtime.client import http
 from mcpfactory_runtime.client.http import HttpChannel
 from mcpfactory_runtime.oauth.grants import OAuthClientSettings, register
-from mcpfactory_runtime.oauth.model import AuthorizationServer, Fetch, OAuthError, check_url
-from mcpfactory_runtime.oauth.store import FileStore
+from mcpfactory_runtime.oauth.steps_and_metadata import AuthorizationServer, Fetch, OAuthError, check_metadata_url
+from mcpfactory_runtime.oauth.token_store import FileStore
 from tests.attacks.http_target import HarmError
 
 
@@ -28,7 +28,7 @@ def _secret(_: Path) -> str:
 
 def _loopback(url: str, server: str) -> str:
     try:
-        check_url(url, server, "token_endpoint")
+        check_metadata_url(url, server, "token_endpoint")
     except OAuthError as error:
         return str(error).partition("\n")[0]
     raise HarmError(f"{url} is called")

@@ -8,7 +8,7 @@ from mcpfactory_codegen.servers.server_files import resolve_server_path
 from mcpfactory_pipeline.delivery.ci import fold
 from mcpfactory_pipeline.plan.plan import RUN, PlanStep
 from mcpfactory_pipeline.serve.access import WorkspaceAccess
-from mcpfactory_runtime.protocol.http import LOOPBACK, check_origin, is_json
+from mcpfactory_runtime.protocol.http import LOOPBACK, check_host_and_origin, declares_json_body
 from tests.attacks import network_messages
 from tests.attacks.attack_list import ATTEMPTS
 from tests.attacks.document_runner import attempt
@@ -22,8 +22,8 @@ def test_the_table_has_what_was_promised_and_what_is_honest_is_taken(tmp_path: P
     assert WorkspaceAccess(tmp_path).document("a.yaml") == str(tmp_path.resolve() / "a.yaml")
     assert WorkspaceAccess(tmp_path).document("https://8.8.8.8/x") == "https://8.8.8.8/x"
     assert fold.changed([PlanStep("books-2.x_y", "x", RUN)]) == (["books-2.x_y"], [])
-    assert check_origin({"host": "localhost:8000", "origin": "http://localhost:3000"}, LOOPBACK, ()) is None
-    assert is_json({"content-type": "Application/JSON; charset=utf-8"})
+    assert check_host_and_origin({"host": "localhost:8000", "origin": "http://localhost:3000"}, LOOPBACK, ()) is None
+    assert declares_json_body({"content-type": "Application/JSON; charset=utf-8"})
     assert resolve_server_path(tmp_path, "src/a.py") == tmp_path / "src/a.py"
     assert network_messages._opened(tmp_path, {})
 

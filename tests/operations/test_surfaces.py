@@ -11,7 +11,7 @@ from typing import Any, Literal, get_origin
 import pytest
 
 from mcpfactory.commands.pipeline import COMMANDS as PIPELINE
-from mcpfactory.main import COMMANDS, build_command
+from mcpfactory.main import COMMANDS, build_command_tree
 from mcpfactory_pipeline.dashboard.actions import ACTIONS
 from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
 from mcpfactory_pipeline.operations.decisions import DECISIONS
@@ -38,7 +38,7 @@ ASKED_OF_AGENTS = {"reason", "server"}  # an agent always names the server, and 
 
 
 def command_of(operation: type[Operation]) -> Any:
-    found = build_command()
+    found = build_command_tree()
     for word in operation.command.split():
         found = found.get_command(None, word)
         assert found is not None, f"{operation.command}: add it to COMMANDS in {PLACE[word == operation.command]}"
@@ -46,7 +46,7 @@ def command_of(operation: type[Operation]) -> Any:
 
 
 def test_help_texts_list_commands_by_the_first_sentence_of_their_help():
-    for places, group in ((COMMANDS, build_command()), (PIPELINE, build_command().commands["pipeline"])):
+    for places, group in ((COMMANDS, build_command_tree()), (PIPELINE, build_command_tree().commands["pipeline"])):
         for name, place in places.items():
             first = " ".join(group.commands[name].help.partition("\n\n")[0].split())
             assert place.summary == first.rstrip("."), name
@@ -55,7 +55,7 @@ def test_help_texts_list_commands_by_the_first_sentence_of_their_help():
 
 def test_help_has_sections_and_names_no_python_types():
     help_of = {}
-    groups = [(build_command(), "")]
+    groups = [(build_command_tree(), "")]
     for group, path in groups:
         for name, command in group.commands.items():
             if hasattr(command, "commands"):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_codegen.servers.config import Adopted
+from mcpfactory_codegen.servers.config import AdoptedSettings
 from mcpfactory_pipeline.adoption.remote import read_offers
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
@@ -24,7 +24,7 @@ PYTHON = re.compile(
 
 def drift(text: bytes, folder: Path) -> object:
     (folder / "drift.json").write_bytes(text)
-    return read_known_drift(folder, Adopted(kind="url", url="https://far.test/mcp"))
+    return read_known_drift(folder, AdoptedSettings(kind="url", url="https://far.test/mcp"))
 
 
 READERS: dict[str, Callable[[bytes, Path], object]] = {

@@ -333,7 +333,7 @@ def option(root: Path) -> None:
     replace(root, f"{CODEGEN}/curation.py", field, f"{EXCLUDED}{field}")
     place = f"{CODEGEN}/select.py"
     replace(root, place, '{**_ADDING, "include', '{**_ADDING, "exclude_tags": _by_tag, "include')
-    line = "    if inclusion_mark(operation.extensions) is False"
+    line = "    if inclusion_from_extensions(operation.extensions) is False"
     reason = '        return f"{NOT_SELECTED}: it has an excluded tag"\n'
     replace(root, place, line, f'    if "exclude_tags" in hits:\n{reason}{line}')
     replace(

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from mcpfactory_codegen.servers.diff import Change
+from mcpfactory_codegen.servers.manifest_diff import Change
 from mcpfactory_pipeline.build.wheels import with_version
 from mcpfactory_pipeline.delivery.releases.changelog import add_note, read_notes, section, section_of, with_section
 

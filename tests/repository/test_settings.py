@@ -17,7 +17,7 @@ from benchmarks.codebase.source import Source
 from docs.pages.settings import settings_reference
 from mcpfactory.commands.init import settings_schema
 from mcpfactory_codegen.servers.config import ServerConfig
-from mcpfactory_codegen.settings import SettingsError, find_line, read_settings
+from mcpfactory_codegen.settings import SettingsError, find_toml_line, read_settings
 from mcpfactory_pipeline.workspace.settings import WorkspaceSettings
 from mcpfactory_pipeline.workspace.waivers import WaiverFile
 from tests.repository.markdown_pages import Page
@@ -164,7 +164,7 @@ contract = true
     ],
 )
 def test_a_key_is_found_in_its_line(keys: tuple[str | int, ...], line: int) -> None:
-    assert find_line(TEXT, keys) == line
+    assert find_toml_line(TEXT, keys) == line
 
 
 @parametrize_subtests(

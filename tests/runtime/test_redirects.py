@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcpfactory_runtime.upstream import Operation
 from mcpfactory_runtime.upstream.servers import redirect_message
-from mcpfactory_runtime.urls import MAX_REDIRECTS, Redirects, redirect_of
+from mcpfactory_runtime.urls import MAX_REDIRECTS, RedirectTracker, redirect_of
 from tests.subtest_table import parametrize_subtests
 
 URL = "http://api.test/v1/books"
@@ -38,12 +38,12 @@ def test_any_other_is_not_followed(url: str, status: int, location: str, refusal
 
 
 def test_a_request_goes_nowhere_twice_and_ends_after_a_few_hops() -> None:
-    circle = Redirects()
+    circle = RedirectTracker()
     assert [one and one.refusal for one in (circle.next("GET", URL, 302, place) for place in ("/a", URL))] == [
         "",
         "circle",
     ]
-    chain = Redirects()
+    chain = RedirectTracker()
     refusals = []
     for number in range(MAX_REDIRECTS + 1):
         found = chain.next("GET", f"http://api.test/{number}", 302, f"/{number + 1}")

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from mcpfactory_runtime.client import Client, accept_defaults
 from mcpfactory_runtime.client.oauth import OAuth
 from mcpfactory_runtime.oauth.grants import IdentityProvider, PrivateKey, Workload
-from mcpfactory_runtime.oauth.model import OAuthError
+from mcpfactory_runtime.oauth.steps_and_metadata import OAuthError
 from mcpfactory_runtime.revisions import MODERN
 
 Json = dict[str, Any]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcpfactory_codegen.describe.tools import describe_all
-from mcpfactory_codegen.effects import annotations_of, effect_of, is_idempotent, sounds_like_change
+from mcpfactory_codegen.effects import effect_of, is_idempotent, sounds_like_change, tool_annotations
 from mcpfactory_codegen.ir import Api, ApiOperation
 from mcpfactory_codegen.naming import name_api
 from tests.subtest_table import parametrize_subtests
@@ -194,7 +194,7 @@ def test_what_an_operation_does_follows_from_its_method_and_its_words() -> None:
 def test_that_nothing_is_destroyed_is_said_only_where_the_words_say_so(destructive: bool | None, row: str) -> None:
     address, name, summary = ([part.strip() for part in row.split("|")] + [""] * 2)[:3]
     method, path = address.split()
-    hints = annotations_of(effect_of(ApiOperation(method, path, "", name, summary)), method)
+    hints = tool_annotations(effect_of(ApiOperation(method, path, "", name, summary)), method)
     assert hints.get("destructiveHint") is destructive
 
 

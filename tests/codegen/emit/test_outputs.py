@@ -8,9 +8,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from mcpfactory_codegen.curation import OutputMode
-from mcpfactory_codegen.describe.schemas import OutputSchema, OutputSchemas
+from mcpfactory_codegen.describe.tool_schemas import OutputSchema, OutputSchemas
 from mcpfactory_codegen.ir import Api, ApiOperation, Response
-from mcpfactory_codegen.text import count_tokens
+from mcpfactory_codegen.text import estimate_tokens
 from tests.subtest_table import parametrize_subtests
 
 TEXT = {"type": "string"}
@@ -99,7 +99,7 @@ def test_a_declared_schema_keeps_what_the_document_promises(schemas: list[Any], 
 def test_a_tree_ends_where_it_no_longer_fits(mode: OutputMode) -> None:
     tree = obj("name", name=TEXT, kids={"type": "array", "items": REF})
     small, large = (schema_of(REF, A=tree, mode=mode, tokens=tokens) for tokens in (40, 80))
-    assert count_tokens(small) <= 40 < count_tokens(large) <= 80
+    assert estimate_tokens(small) <= 40 < estimate_tokens(large) <= 80
 
 
 def test_what_does_not_fit_at_all_is_left_out_with_its_reason() -> None:

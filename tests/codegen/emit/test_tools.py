@@ -6,7 +6,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from mcpfactory_codegen.describe.schemas import BUDGET
+from mcpfactory_codegen.describe.tool_schemas import BUDGET
 from mcpfactory_codegen.describe.tools import ApiTool, describe_all
 from mcpfactory_codegen.ir import Api, ApiOperation, ApiParameter, Encoding
 from mcpfactory_codegen.naming import name_api

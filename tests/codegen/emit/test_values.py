@@ -6,7 +6,7 @@ from typing import Any
 
 import jsonschema
 
-from mcpfactory_codegen.describe.schemas import SharedDefinitions
+from mcpfactory_codegen.describe.tool_schemas import SharedDefinitions
 from tests.subtest_table import parametrize_subtests
 
 TEXT = {"type": "string"}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.curation import Selection
-from mcpfactory_codegen.select import NOT_SELECTED, inclusion_mark, select
+from mcpfactory_codegen.select import NOT_SELECTED, inclusion_from_extensions, select
 from tests.codegen.reading.support import Reader
 from tests.subtest_table import parametrize_subtests
 
@@ -36,7 +36,7 @@ from tests.subtest_table import parametrize_subtests
     ],
 )
 def test_every_makers_mark_is_read(extensions: Any, mark: bool | None) -> None:
-    assert inclusion_mark(extensions) is mark
+    assert inclusion_from_extensions(extensions) is mark
 
 
 def one(name: str, **fields: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 from mcpfactory_codegen.describe.curate import BOUND
 from mcpfactory_codegen.servers.config import ApiConfig, ServerConfig, ServerTable, read_config, render_config
 from mcpfactory_codegen.servers.create import create_server, regenerate
-from mcpfactory_codegen.servers.generation import CreatedServer
+from mcpfactory_codegen.servers.generation import GeneratedServer
 from mcpfactory_codegen.servers.update import update_server
 from mcpfactory_codegen.settings import CONFIG, SettingsError
 from tests.codegen.execution.documents import document, written
@@ -122,7 +122,7 @@ def test_an_overlay_is_kept_beside_the_document_and_applied_each_time(tmp_path: 
     assert json.loads((made.path / "api/openapi.json").read_bytes()) == json.loads(source.read_bytes())
 
 
-def large(tmp_path: Path, paths: dict[str, Any]) -> CreatedServer:
+def large(tmp_path: Path, paths: dict[str, Any]) -> GeneratedServer:
     wordy = {"name": "q", "in": "query", "schema": {"type": "string"}, "description": "word " * 70}
     many = [{**wordy, "name": f"q{number}"} for number in range(10)]
     for item in paths.values():

@@ -22,7 +22,7 @@ import pytest
 
 from mcpfactory_codegen.servers.config import read_config
 from mcpfactory_codegen.servers.create import create_server, regenerate
-from mcpfactory_codegen.servers.generation import CreatedServer
+from mcpfactory_codegen.servers.generation import GeneratedServer
 from mcpfactory_runtime.testing import connect
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream
 from tests.codegen.micro.cases import CASES, Micro
@@ -48,7 +48,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def importable(micro: Micro, made: Path, folder: Path) -> Iterator[tuple[CreatedServer, pytest.MonkeyPatch]]:
+def importable(micro: Micro, made: Path, folder: Path) -> Iterator[tuple[GeneratedServer, pytest.MonkeyPatch]]:
     server = Path(shutil.copytree(made, folder / "micro"))
     (server / read_config(server).document).write_bytes(micro.raw)
     created = regenerate(server)
@@ -67,7 +67,7 @@ def test_a_document_that_is_not_quite_right_works_all_the_same(micro: Micro, mad
         _check(micro, created, monkeypatch)
 
 
-def _check(micro: Micro, made: CreatedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def _check(micro: Micro, made: GeneratedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     report = json.loads((made.path / ".mcpfactory/report.json").read_bytes())
     listed, request = asyncio.run(_used(micro, report, monkeypatch))
     _sound(listed)

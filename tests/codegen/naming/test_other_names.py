@@ -3,7 +3,7 @@ from __future__ import annotations
 from mcpfactory_codegen.inputs import Input, Place, name_arguments
 from mcpfactory_codegen.ir import ApiOperation, ApiSecurityScheme
 from mcpfactory_codegen.naming import name_modules
-from mcpfactory_codegen.naming.variables import name_variables
+from mcpfactory_codegen.naming.environment_variables import name_variables
 from tests.subtest_table import parametrize_subtests
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from mcpfactory_codegen.inputs import Input, name_arguments
 from mcpfactory_codegen.ir import Api, ApiOperation, ApiSecurityScheme
 from mcpfactory_codegen.naming import name_api
+from mcpfactory_codegen.naming.environment_variables import name_variables
 from mcpfactory_codegen.naming.tools import name_tools
-from mcpfactory_codegen.naming.variables import name_variables
 from tests.codegen.naming.strategies import APIS, INPUTS, OPERATIONS, SCHEMES
 
 TOOL = re.compile(r"[a-z0-9_-]{1,64}\Z")

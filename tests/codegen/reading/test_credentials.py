@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.credentials import convert_credential_parameters
+from mcpfactory_codegen.credential_parameters import convert_credential_parameters
 from mcpfactory_codegen.curation import CredentialOptions
 from mcpfactory_codegen.ir import Api
 from mcpfactory_codegen.naming import name_api

@@ -15,7 +15,7 @@ import pytest
 
 from mcpfactory_codegen.openapi import read_api
 from mcpfactory_codegen.read import document as fetching
-from mcpfactory_codegen.read.document import DocumentError, FetchError, load, redirected, restrict_to_public_hosts
+from mcpfactory_codegen.read.document import DocumentError, FetchError, load, redirect_target, restrict_to_public_hosts
 from mcpfactory_runtime.urls import is_public, redirect_of
 from tests.codegen.reading.support import FRONT, Reader, checked, codes, problem
 from tests.loopback_server import LoopbackHandler, serving
@@ -265,7 +265,7 @@ def test_a_redirect_never_gives_up_encryption() -> None:
     def led(url: str, location: str) -> str:
         redirect = redirect_of("GET", url, 302, location)
         assert redirect is not None
-        return redirected(redirect, url)
+        return redirect_target(redirect, url)
 
     assert led("https://a.test/x", "/y") == "https://a.test/y"
     assert led("http://a.test/x", "https://a.test/x") == "https://a.test/x"

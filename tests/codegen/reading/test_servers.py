@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.ir import Api, ApiOperation
-from mcpfactory_codegen.naming.variables import keep_server_names, name_servers
+from mcpfactory_codegen.naming.environment_variables import keep_server_names, name_server_urls
 from mcpfactory_runtime.upstream.operation import ServerAddress
 from tests.codegen.reading.support import FRONT, Reader
 from tests.subtest_table import parametrize_subtests
@@ -95,13 +95,13 @@ def test_an_operation_has_its_own_server_before_that_of_its_path(reader: Reader)
     ],
 )
 def test_a_name_tells_a_server_from_the_root_and_the_others(root: str, names: dict[str, str]) -> None:
-    assert {one.url: one.name for one in name_servers(names, root)} == names
-    assert {one.url: one.name for one in name_servers(list(names)[::-1], root)} == names
+    assert {one.url: one.name for one in name_server_urls(names, root)} == names
+    assert {one.url: one.name for one in name_server_urls(list(names)[::-1], root)} == names
 
 
 def test_names_are_unique_and_parts_of_variables_for_any_number_of_servers() -> None:
     urls = [f"https://{host}.test/{'p' * length}?{host}" for host in ("a", "b", "日") for length in range(0, 90, 7)]
-    named = name_servers(urls, "https://api.test")
+    named = name_server_urls(urls, "https://api.test")
     assert len({one.name for one in named}) == len(urls)
     assert all(one.name.replace("_", "").isalnum() and one.name.isascii() for one in named)
 

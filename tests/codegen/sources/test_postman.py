@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.servers.create import create_server
-from mcpfactory_codegen.sources.translation import redacted
+from mcpfactory_codegen.sources.translation_helpers import redacted
 from tests.codegen.sources.support import SourceReader, named, parameters
 from tests.subtest_table import parametrize_subtests
 

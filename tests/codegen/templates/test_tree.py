@@ -23,7 +23,7 @@ from tests.subtest_table import parametrize_subtests
 def plan(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner) -> FilePlan:
     planned = FilePlan(folder)
     if owner == "machine":
-        planned.replace_machine({path: str(text) for path, text in files.items()})
+        planned.plan_machine_files({path: str(text) for path, text in files.items()})
     else:
         for path, content in files.items():
             planned.put(path, content, owner)
@@ -33,7 +33,7 @@ def plan(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner) -> Fil
 def write(folder: Path, files: Mapping[str, str | bytes], *, owner: Owner) -> tuple[FileStep, ...]:
     planned = plan(folder, files, owner=owner)
     planned.apply()
-    return planned.ordered
+    return planned.sorted_steps
 
 
 def texts(folder: Path) -> dict[str, str]:
@@ -101,7 +101,7 @@ def test_an_edit_of_a_machine_file_is_reported_before_it_is_rewritten(tmp_path: 
         FileStep("b", "same", "machine"),
         FileStep("c", "remove", "machine", edited=True),
     )
-    assert plan(tmp_path, {"a": "2", "b": "1"}, owner="machine").ordered == expected
+    assert plan(tmp_path, {"a": "2", "b": "1"}, owner="machine").sorted_steps == expected
     assert (tmp_path / "a").read_text() == "edited"
     assert write(tmp_path, {"a": "2", "b": "1"}, owner="machine") == expected
     assert texts(tmp_path) == {"a": "2", "b": "1"}

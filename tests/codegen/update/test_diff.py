@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.servers.diff import Change, diff
+from mcpfactory_codegen.servers.manifest_diff import Change, diff
 from tests.subtest_table import parametrize_subtests
 
 TEXT = {"type": "string"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcpfactory_codegen.servers.report import origin_changes
+from mcpfactory_codegen.servers.report_file import credential_origin_changes
 from tests.subtest_table import parametrize_subtests
 
 
@@ -36,7 +36,7 @@ KNOWN = report("https://api.test/v1", token_url="https://login.test/token")
     ],
 )
 def test_an_origin_that_was_not_known_is_a_breaking_change(after: dict[str, Any], what: list[str]) -> None:
-    found = origin_changes(KNOWN, after, ["video"])
+    found = credential_origin_changes(KNOWN, after, ["video"])
     assert [(one.kind, one.code, one.argument) for one in found] == [
         ("breaking", "origin-changed", one) for one in what
     ]

@@ -10,7 +10,7 @@ import pytest
 
 from mcpfactory_runtime.auth import Authorization, AuthorizationError, providers
 from mcpfactory_runtime.oauth_proxy import OAuthProxy
-from mcpfactory_runtime.server.auth_environment import SECRETS, forget_secrets, read_auth_environment
+from mcpfactory_runtime.server.auth_environment import SECRETS, read_auth_environment, remove_environment_secrets
 from tests.runtime.auth.test_configuration import run
 from tests.subtest_table import parametrize_subtests
 
@@ -93,7 +93,7 @@ def test_half_a_provider_opens_nothing(provider: str, given: dict[str, str], wor
 def test_what_is_secret_is_not_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in SECRETS:
         monkeypatch.setenv(name, "x")
-    forget_secrets()
+    remove_environment_secrets()
     assert not os.environ.keys() & set(SECRETS)
 
 

@@ -12,7 +12,12 @@ import httpx
 import pytest
 
 from mcpfactory_runtime.auth import Authorization, AuthorizationError
-from mcpfactory_runtime.auth.authorization import canonical, issuer_metadata_url, metadata_paths, metadata_url
+from mcpfactory_runtime.auth.authorization import (
+    canonical,
+    issuer_metadata_url,
+    resource_metadata_paths,
+    resource_metadata_url,
+)
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.client.oauth import OAuth
 from mcpfactory_runtime.revisions import R2025_03_26, REVISIONS
@@ -76,13 +81,13 @@ def test_a_wrong_configuration_is_refused_with_a_hint(wrong: str) -> None:
 )
 def test_the_well_known_path_goes_between_host_and_path(url: str, is_canonical: str, document: str) -> None:
     assert canonical(url) == is_canonical
-    assert metadata_url(is_canonical) == document.format("/.well-known/oauth-protected-resource")
+    assert resource_metadata_url(is_canonical) == document.format("/.well-known/oauth-protected-resource")
 
 
 @requirement("auth.metadata", "auth.metadata-issuers", "auth.well-known")
 def test_the_document_is_served_where_clients_look() -> None:
     root = "/.well-known/oauth-protected-resource"
-    assert metadata_paths("https://x.example/books/mcp", "/mcp") == {root, f"{root}/mcp", f"{root}/books/mcp"}
+    assert resource_metadata_paths("https://x.example/books/mcp", "/mcp") == {root, f"{root}/mcp", f"{root}/books/mcp"}
 
 
 @requirement("auth.no-offline-access")

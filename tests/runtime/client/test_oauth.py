@@ -8,7 +8,7 @@ import pytest
 
 from mcpfactory_runtime.client import Client, http
 from mcpfactory_runtime.client.oauth import OAuth
-from mcpfactory_runtime.oauth.model import OAuthError
+from mcpfactory_runtime.oauth.steps_and_metadata import OAuthError
 from mcpfactory_runtime.types import Json
 from tests.runtime.client.authority import CALLBACK, Authority, authority, basic
 

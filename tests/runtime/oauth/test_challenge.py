@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from mcpfactory_runtime.oauth.model import read_challenges
+from mcpfactory_runtime.oauth.steps_and_metadata import read_challenges
 from tests.subtest_table import parametrize_subtests
 
 

@@ -16,7 +16,7 @@ from mcpfactory_runtime.oauth.grants import (
     authorization_code_grant,
     client_credentials_grant,
 )
-from mcpfactory_runtime.oauth.model import AuthorizationServer, HttpAnswer, OAuthError, Pause, Steps, Visit
+from mcpfactory_runtime.oauth.steps_and_metadata import AuthorizationServer, HttpAnswer, OAuthError, Pause, Steps, Visit
 from tests.subtest_table import parametrize_subtests
 
 SERVER = AuthorizationServer(

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from mcpfactory_runtime.oauth.loopback import Loopback
-from mcpfactory_runtime.oauth.model import OAuthError
+from mcpfactory_runtime.oauth.steps_and_metadata import OAuthError
 from tests.system import free_port
 
 pytestmark = pytest.mark.anyio

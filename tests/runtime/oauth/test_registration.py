@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from mcpfactory_runtime.oauth.grants import OAuthClientSettings, Registration, register
-from mcpfactory_runtime.oauth.model import AuthorizationServer, Fetch, HttpAnswer, OAuthError, Steps, read_metadata
+from mcpfactory_runtime.oauth.steps_and_metadata import (
+    AuthorizationServer,
+    Fetch,
+    HttpAnswer,
+    OAuthError,
+    Steps,
+    fetch_server_metadata,
+)
 
 ISSUER = "https://as.example"
 METADATA = {
@@ -51,7 +58,7 @@ def server(**changes: Any) -> AuthorizationServer:
 )
 def test_metadata_that_cannot_be_trusted_is_refused(changes: dict[str, Any], code: str) -> None:
     with pytest.raises(OAuthError) as failed:
-        run(read_metadata(f"{ISSUER}/.well-known/x", "https://api.example"), {**METADATA, **changes})
+        run(fetch_server_metadata(f"{ISSUER}/.well-known/x", "https://api.example"), {**METADATA, **changes})
     assert failed.value.code == code
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_runtime.oauth.model import OAuthError
-from mcpfactory_runtime.oauth.store import FileStore, KeyringStore, TokenStore, locked, open_store
+from mcpfactory_runtime.oauth.steps_and_metadata import OAuthError
+from mcpfactory_runtime.oauth.token_store import FileStore, KeyringStore, TokenStore, locked, open_store
 
 
 class Ring:

@@ -14,11 +14,11 @@ import pytest
 from mcpfactory_runtime.client.http import fetch_public
 from mcpfactory_runtime.oauth_proxy import OAuthProxy, google
 from mcpfactory_runtime.oauth_proxy.clients import (
-    ClientRefusedError,
+    OAuthRequestError,
     is_client_metadata_url,
     is_registered_redirect,
     read_client_metadata,
-    read_registration,
+    read_client_registration,
 )
 from mcpfactory_runtime.oauth_proxy.grants import TokenKeys
 from tests.runtime.auth.conftest import books
@@ -163,8 +163,8 @@ def test_addresses_are_compared_exactly_but_for_ports_of_this_machine(registered
     name=lambda uri: uri[:24],
 )
 def test_addresses_that_no_code_may_go_to_are_not_registered(uri: str) -> None:
-    with pytest.raises(ClientRefusedError) as caught:
-        read_registration({"redirect_uris": [BACK, uri]})
+    with pytest.raises(OAuthRequestError) as caught:
+        read_client_registration({"redirect_uris": [BACK, uri]})
     assert caught.value.code == "invalid_redirect_uri"
 
 
@@ -309,7 +309,7 @@ async def test_a_client_may_be_described_by_the_document_at_its_id() -> None:
 )
 def test_a_document_that_does_not_fit_describes_nobody(changes: dict[str, Any]) -> None:
     assert read_client_metadata(APP, ABOUT) == ("an app", (BACK,))
-    with pytest.raises(ClientRefusedError):
+    with pytest.raises(OAuthRequestError):
         read_client_metadata(APP, {**ABOUT, **changes})
 
 

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 import pytest
 
 from mcpfactory_runtime.oauth_proxy import OAuthProxy, github, google
-from mcpfactory_runtime.oauth_proxy.providers import LoginProvider, ProviderRefusedError
+from mcpfactory_runtime.oauth_proxy.login_providers import LoginProvider, ProviderRefusedError
 from tests.runtime.client.peer import Asked, peer, reply
 from tests.runtime.oauth_proxy.conftest import SECRET
 
@@ -41,8 +41,8 @@ async def test_github_says_who_logged_in() -> None:
         at = github(client_id="app", client_secret=SECRET, url=base, api_url=base)
         held = await at.redeem(FORM, 100.0)
         assert held == {"access": "theirs", "refresh": "", "expires": 0}
-        assert await at.identity("theirs") == {"sub": "7", "login": "ada"}
-        assert await at.identity("of-another-application") is None
+        assert await at.token_owner_claims("theirs") == {"sub": "7", "login": "ada"}
+        assert await at.token_owner_claims("of-another-application") is None
         with pytest.raises(ProviderRefusedError, match="bad_verification_code"):
             await at.redeem({**FORM, "code": "bad"}, 100.0)
 
@@ -57,8 +57,8 @@ async def test_google_says_who_logged_in() -> None:
     async with peer(answer) as there:
         at = google_at(there.url)
         assert (await at.redeem(FORM, 100.0))["access"] == "theirs"
-        assert await at.identity("theirs") == ACCOUNT
-        assert await at.identity("another") is None
+        assert await at.token_owner_claims("theirs") == ACCOUNT
+        assert await at.token_owner_claims("another") is None
         assert "access_type=offline" in at.login_url("back", "state", "challenge")
 
 
@@ -74,6 +74,6 @@ async def test_google_says_who_logged_in() -> None:
 async def test_google_domain_admits_accounts_of_that_organization_only(hosted: str, allow: str, admitted: bool) -> None:
     async with peer(answer) as there:
         at = google_at(there.url, hosted)
-        person = await at.identity("theirs")
+        person = await at.token_owner_claims("theirs")
         assert person is not None
         assert OAuthProxy(at, "https://mcp.example/mcp", allow=(allow,))._may_call(person) is admitted

@@ -20,14 +20,14 @@ from mcpfactory_runtime.protocol.errors import (
 )
 from mcpfactory_runtime.protocol.http import (
     Accepted,
+    BeginSession,
     EndSession,
-    Handshake,
     Mirrored,
     ModernCall,
     OpenStream,
     Rejection,
     SessionMessage,
-    check_origin,
+    check_host_and_origin,
     route,
 )
 from mcpfactory_runtime.revisions import LATEST, LATEST_LEGACY, R2024_11_05, Revision
@@ -168,8 +168,8 @@ ACCEPTED: list[tuple[str, Any, str, dict[str, str], type]] = [
         ModernCall,
     ),
     ("a modern notification", {"jsonrpc": "2.0", "method": "notifications/x"}, "POST", HEADERS, Accepted),
-    ("initialize", INITIALIZE, "POST", {}, Handshake),
-    ("initialize with an old header", INITIALIZE, "POST", {"mcp_protocol_version": OLD}, Handshake),
+    ("initialize", INITIALIZE, "POST", {}, BeginSession),
+    ("initialize with an old header", INITIALIZE, "POST", {"mcp_protocol_version": OLD}, BeginSession),
     ("a request in a session", PLAIN, "POST", {"mcp_session_id": "s1"}, SessionMessage),
     ("a batch in a session", [PLAIN], "POST", {"mcp_session_id": "s1", "mcp_protocol_version": OLD}, SessionMessage),
     ("GET in a session", None, "GET", {"mcp_session_id": "s1"}, OpenStream),
@@ -217,7 +217,7 @@ def test_requests_are_routed(what: str, body: Any, method: str, headers: dict[st
 )
 def test_only_this_machine_and_named_origins_may_call(host: str, origin: str | None, allowed: bool) -> None:
     headers = {"host": host} | ({"origin": origin} if origin is not None else {})
-    refused = check_origin(headers, LOCAL, {"https://app.example"})
+    refused = check_host_and_origin(headers, LOCAL, {"https://app.example"})
     assert (refused is None) == allowed
     assert refused is None or refused.status == 403
 

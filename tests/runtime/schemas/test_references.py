@@ -11,7 +11,7 @@ import pytest
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.schemas.references import UnusableSchemaError
 from mcpfactory_runtime.schemas.validation import compile_schema
-from mcpfactory_runtime.schemas.values import ArgumentError
+from mcpfactory_runtime.schemas.value_validation import ArgumentError
 from mcpfactory_runtime.types import Json
 from tests.runtime.requirements import requirement
 from tests.subtest_table import parametrize_subtests

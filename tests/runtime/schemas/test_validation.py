@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mcpfactory_runtime.schemas.validation import compile_schema
-from mcpfactory_runtime.schemas.values import ArgumentError
+from mcpfactory_runtime.schemas.value_validation import ArgumentError
 from tests.runtime.requirements import requirement
 from tests.subtest_table import parametrize_subtests
 

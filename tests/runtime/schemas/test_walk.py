@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcpfactory_runtime.schemas.merge import intersect_schemas, merge_all_of, unite_schemas
-from mcpfactory_runtime.schemas.values import value_from_text
+from mcpfactory_runtime.schemas.value_validation import parse_argument_text
 from mcpfactory_runtime.schemas.walk import (
     APPLICATORS,
     children,
@@ -148,4 +148,4 @@ def test_either_permits_what_each_does(first: Any, second: Any, expected: Any):
     ],
 )
 def test_typed_text_becomes_a_value_of_the_schema(kind: Any, text: str, value: Any):
-    assert value_from_text({"type": kind}, text) == value
+    assert parse_argument_text({"type": kind}, text) == value

@@ -12,7 +12,7 @@ from pydantic_core import ValidationError as CoreError
 from typing_extensions import TypedDict
 
 from mcpfactory_runtime import Image, Text, ToolResult
-from mcpfactory_runtime.server.output import make_output_converter
+from mcpfactory_runtime.server.tool_output import make_output_converter
 from tests.runtime.requirements import requirement
 from tests.subtest_table import parametrize_subtests
 

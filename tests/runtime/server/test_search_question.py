@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mcpfactory_runtime.server.generated.search_words import read_question, stem
+from mcpfactory_runtime.server.generated.search_words import parse_search_question, stem
 from tests.subtest_table import parametrize_subtests
 
 
 def options(question: str) -> set[str]:
-    return {option for term in read_question(question).terms for option in term.options}
+    return {option for term in parse_search_question(question).terms for option in term.options}
 
 
 @parametrize_subtests(
@@ -40,7 +40,7 @@ def test_words_that_mean_something_else_together_are_read_together(question: str
         ("book", ""), ("a wondrous tale", ""),
     ])  # fmt: skip
 def test_the_verb_of_a_question_says_what_it_wants(question: str, method: str) -> None:
-    methods = read_question(question).methods
+    methods = parse_search_question(question).methods
     assert (method in methods) if method else not methods or methods & {"POST", "GET"}
 
 
@@ -51,5 +51,5 @@ def test_the_verb_of_a_question_says_what_it_wants(question: str, method: str) -
         ("the books that are on a shelf", "GET"), ("I want to delete what is on a shelf", "DELETE"),
     ])  # fmt: skip
 def test_a_statement_suggests_no_method_and_what_follows_it_does(question: str, method: str) -> None:
-    methods = read_question(question).methods
+    methods = parse_search_question(question).methods
     assert (method in methods) if method else not methods

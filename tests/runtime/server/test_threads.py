@@ -10,7 +10,7 @@ import pytest
 
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.server import threads
-from mcpfactory_runtime.server.threads import MAX_THREADS, busy, in_thread
+from mcpfactory_runtime.server.threads import MAX_THREADS, has_running_calls, in_thread
 from mcpfactory_runtime.testing import connect
 
 pytestmark = pytest.mark.anyio
@@ -63,7 +63,7 @@ def test_calls_without_any_thread_fail_and_are_not_made_and_later_ones_are(monke
         for _ in range(MAX_THREADS + 1):
             with pytest.raises(RuntimeError, match="start new thread"):
                 in_thread(lambda: ran.append("refused"), {})
-            assert not busy()
+            assert not has_running_calls()
         return await in_thread(lambda: 3, {})
 
     assert asyncio.run(call()) == 3

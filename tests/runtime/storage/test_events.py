@@ -10,7 +10,7 @@ import pytest
 
 from mcpfactory_runtime.auth import Authorization
 from mcpfactory_runtime.storage.base import MemoryStore, ProcessRegistry, SharedStore
-from mcpfactory_runtime.storage.events import Journal, SessionLostError, SharedSessions, UnfinishedStream
+from mcpfactory_runtime.storage.events import SessionJournal, SessionLostError, SharedSessions, UnfinishedStream
 from tests.runtime.transports.blocking_http_server import calling
 from tests.runtime.transports.blocking_server import server
 from tests.runtime.transports.conftest import hello
@@ -31,7 +31,7 @@ async def joined(store: SharedStore) -> SharedSessions:
 
 async def test_what_was_recorded_is_there_for_the_next_process(store: SharedStore) -> None:
     first = await joined(store)
-    one = Journal(first, "k")
+    one = SessionJournal(first, "k")
     one.save(STATE)
     one.begin("1", [7, "x"])
     one.begin("2", [8])
@@ -41,7 +41,7 @@ async def test_what_was_recorded_is_there_for_the_next_process(store: SharedStor
     one.finish("2")
     await one.wait_until_written()
     second = await joined(store)
-    two = Journal(second, "k")
+    two = SessionJournal(second, "k")
     assert await two.claim() == first.processes.id
     await first.processes.leave()
     assert await two.claim() is None
@@ -58,12 +58,12 @@ async def test_what_was_recorded_is_there_for_the_next_process(store: SharedStor
 async def test_a_process_that_was_taken_for_dead_records_and_sends_nothing_more(store: SharedStore) -> None:
     slow, other = await joined(store), await joined(store)
     lost: list[str] = []
-    journal = Journal(slow, "id")
+    journal = SessionJournal(slow, "id")
     journal.on_lost = lambda: lost.append("id")
     journal.save(STATE)
     await journal.wait_until_written()
     await store.drop(f"process/{slow.processes.id}")  # its lease is over
-    taken = Journal(other, "id")
+    taken = SessionJournal(other, "id")
     assert await taken.claim() is None
     assert await taken.load() is not None
     taken.begin("1", [1])
@@ -91,12 +91,12 @@ async def test_after_a_lapse_a_process_finds_out_what_it_lost() -> None:
     slow, other = await joined(store), await joined(store)
     lost: list[str] = []
     for name in ("a", "b"):
-        journal = Journal(slow, name)
+        journal = SessionJournal(slow, name)
         journal.on_lost = partial(lost.append, name)
         journal.save(STATE)
     await slow.wait_until_written()
     await store.drop(f"process/{slow.processes.id}")
-    await Journal(other, "a").claim()
+    await SessionJournal(other, "a").claim()
     assert slow.processes.on_lapse is not None
     await slow.processes.on_lapse()
     assert lost == ["a"]

@@ -10,7 +10,7 @@ from secrets import token_hex
 
 import pytest
 
-from mcpfactory_runtime.server.tasks.manager import ENVIRONMENT, TaskOptions, read_options
+from mcpfactory_runtime.server.tasks.manager import ENVIRONMENT, TaskOptions, read_task_options
 from mcpfactory_runtime.storage.base import MemoryStore, ProcessRegistry, SharedStore, StoreError
 from mcpfactory_runtime.storage.redis import RedisStore
 from mcpfactory_runtime.storage.sqlite import SqliteStore
@@ -171,10 +171,10 @@ def test_the_environment_names_a_file_where_the_server_does_not(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv(ENVIRONMENT, raising=False)
-    assert isinstance(read_options(None).store, MemoryTaskStore)
+    assert isinstance(read_task_options(None).store, MemoryTaskStore)
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "env.db"))
     for given, path in ((None, tmp_path / "env.db"), (tmp_path / "own.db", tmp_path / "own.db")):
-        asyncio.run(read_options(given).store.create(task("a")))
+        asyncio.run(read_task_options(given).store.create(task("a")))
         assert path.is_file()
     own = MemoryTaskStore()
-    assert read_options(own).store is own
+    assert read_task_options(own).store is own

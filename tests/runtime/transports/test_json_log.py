@@ -13,7 +13,7 @@ import pytest
 
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.server.observability.request import JsonFormatter, RequestLogger
+from mcpfactory_runtime.server.observability.observed_request import JsonFormatter, RequestLogger
 from mcpfactory_runtime.upstream import Operation, SecurityScheme, Upstream
 from tests import loopback_server
 from tests.runtime.transports.blocking_http_server import calling, serving

@@ -14,7 +14,7 @@ from mcpfactory_runtime import McpError, Server, ToolError
 from mcpfactory_runtime.auth import Authorization
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.revisions import LATEST
-from mcpfactory_runtime.server.observability.request import BUCKETS
+from mcpfactory_runtime.server.observability.observed_request import BUCKETS
 from tests.runtime.transports.blocking_http_server import calling
 from tests.runtime.transports.conftest import hello
 from tests.runtime.transports.test_probes import ISSUER, RESOURCE, Probed, _opened

@@ -14,7 +14,7 @@ from starlette.routing import Mount
 
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.auth import Authorization
-from mcpfactory_runtime.server.routes import Readiness
+from mcpfactory_runtime.server.routes import ReadinessChecks
 from tests.runtime.transports.test_mounting import served
 
 pytestmark = pytest.mark.anyio
@@ -127,7 +127,7 @@ async def test_checks_are_called_once_for_all_who_ask_and_once_a_second() -> Non
         calls += 1
         await opened.wait()
 
-    readiness = Readiness(clock=lambda: now)
+    readiness = ReadinessChecks(clock=lambda: now)
     readiness.add(slow)
     asked = [asyncio.create_task(readiness.run_checks()) for _ in range(3)]
     await asyncio.sleep(0)
@@ -164,12 +164,12 @@ async def test_a_check_that_hangs_has_failed_and_is_not_called_again_until_it_re
         calls += 1
         await opened.wait()
 
-    readiness = Readiness(patience=0, keep=0)
+    readiness = ReadinessChecks(patience=0, keep=0)
     readiness.add(hanging)
     assert [await readiness.run_checks(), await readiness.run_checks(), calls] == [{"hanging": False}] * 2 + [1]
     assert caplog.text.count("has not returned") == 1
     readiness.stop()
     opened.set()
-    readiness = Readiness(keep=0)
+    readiness = ReadinessChecks(keep=0)
     readiness.add(hanging)
     assert [await readiness.run_checks(), calls] == [{"hanging": True}, 2]

@@ -1,6 +1,6 @@
 import pytest
 
-from mcpfactory_runtime.urls import describe_private, is_public
+from mcpfactory_runtime.urls import is_public, private_target_kind
 from tests.subtest_table import parametrize_subtests
 
 
@@ -48,4 +48,4 @@ def test_loopback_private_and_disguised_addresses_are_not(address: str) -> None:
     ],
 )
 def test_what_a_url_leads_to_is_told_by_its_name(url: str, words: str) -> None:
-    assert describe_private(url) == words
+    assert private_target_kind(url) == words

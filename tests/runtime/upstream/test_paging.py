@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpfactory_runtime.upstream import Operation, Paging, Parameter
-from mcpfactory_runtime.upstream.response import read_response
+from mcpfactory_runtime.upstream.response import to_tool_result
 from tests.subtest_table import parametrize_subtests
 
 PARAMETERS = tuple(Parameter(name, "query", name) for name in ("q", "cursor", "page", "per_page", "offset", "limit"))
@@ -26,7 +26,7 @@ TWO = [{"id": 1}, {"id": 2}]
 
 def going_on(paging: Paging | None, body: Any, link: str = "", **arguments: Any) -> tuple[dict[str, Any], str]:
     """The arguments of the next call, and the sentence for the model; ({}, "") when there is none."""
-    result = read_response(
+    result = to_tool_result(
         200,
         {"content-type": "application/json", "link": link},
         json.dumps(body).encode(),

@@ -10,8 +10,8 @@ import pytest
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import ToolResult
 from mcpfactory_runtime.upstream import Operation, SecurityScheme, response
-from mcpfactory_runtime.upstream.client import file_store
-from mcpfactory_runtime.upstream.response import read_response
+from mcpfactory_runtime.upstream.client import response_file_writer
+from mcpfactory_runtime.upstream.response import to_tool_result
 from tests.subtest_table import parametrize_subtests
 
 GET = Operation("GET", "/books/{id}")
@@ -21,7 +21,7 @@ def read(content: bytes | str, kind: str = "application/json", status: int = 200
     data = content.encode() if isinstance(content, str) else content
     headers = {"content-type": kind} if kind else {}
     headers |= {name.replace("_", "-"): value for name, value in more.pop("headers", {}).items()}
-    return read_response(status, headers, data, more.pop("operation", GET), **more)
+    return to_tool_result(status, headers, data, more.pop("operation", GET), **more)
 
 
 def text(result: ToolResult) -> str:
@@ -75,7 +75,7 @@ def test_json_is_recognised_whatever_its_label_where_json_is_expected(
     content: str, kind: str, accept: str, structured: Any
 ) -> None:
     operation = Operation("GET", "/x", accept=accept)
-    result = read_response(200, {"content-type": kind}, content.encode(), operation)
+    result = to_tool_result(200, {"content-type": kind}, content.encode(), operation)
     assert result.structured == structured
     if structured is not None:
         assert json.loads(text(result)) == structured.get("result", structured)
@@ -224,10 +224,12 @@ def test_large_binary_content_is_kept_as_a_file_or_refused(tmp_path: Path) -> No
     content = b"\0" * 1_000_001
     with pytest.raises(ToolError, match="MCPFACTORY_FILES"):
         read(content, "application/pdf")
-    (link,) = read(content, "application/pdf", store_file=file_store({"MCPFACTORY_FILES": str(tmp_path)})).content
+    (link,) = read(
+        content, "application/pdf", store_file=response_file_writer({"MCPFACTORY_FILES": str(tmp_path)})
+    ).content
     (file,) = tmp_path.iterdir()
     assert (link["type"], link["uri"], link["size"]) == ("resource_link", file.as_uri(), 1_000_001)
     assert file.read_bytes() == content
     assert (file.suffix, file.stat().st_mode & 0o777) == (".pdf", 0o600)
     with pytest.raises(ToolError, match="MCPFACTORY_FILES"):
-        read(content, "application/pdf", store_file=file_store({"MCPFACTORY_FILES": str(tmp_path / "none")}))
+        read(content, "application/pdf", store_file=response_file_writer({"MCPFACTORY_FILES": str(tmp_path / "none")}))

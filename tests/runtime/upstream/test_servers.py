@@ -8,7 +8,7 @@ import pytest
 
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream import Operation, SecurityScheme, ServerAddress, StubUpstream, Upstream
-from mcpfactory_runtime.upstream.secrets import Settings, redirect_variables
+from mcpfactory_runtime.upstream.secrets import Settings, server_override_variables
 from mcpfactory_runtime.upstream.servers import Addresses, unchanged_servers_notice
 from tests.subtest_table import parametrize_subtests
 
@@ -53,11 +53,20 @@ def test_each_server_is_where_its_variable_says_or_else_the_document(
             "they still use that address; set SHOP_UPLOADS_BASE_URL to move them",
         ),
         (
-            {"MCPFACTORY_BASE_URL": "http://s", **redirect_variables("SHOP", ["uploads", "eu-west"], "http://s")},
+            {
+                "MCPFACTORY_BASE_URL": "http://s",
+                **server_override_variables("SHOP", ["uploads", "eu-west"], "http://s"),
+            },
             "MCPFACTORY_BASE_URL does not move operations at https://api.test: "
             "they still use that address; set SHOP_ORIGIN_BASE_URL to move them",
         ),
-        ({"SHOP_BASE_URL": "http://s", **redirect_variables("SHOP", [one.name for one in SERVERS], "http://s")}, ""),
+        (
+            {
+                "SHOP_BASE_URL": "http://s",
+                **server_override_variables("SHOP", [one.name for one in SERVERS], "http://s"),
+            },
+            "",
+        ),
     ],
 )
 def test_what_a_moved_root_leaves_behind_is_said(environ: dict[str, str], notice: str) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpfactory_runtime.upstream import Operation, Paging, Parameter
-from mcpfactory_runtime.upstream.response import read_response
+from mcpfactory_runtime.upstream.response import to_tool_result
 from mcpfactory_runtime.upstream.truncate import dump_json, shorten
 
 VALUES = st.recursive(
@@ -44,7 +44,7 @@ def test_what_is_shortened_is_part_of_what_was_there_and_fits(value: Any, room: 
 
 def answered(value: Any, operation: Operation, **arguments: Any) -> tuple[Any, list[str]]:
     """The structured content of a long answer, and the notes about it."""
-    result = read_response(
+    result = to_tool_result(
         200,
         {"content-type": "application/json"},
         json.dumps(value).encode(),

@@ -9,7 +9,7 @@ import pytest
 
 from mcpfactory_runtime.server.results import ToolResult
 from mcpfactory_runtime.upstream import Operation
-from mcpfactory_runtime.upstream.response import read_response
+from mcpfactory_runtime.upstream.response import to_tool_result
 from mcpfactory_runtime.upstream.xml import XmlAnswerError, parse_xml
 from tests.subtest_table import parametrize_subtests
 
@@ -60,7 +60,7 @@ def test_what_is_no_plain_xml_is_refused_with_the_reason(document: str, why: str
 
 
 def read(content: str, kind: str, **operation: Any) -> ToolResult:
-    return read_response(200, {"content-type": kind}, content.encode(), Operation("GET", "/", **operation))
+    return to_tool_result(200, {"content-type": kind}, content.encode(), Operation("GET", "/", **operation))
 
 
 @pytest.mark.parametrize("kind", ["text/xml", "application/xml; charset=utf-8", "application/atom+xml"])

@@ -140,9 +140,9 @@ def _build(name: str, found: Any) -> Any:
             one.cls = Command
         return typer.main.get_command(found)
     if isinstance(found, type):
-        from mcpfactory.operations import command_of
+        from mcpfactory.operations import make_typer_command
 
-        found = command_of(found)
+        found = make_typer_command(found)
     single = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
     single.command(name, cls=Command)(found)
     return typer.main.get_command(single)

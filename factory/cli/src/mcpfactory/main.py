@@ -101,7 +101,7 @@ def _options(
 
 
 @functools.cache
-def build_command() -> Any:
+def build_command_tree() -> Any:
     """Return the tree of all commands. Building it takes 0.1 s, and typer would build it again for each use."""
     return typer.main.get_command(app)
 
@@ -111,7 +111,7 @@ def main() -> None:
     gc.set_threshold(_ALLOCATIONS)
     try:
         width = None if output.width() else _UNBROKEN
-        code = build_command()(prog_name="mcpfactory", standalone_mode=False, terminal_width=width)
+        code = build_command_tree()(prog_name="mcpfactory", standalone_mode=False, terminal_width=width)
         if code == Exit.INTERRUPTED:  # newer versions of typer handle Ctrl-C themselves, without a message
             output.note("interrupted")
         sys.exit(code)

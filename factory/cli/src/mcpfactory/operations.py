@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, Literal, get_origin
 import typer
 
 from mcpfactory import completion, output
-from mcpfactory.options import DryRun, workspace_in
+from mcpfactory.options import DryRun, selected_workspace
 from mcpfactory_pipeline.base.errors import WorkspaceError
 from mcpfactory_pipeline.operations.operation import (
     FullAccess,
@@ -43,7 +43,7 @@ def print_result(done: OperationResult) -> None:
         output.note(f"next: {done.next}")
 
 
-def command_of(
+def make_typer_command(
     operation: type[Operation], show: Show = print_result, perform: Callable[..., None] | None = None
 ) -> Callable[..., None]:
     """Return the command of an operation as a function for typer.
@@ -67,7 +67,7 @@ def command_of(
 
 def _workspace() -> Workspace | None:
     try:
-        return workspace_in()
+        return selected_workspace()
     except WorkspaceError:  # operations that need a workspace raise the error again
         return None
 

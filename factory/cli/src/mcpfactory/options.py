@@ -93,7 +93,7 @@ def check_provider(name: str) -> None:
         output.usage_error(f"unknown provider {name!r}", f"providers: {', '.join(PROVIDERS)}")
 
 
-def workspace_in(folder: Path | None = None) -> Workspace:
+def selected_workspace(folder: Path | None = None) -> Workspace:
     """Return the workspace that `--workspace` names, or the workspace of the current folder.
 
     Raises:

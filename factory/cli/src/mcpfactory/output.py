@@ -148,7 +148,7 @@ def progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def count_progress() -> Iterator[Callable[[int, int], None]]:
+def server_progress() -> Iterator[Callable[[int, int], None]]:
     """Yield a function to call before each server with (number, total); it prints progress every few seconds."""
     with progress(quiet=False) as step:
         reported = time.monotonic()
@@ -204,7 +204,7 @@ _MAX_COSMETIC: Final = 8
 _MAX_PROBLEMS: Final = 12
 
 
-def print_addresses(
+def print_address_warnings(
     server: str, address: Mapping[str, Any], environ: Mapping[str, str] | None = None, setting: str = "export"
 ) -> None:
     """Print on stderr each API address with a problem, and each private address.
@@ -227,7 +227,7 @@ def print_addresses(
             note(f"note: {one.message}")
 
 
-def print_changes(changes: Any) -> None:
+def print_contract_changes(changes: Any) -> None:
     """Print contract changes, breaking ones first; the list of cosmetic changes is truncated."""
     if not changes:
         line("no changes for callers")
@@ -258,7 +258,7 @@ def print_tool_groups(groups: Sequence[dict[str, Any]], tokens: int, search: str
     note(f"hint: to keep all tools within about 500 tokens, {search}")
 
 
-def print_overview(view: Any) -> None:
+def print_server_overview(view: Any) -> None:
     """Print a server's overview: contents, tools that are hard for models, and open decisions.
 
     Print nothing if the view is None.
@@ -269,7 +269,7 @@ def print_overview(view: Any) -> None:
         line(text)
 
 
-def print_problems(found: Sequence[Any]) -> None:
+def print_document_problems(found: Sequence[Any]) -> None:
     """Print the problems of an API document on stderr, worst first."""
     ordered = sorted(found, key=lambda problem: problem.level != "error")
     for problem in ordered[:_MAX_PROBLEMS]:

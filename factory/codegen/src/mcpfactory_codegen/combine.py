@@ -15,9 +15,9 @@ from typing import Any, Final
 from urllib.parse import urljoin
 
 from mcpfactory_codegen.ir import Api, ApiOperation, ApiSecurityScheme, JsonSchema
-from mcpfactory_codegen.naming.variables import matches_root_url
+from mcpfactory_codegen.naming.environment_variables import matches_root_url
 from mcpfactory_codegen.text import digest, dump_json, one_line, words
-from mcpfactory_runtime.schemas.walk import definition, map_schema, reference_to, references
+from mcpfactory_runtime.schemas.walk import definition, definition_reference, map_schema, references
 from mcpfactory_runtime.upstream.operation import OAuthFlow, ServerAddress
 from mcpfactory_runtime.urls import host_port_of
 
@@ -209,7 +209,7 @@ def _referring(schema: JsonSchema, names: Mapping[str, str]) -> JsonSchema:
         return schema
     done = map_schema(schema, lambda one: _referring(one, names))
     name = definition(schema.get("$ref"))
-    return {**done, "$ref": reference_to(names[name])} if name in names else done
+    return {**done, "$ref": definition_reference(names[name])} if name in names else done
 
 
 # --- credentials: separate for each document, and never sent to another document's host ---
@@ -233,7 +233,7 @@ _ANYWHERE: Final = ("",)  # hosts of a credential that the user declared shared
 _Identity = tuple[str, str, str, str, tuple[Any, ...], tuple[str, ...]]
 
 
-def equal_schemes(apis: Mapping[str, Api], shared: Iterable[str] = ()) -> tuple[str, ...]:
+def duplicate_security_schemes(apis: Mapping[str, Api], shared: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the names of security schemes that are equal in several documents, but have separate credentials."""
     ready = {label: _absolute(api) if label else api for label, api in apis.items()}
     counts: list[Counter[str]] = []

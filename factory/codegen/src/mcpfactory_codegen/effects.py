@@ -203,7 +203,7 @@ def is_idempotent(effect: Effect, method: str) -> bool:
     return effect.kind == "reads" or (method in _IDEMPOTENT and not effect.adds)
 
 
-def annotations_of(effect: Effect, method: str) -> dict[str, Any]:
+def tool_annotations(effect: Effect, method: str) -> dict[str, Any]:
     """Return the annotations of the tool (MCP schema, ToolAnnotations).
 
     `destructiveHint` is false only if the words describe an addition. It is omitted if in doubt: the default is true.

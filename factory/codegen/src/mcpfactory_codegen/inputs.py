@@ -179,7 +179,7 @@ _ARGUMENT_LIMIT: Final = 64
 _RESERVED_ARGUMENTS: Final = frozenset({"api", "self", "cls", "_", "match", "case"})
 
 
-def may_be_argument(name: str) -> bool:
+def is_valid_argument_name(name: str) -> bool:
     """Return True if an argument of a generated function can have this name."""
     return (
         is_identifier(name)

@@ -168,13 +168,13 @@ class ApiOperation:
         """Return the identity as text: "GET /books/{id}", or "shelf: GET /books/{id}" if the document has a label."""
         return operation_key(self.method, self.path, self.label)
 
-    def skipped(self, reason: str) -> Skipped:
-        """Return the `Skipped` record of this operation."""
-        return Skipped(self.method, self.path, self.operation_id, self.pointer, reason, self.label)
+    def skipped(self, reason: str) -> SkippedOperation:
+        """Return the `SkippedOperation` record of this operation."""
+        return SkippedOperation(self.method, self.path, self.operation_id, self.pointer, reason, self.label)
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class SkippedOperation:
     """An operation of the document that is not in `Api.operations`, with the reason."""
 
     method: str
@@ -201,7 +201,7 @@ class Api:
     schemas: dict[str, JsonSchema] = field(default_factory=dict)
     security_schemes: tuple[ApiSecurityScheme, ...] = ()
     tag_descriptions: dict[str, str] = field(default_factory=dict)
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedOperation, ...] = ()
     problems: tuple[Problem, ...] = ()
     external_docs: str = ""
     own_servers: tuple[ServerAddress, ...] = ()
@@ -216,7 +216,7 @@ class Api:
         """Return the JSON document into which `$ref`s of schemas point."""
         return {"$defs": self.schemas}
 
-    def by_key(self) -> dict[str, ApiOperation]:
+    def operations_by_key(self) -> dict[str, ApiOperation]:
         """Return the operations by their identity."""
         return {operation.key: operation for operation in self.operations}
 

@@ -14,7 +14,7 @@ from mcpfactory_codegen.ir import (
     JsonSchema,
     Problem,
     ProblemCollector,
-    Skipped,
+    SkippedOperation,
     operation_key,
     split_label,
 )
@@ -22,7 +22,7 @@ from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_runtime.schemas.walk import reachable_definitions
 
 NOT_SELECTED: Final = "not selected"
-"""First words of the reason in `Skipped` for an operation that is valid but not selected."""
+"""First words of the reason in `SkippedOperation` for an operation that is valid but not selected."""
 
 
 def select(api: Api, selection: Selection) -> Api:
@@ -34,7 +34,7 @@ def select(api: Api, selection: Selection) -> Api:
     terms = [(field, term, matcher(term)) for field, matcher in _MATCHERS.items() for term in getattr(selection, field)]
     matched: set[tuple[str, str]] = set()
     kept: list[ApiOperation] = []
-    skipped: list[Skipped] = []
+    skipped: list[SkippedOperation] = []
     for operation in api.operations:
         hits = {(field, term) for field, term, accepts in terms if accepts(operation)}
         matched |= hits
@@ -59,7 +59,7 @@ def _reason(operation: ApiOperation, selection: Selection, hits: set[str]) -> st
         return f"{NOT_SELECTED}: matches none of the selected {' or '.join(asked)}"
     if selection.include_methods and "include_methods" not in hits:
         return f"{NOT_SELECTED}: {operation.method} is not one of the selected methods"
-    if inclusion_mark(operation.extensions) is False and "include_operations" not in hits:
+    if inclusion_from_extensions(operation.extensions) is False and "include_operations" not in hits:
         return f"{NOT_SELECTED}: an extension of the document excludes it from use by models"
     return ""
 
@@ -119,7 +119,7 @@ def _glob(text: str) -> re.Pattern[str]:
     return re.compile("".join(translated.get(part) or re.escape(part) for part in parts) + below + r"\Z", re.DOTALL)
 
 
-def _reduced(api: Api, kept: list[ApiOperation], skipped: list[Skipped], problems: tuple[Problem, ...]) -> Api:
+def _reduced(api: Api, kept: list[ApiOperation], skipped: list[SkippedOperation], problems: tuple[Problem, ...]) -> Api:
     needed = reachable_definitions((schema for operation in kept for schema in _schemas(operation)), api.schemas)
     schemas = {name: api.schemas[name] for name in sorted(needed)}
     named = {name for operation in kept for alternative in operation.security for name in alternative}
@@ -181,7 +181,7 @@ EXTENSIONS: Final[dict[str, Callable[[Any], Mark]]] = {
 """Functions that read the value of an extension: True includes the operation, False excludes it, None does neither."""
 
 
-def inclusion_mark(extensions: Mapping[str, Any]) -> Mark:
+def inclusion_from_extensions(extensions: Mapping[str, Any]) -> Mark:
     """Return the mark of an operation; `extensions` are sorted outermost first, and the innermost mark wins."""
     mark: Mark = None
     for name, value in extensions.items():

@@ -83,7 +83,7 @@ def parse_toml(text: str, file: Path | str) -> dict[str, Any]:
         raise SettingsError(f"{file} is not TOML: {error}", "correct that line") from None
 
 
-def load_text(file: Path) -> str:
+def read_toml_text(file: Path) -> str:
     """Return the text of a TOML file.
 
     Raises:
@@ -110,7 +110,7 @@ def _settings_error(
     error: ErrorDetails, model: type[Settings], data: Any, file: Path | str, text: str
 ) -> SettingsError:
     keys, value = _place(error, data)
-    line = f":{find_line(text, (*keys, *error['loc'][-1:]))}" if text else ""
+    line = f":{find_toml_line(text, (*keys, *error['loc'][-1:]))}" if text else ""
     key = ".".join(_names(keys))
     schema = model.model_json_schema()
     whole = next((keys[:end] for end in range(len(keys), 0, -1) if isinstance(keys[end - 1], str)), ())
@@ -150,7 +150,7 @@ def _names(keys: Keys) -> list[str]:
     return names
 
 
-def find_line(text: str, keys: Keys) -> int:
+def find_toml_line(text: str, keys: Keys) -> int:
     """Return the line of a key in a TOML text, or of the innermost table around it if the key is missing."""
     best, line = 0, 1
     table: Keys = ()

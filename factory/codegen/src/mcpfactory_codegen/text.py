@@ -111,7 +111,7 @@ def identifier(text: str, *, prefix: str, reserved: frozenset[str] = frozenset()
     return name + "_" if keyword.iskeyword(name) or name in reserved else name
 
 
-def unique_suffixes(lead: str, key: str, length: int) -> Iterator[str]:
+def names_with_digest(lead: str, key: str, length: int) -> Iterator[str]:
     """Yield endless distinct names: `lead` and a digest of the key that gets longer each time."""
     while True:
         yield "_".join(filter(None, (lead, digest(key, length))))
@@ -163,7 +163,7 @@ def did_you_mean(word: str, known: Collection[str], what: str) -> str:
     return f"did you mean {meant!r}? {there}" if meant else there
 
 
-def unknown_key(table: Mapping[str, object], known: Collection[str], where: str) -> tuple[str, str] | None:
+def describe_unknown_key(table: Mapping[str, object], known: Collection[str], where: str) -> tuple[str, str] | None:
     """Return a message and a hint for the first unknown key of a table, or None."""
     for key in table:
         if key not in known:
@@ -273,7 +273,7 @@ def dump_json_rows(key: str, rows: Sequence[Any], head: dict[str, Any] | None = 
     return text.encode("utf-8", "backslashreplace").decode()  # a lone surrogate becomes its JSON escape
 
 
-def count_tokens(tool: Any) -> int:
+def estimate_tokens(tool: Any) -> int:
     """Return the estimated tokens of JSON data, such as a Tool object of tools/list."""
     return -(-len(dump_json(tool).encode("utf-8", "surrogatepass")) // _BYTES_A_TOKEN)
 

@@ -42,7 +42,7 @@ _UNTRACED: Final = _Untraced()
 
 
 @contextmanager
-def traced(method: str, url: str, attempt: int = 0) -> Iterator[TracedCall]:
+def trace_api_call(method: str, url: str, attempt: int = 0) -> Iterator[TracedCall]:
     """Trace one request to an API, if tracing is on."""
     tracer = CURRENT.get()
     if tracer is None:

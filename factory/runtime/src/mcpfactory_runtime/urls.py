@@ -70,7 +70,7 @@ def host_port(host: str, port: int) -> str:
     return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
 
 
-def is_web_address(text: str) -> bool:
+def has_web_scheme(text: str) -> bool:
     """Return True if a text has the scheme of a web address; `split_web_url` checks the rest."""
     return _SCHEME.match(text) is not None
 
@@ -91,7 +91,7 @@ def host_port_of(url: str) -> str:
     return host_port(parts.hostname or "", _port(parts)) if parts else ""
 
 
-def describe_private(url: str) -> str:
+def private_target_kind(url: str) -> str:
     """Return the kind of private target of a URL: "this machine", "a private network", or "" if its host looks public.
 
     Names are not resolved: a public-looking name with a private address is detected only by a request.
@@ -151,7 +151,7 @@ class Redirect:
         return urlsplit(self.url).netloc
 
 
-class Redirects:
+class RedirectTracker:
     """The redirects of one request. Refuse loops, and more than `MAX_REDIRECTS`."""
 
     def __init__(self) -> None:

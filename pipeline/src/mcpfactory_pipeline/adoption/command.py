@@ -12,8 +12,8 @@ from pathlib import Path, PureWindowsPath
 from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
-from mcpfactory_codegen.credentials import is_secret
-from mcpfactory_codegen.sources.translation import redacted
+from mcpfactory_codegen.credential_parameters import is_secret
+from mcpfactory_codegen.sources.translation_helpers import redacted
 from mcpfactory_pipeline.adoption.sources import AdoptionSources, CollectedFiles
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
 from mcpfactory_pipeline.base.hashing import ArchiveEntry, tar_bytes

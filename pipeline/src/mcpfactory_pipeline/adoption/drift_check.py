@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_codegen.servers.config import Adopted
+from mcpfactory_codegen.servers.config import AdoptedSettings
 from mcpfactory_pipeline.adoption import npm, pypi, remote
 from mcpfactory_pipeline.adoption.candidate import KINDS
 from mcpfactory_pipeline.adoption.sources import LOCKS
@@ -47,7 +47,7 @@ def record_known_drift(server: WorkspaceServer, seen: Sequence[Drift]) -> None:
         write_known_drift(server.folder, server.adopted, [one for one in seen if one.kind in STOPPING])
 
 
-def _offers(server: WorkspaceServer, adopted: Adopted, _work: Path) -> Iterator[Drift]:
+def _offers(server: WorkspaceServer, adopted: AdoptedSettings, _work: Path) -> Iterator[Drift]:
     url = adopted.url
     changed, offer = asyncio.run(_offered_otherwise(url, (server.folder / LOCKS["url"]).read_bytes()))
     if changed:
@@ -56,7 +56,7 @@ def _offers(server: WorkspaceServer, adopted: Adopted, _work: Path) -> Iterator[
         yield Drift("offers", message, means, f"mcpfactory adopt {url} --name {server.name}", offer=offer)
 
 
-async def find_differences(adopted: Adopted, folder: Path, offers: Path) -> tuple[tuple[str, ...] | None, str]:
+async def find_differences(adopted: AdoptedSettings, folder: Path, offers: Path) -> tuple[tuple[str, ...] | None, str]:
     """Return the differences from the adopted version (None if its kind has no drift), and the current offer's hash.
 
     A server at a URL is queried and compared with the recorded offers in the file `offers`. For a package, the
@@ -81,7 +81,7 @@ async def _offered_otherwise(url: str, offers: bytes) -> tuple[str, str]:
     return remote.summarize_changes(remote.changed_offers(before, now)), remote.hash_offers(now)
 
 
-def _wheel(server: WorkspaceServer, adopted: Adopted, work: Path) -> Iterator[Drift]:
+def _wheel(server: WorkspaceServer, adopted: AdoptedSettings, work: Path) -> Iterator[Drift]:
     try:
         pypi.find_wheel(f"{adopted.package}=={adopted.version}", work, wanted=adopted.hash)
     except ProgramRefusedError as error:
@@ -90,7 +90,7 @@ def _wheel(server: WorkspaceServer, adopted: Adopted, work: Path) -> Iterator[Dr
     yield from _newer(server, adopted, f"pypi:{adopted.package}==", work)
 
 
-def _tarball(server: WorkspaceServer, adopted: Adopted, work: Path) -> Iterator[Drift]:
+def _tarball(server: WorkspaceServer, adopted: AdoptedSettings, work: Path) -> Iterator[Drift]:
     there, gone, wanted = "", "", f"{adopted.package}@{adopted.version}"
     try:
         there = str(json.loads(npm.run_npm("view", wanted, "dist.integrity", "--json", cwd=work, log=False) or '""'))
@@ -102,13 +102,13 @@ def _tarball(server: WorkspaceServer, adopted: Adopted, work: Path) -> Iterator[
     yield from _newer(server, adopted, f"npm:{adopted.package}@", work)
 
 
-def _replaced(server: WorkspaceServer, adopted: Adopted, message: str, offer: str) -> Drift:
+def _replaced(server: WorkspaceServer, adopted: AdoptedSettings, message: str, offer: str) -> Drift:
     means = "channels stay unchanged; a machine without the adopted files cannot download them"
     again = f"mcpfactory adopt {adopted.again} --name {server.name}"
     return Drift("replaced", message, means, again, offer=offer)
 
 
-def _newer(server: WorkspaceServer, adopted: Adopted, form: str, work: Path) -> Iterator[Drift]:
+def _newer(server: WorkspaceServer, adopted: AdoptedSettings, form: str, work: Path) -> Iterator[Drift]:
     ask = KINDS[adopted.kind].newest
     newest = ask(adopted.package, work) if ask else ""
     if newest and newest != adopted.version:
@@ -117,7 +117,7 @@ def _newer(server: WorkspaceServer, adopted: Adopted, form: str, work: Path) -> 
         yield Drift("version", message, means, f"mcpfactory adopt {form}{newest} --name {server.name}")
 
 
-_CHECKS: Final[Mapping[str, Callable[[WorkspaceServer, Adopted, Path], Iterator[Drift]]]] = {
+_CHECKS: Final[Mapping[str, Callable[[WorkspaceServer, AdoptedSettings, Path], Iterator[Drift]]]] = {
     "pypi": _wheel,
     "npm": _tarball,
     "url": _offers,

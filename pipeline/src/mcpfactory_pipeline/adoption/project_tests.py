@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
 
-from mcpfactory_codegen.servers.config import Adopted
+from mcpfactory_codegen.servers.config import AdoptedSettings
 from mcpfactory_pipeline.adoption.npm import QUIET_NPM, node_paths, run_npm
 from mcpfactory_pipeline.adoption.projects import check_project_lock, project_files
 from mcpfactory_pipeline.adoption.pypi import ONLY_WHEELS, check_requirement, make_environment, programs
@@ -118,7 +118,7 @@ class ProjectTestResult:
     count: TestCount = NO_REPORT
 
 
-def run_project_tests(inputs: StageInputs, adopted: Adopted, candidate: Artifact) -> ProjectTestResult:
+def run_project_tests(inputs: StageInputs, adopted: AdoptedSettings, candidate: Artifact) -> ProjectTestResult:
     """Run the test command of a server in a sandbox, in a copy of its sources, with the programs of its kind.
 
     Raises:

@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from mcpfactory_codegen.servers.config import Adopted
+from mcpfactory_codegen.servers.config import AdoptedSettings
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.workspace.adopted import OFFERS
 
@@ -31,7 +31,7 @@ class AdoptionSources:
     """
 
     server: str
-    adopted: Adopted
+    adopted: AdoptedSettings
     folder: Path
     root: Path
     work: Path

@@ -1,7 +1,7 @@
 """The contract with callers of a server: the tool list of the candidate that a channel offers.
 
 The stage `validate` stores the tool list of each candidate as `tools.json`. A comparison of two lists gives the
-breaking changes and the required version step. `mcpfactory_codegen.servers.diff` classifies each change.
+breaking changes and the required version step. `mcpfactory_codegen.servers.manifest_diff` classifies each change.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_codegen.servers.diff import Change, diff
+from mcpfactory_codegen.servers.manifest_diff import Change, diff
 from mcpfactory_pipeline.base.errors import NotFoundError, ServerError, StateError
 from mcpfactory_pipeline.base.versions import Step, is_sufficient_step, step_between, sufficient_version
 from mcpfactory_pipeline.plan.policy import read_channels

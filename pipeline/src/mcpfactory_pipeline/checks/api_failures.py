@@ -28,7 +28,7 @@ from mcpfactory_pipeline.checks.exchange import (
 )
 from mcpfactory_pipeline.checks.transport.stdio import StdioConversation, peak_memory
 from mcpfactory_runtime.types import Json
-from mcpfactory_runtime.upstream.stub import case_content
+from mcpfactory_runtime.upstream.stub import case_response_body
 
 _BLOCK: Final = 1 << 20
 _BLOCKS: Final = 1024  # blocks of one mebibyte; together one gibibyte
@@ -146,7 +146,7 @@ async def _send(
 async def _documented(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
     response = hostile.response
     kind, body = response.get("content_type") or "", response.get("body")
-    content = case_content(kind, body)
+    content = case_response_body(kind, body)
     status = int(response.get("status", 200))
     if status in (204, 205, 304):
         writer.write(f"HTTP/1.1 {status} OK\r\nConnection: close\r\n\r\n".encode())

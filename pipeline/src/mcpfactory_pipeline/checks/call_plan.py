@@ -19,7 +19,7 @@ from mcpfactory_pipeline.checks.exchange import ValidationTargetError, WireExcha
 from mcpfactory_pipeline.checks.samples import sample_arguments, varied_arguments, varied_values, wrong_arguments
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.operation import ServerAddress
-from mcpfactory_runtime.upstream.secrets import SHARED, Settings, redirect_variables
+from mcpfactory_runtime.upstream.secrets import SHARED, Settings, server_override_variables
 from mcpfactory_runtime.upstream.servers import Addresses
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream, load_cases
 
@@ -304,7 +304,7 @@ class ApiVariables:
     @property
     def additional_server_variables(self) -> tuple[str, ...]:
         """Return the variables of the additional servers."""
-        return tuple(redirect_variables(self.prefix, self.servers, ""))
+        return tuple(server_override_variables(self.prefix, self.servers, ""))
 
     def variables_for_address(self, url: str, root: str = "") -> dict[str, str]:
         """Return the variables that point the whole API to one address.
@@ -314,7 +314,7 @@ class ApiVariables:
         """
         return {
             **dict.fromkeys(self._of("BASE_URL"), root or url),
-            **redirect_variables(self.prefix, self.servers, url),
+            **server_override_variables(self.prefix, self.servers, url),
         }
 
     def with_api(self, environ: Mapping[str, str], url: str, root: str = "") -> dict[str, str]:

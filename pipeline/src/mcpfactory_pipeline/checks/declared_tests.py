@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 from mcpfactory_codegen.ir import ProblemCollector
 from mcpfactory_codegen.read.overlay import JsonPathError, find_by_json_path
 from mcpfactory_codegen.read.parse import ParseError, parse
-from mcpfactory_codegen.text import dump_json, unknown_key
+from mcpfactory_codegen.text import describe_unknown_key, dump_json
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.checks.call_plan import ApiVariables
@@ -139,7 +139,7 @@ def _check(where: str, expected: Any) -> None:
 
 
 def _refuse_unknown(where: str, one: Mapping[str, Any], fields: tuple[str, ...]) -> None:
-    if found := unknown_key(one, fields, where):
+    if found := describe_unknown_key(one, fields, where):
         raise ConfigError(*found)
 
 

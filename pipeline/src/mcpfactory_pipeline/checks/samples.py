@@ -12,7 +12,7 @@ from mcpfactory_pipeline.checks.evidence import RecordedCall, answer_text
 from mcpfactory_pipeline.checks.exchange import BIG_INTEGERS, is_nested_deeper
 from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
 from mcpfactory_runtime.schemas.sample import NOTHING, author_values, sample
-from mcpfactory_runtime.schemas.values import is_number
+from mcpfactory_runtime.schemas.value_validation import is_number
 from mcpfactory_runtime.schemas.walk import properties_of, required_of, resolve, types_of
 
 Origin = Literal["example", "no arguments", "guess"]

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_codegen.servers.config import Adopted
+from mcpfactory_codegen.servers.config import AdoptedSettings
 from mcpfactory_pipeline.adoption.drift_check import find_differences
 from mcpfactory_pipeline.adoption.sources import LOCKS
 from mcpfactory_pipeline.base.errors import ServerError
@@ -162,7 +162,7 @@ async def _own_target(server: WorkspaceServer) -> ValidationTarget:
     )
 
 
-async def _adopted_target(server: WorkspaceServer, adopted: Adopted) -> ValidationTarget:
+async def _adopted_target(server: WorkspaceServer, adopted: AdoptedSettings) -> ValidationTarget:
     """Return the target for an adopted server: with the calls that a person gave, without package checks."""
     calls = server.folder / CALLS
     examples = calls if calls.is_file() else None

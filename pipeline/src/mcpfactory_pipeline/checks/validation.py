@@ -32,7 +32,7 @@ from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.transport.authorization import altered
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.waivers import Waiver
-from mcpfactory_runtime.oauth.model import is_loopback
+from mcpfactory_runtime.oauth.steps_and_metadata import is_loopback
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
 CANARY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # constant, so that equal servers give equal reports

@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfactory_codegen.servers.diff import Change, diff
+from mcpfactory_codegen.servers.manifest_diff import Change, diff
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
 from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.base.ids import format_time

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
-from mcpfactory_codegen.text import count_tokens
+from mcpfactory_codegen.text import estimate_tokens
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
 from mcpfactory_pipeline.base.files import read_json
 from mcpfactory_pipeline.base.hashing import hash_bytes
@@ -416,7 +416,9 @@ def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> 
         return {"tools": facts.get("tools"), "tokens": facts.get("tokens")}
     listed = _contract(workspace, server.name, state.candidate or "")
     return (
-        {"tools": len(listed), "tokens": sum(map(count_tokens, listed))} if listed else {"tools": None, "tokens": None}
+        {"tools": len(listed), "tokens": sum(map(estimate_tokens, listed))}
+        if listed
+        else {"tools": None, "tokens": None}
     )
 
 

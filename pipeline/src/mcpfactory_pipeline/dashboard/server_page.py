@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from mcpfactory_codegen.servers.overview import overview, overview_rows
-from mcpfactory_codegen.text import count_tokens
+from mcpfactory_codegen.text import estimate_tokens
 from mcpfactory_pipeline.base.ids import format_time
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.dashboard.board import Cell, cells_of, describe_hold
@@ -90,7 +90,7 @@ def tools_of(detail: ServerDetail) -> tuple[ToolView, ...]:
     """Return the tools of the server's report with manifest data, else the tools that the newest candidate listed."""
     if not isinstance(detail.report.get("tools"), list):
         named = [tool for tool in detail.contract if isinstance(tool.get("name"), str)]
-        counted = [(tool, count_tokens(tool)) for tool in named]
+        counted = [(tool, estimate_tokens(tool)) for tool in named]
         most = max((tokens for _, tokens in counted), default=0) or 1
         own = bool(detail.facts.template)
         return tuple(

@@ -27,7 +27,7 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime import McpError
 from mcpfactory_runtime.client import ConnectionLostError, ProtocolError, connect_stdio
-from mcpfactory_runtime.schemas.values import value_from_text
+from mcpfactory_runtime.schemas.value_validation import parse_argument_text
 from mcpfactory_runtime.schemas.walk import properties_of, required_of, types_of
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream
 
@@ -152,7 +152,7 @@ def arguments_of(detail: ServerDetail, tool: str, given: Mapping[str, Any]) -> d
         return found
     kinds = properties_of(schema)
     texts = {key: str(given.get(f"arg.{key}", "")) for key in kinds}
-    return {key: value_from_text(kinds[key], text) for key, text in texts.items() if text}
+    return {key: parse_argument_text(kinds[key], text) for key, text in texts.items() if text}
 
 
 def run_tool_call(

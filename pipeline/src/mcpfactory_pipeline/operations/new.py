@@ -29,7 +29,7 @@ from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
     from mcpfactory_codegen.servers.documents import ApiSource
-    from mcpfactory_codegen.servers.generation import CreatedServer
+    from mcpfactory_codegen.servers.generation import GeneratedServer
     from mcpfactory_codegen.servers.update import UpdatedServer
 
 
@@ -235,9 +235,9 @@ def _access(context: OperationContext) -> DocumentAccess:
 
 def _sources(access: DocumentAccess, given: Sequence[str]) -> list[ApiSource] | None:
     """Check that the caller may read the documents, and return them; return None if no document is given."""
-    from mcpfactory_codegen.servers.documents import ApiSource, sources_of
+    from mcpfactory_codegen.servers.documents import ApiSource, parse_api_sources
 
-    return [ApiSource(access.document(one.place), one.label) for one in sources_of(given)] if given else None
+    return [ApiSource(access.document(one.place), one.label) for one in parse_api_sources(given)] if given else None
 
 
 def _confirm_template(operation: New | Update, context: OperationContext) -> None:
@@ -255,7 +255,7 @@ _STEP: Final = ("path", "action", "owner", "note")
 
 
 def _result(
-    message: str, made: CreatedServer | UpdatedServer, context: OperationContext, following: str
+    message: str, made: GeneratedServer | UpdatedServer, context: OperationContext, following: str
 ) -> ServerResult:
     from mcpfactory_pipeline.workspace.upstream import api_addresses
 

@@ -16,7 +16,7 @@ from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.ids import actor
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime import Context, ToolError
-from mcpfactory_runtime.urls import describe_private, host_port_of, is_public
+from mcpfactory_runtime.urls import host_port_of, is_public, private_target_kind
 
 Options = ParamSpec("Options")
 Result = TypeVar("Result")
@@ -92,7 +92,7 @@ class WorkspaceAccess:
         host, _, port = place.rpartition(":")
         if {place, host} & {one.lower() for one in self.documents}:
             return True
-        if not place or describe_private(url):
+        if not place or private_target_kind(url):
             return False
         try:
             found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)

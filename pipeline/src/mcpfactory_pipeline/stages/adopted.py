@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from mcpfactory_codegen.credentials import is_secret
+from mcpfactory_codegen.credential_parameters import is_secret
 from mcpfactory_codegen.servers.config import KINDS as FIELDS
-from mcpfactory_codegen.servers.config import Adopted, ServerConfig
+from mcpfactory_codegen.servers.config import AdoptedSettings, ServerConfig
 from mcpfactory_pipeline.adoption.candidate import KINDS, PreparedServer, Record, build_adopted, prepare_server
 from mcpfactory_pipeline.adoption.drift_check import find_differences
 from mcpfactory_pipeline.adoption.npm import scripted_packages
@@ -90,7 +90,7 @@ _SAID: Final = 300  # characters; maximum quoted length of a server's stderr
 _FACTS: Final = ("tests", "passed", "failed", "skipped", "deselected", "tool_tests", "tools_run")
 
 
-def _adopted(inputs: StageInputs) -> Adopted:
+def _adopted(inputs: StageInputs) -> AdoptedSettings:
     found = Workspace.find(inputs.root).server(inputs.server).adopted
     if found is None:
         raise StageError(

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from packaging.utils import canonicalize_version
 
 from mcpfactory_codegen.servers.config import ServerConfig
-from mcpfactory_codegen.settings import SettingsError, load_text, read_settings
+from mcpfactory_codegen.settings import SettingsError, read_settings, read_toml_text
 from mcpfactory_pipeline.base.errors import ReleaseError
 from mcpfactory_pipeline.base.versions import tool_version
 from mcpfactory_pipeline.build.programs import ProgramRefusedError
@@ -26,7 +26,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     """Build the packages and move them into the folder of their candidate."""
     config = inputs.folder / CONFIG
     try:
-        allowed = read_settings(ServerConfig, load_text(config), config).build.allow
+        allowed = read_settings(ServerConfig, read_toml_text(config), config).build.allow
         candidate, stated = _build(inputs)
     except (SettingsError, ReleaseError) as error:
         return StageOutputs("failed", f"{error}; hint: {error.hint}")

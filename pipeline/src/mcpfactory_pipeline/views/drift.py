@@ -234,10 +234,10 @@ def _upstream(case: _DriftInputs) -> Iterator[Drift]:
 
 def _refreshed(case: _DriftInputs, document: WorkspaceDocument) -> Iterator[Drift]:
     from mcpfactory_codegen.read.document import DocumentError, load  # noqa: PLC0415 - heavy
-    from mcpfactory_codegen.servers.documents import document_files  # noqa: PLC0415 - heavy; only for --refresh
+    from mcpfactory_codegen.servers.documents import collect_document_files  # noqa: PLC0415 - heavy; only for --refresh
 
     try:
-        fresh = document_files(load(document.source), document.label)
+        fresh = collect_document_files(load(document.source), document.label)
     except DocumentError as error:
         message, means = f"{document.source} cannot be read: {error}", "it is unknown if the API changed"
         yield Drift("source", message, means, f"mcpfactory inbox --refresh {case.server.name}")

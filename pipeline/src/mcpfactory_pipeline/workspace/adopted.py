@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_codegen.servers.config import Adopted
+from mcpfactory_codegen.servers.config import AdoptedSettings
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.files import parse_error_reason, replace_file
 from mcpfactory_pipeline.base.hashing import hash_file, hash_record, source_files
@@ -29,7 +29,7 @@ _SCHEMA: Final = 2
 _SHORT: Final = 12  # characters of a hash in messages
 
 
-def adopted_files(adopted: Adopted, root: Path) -> list[str]:
+def adopted_files(adopted: AdoptedSettings, root: Path) -> list[str]:
     """Return the server's files, relative to its folder: those that its command runs, else all sources in the folder.
 
     Raises:
@@ -49,7 +49,7 @@ def adopted_files(adopted: Adopted, root: Path) -> list[str]:
     return sorted(found)
 
 
-def adopted_version(adopted: Adopted, folder: Path) -> str:
+def adopted_version(adopted: AdoptedSettings, folder: Path) -> str:
     """Return the version of the server in `folder` (`servers/<name>`); "" if its files have none."""
     read = _VERSION_FILES.get(adopted.kind)
     if read is None:
@@ -96,7 +96,7 @@ class Drift:
         return {name: getattr(self, name) for name in ("kind", "message", "means", "command")}
 
 
-def read_known_drift(folder: Path, adopted: Adopted | None) -> tuple[Drift, ...]:
+def read_known_drift(folder: Path, adopted: AdoptedSettings | None) -> tuple[Drift, ...]:
     """Return the known drift in a server's folder; empty if the server is not adopted, or was adopted again since.
 
     Raises:
@@ -129,7 +129,9 @@ def offer_words(offer: str, seen: str) -> str:
     return f"what was offered on {seen}, sha256 {offer.removeprefix('sha256:')[:_SHORT]}"
 
 
-def write_known_drift(folder: Path, adopted: Adopted, found: Sequence[Drift], *, clock: Clock = utc_now) -> None:
+def write_known_drift(
+    folder: Path, adopted: AdoptedSettings, found: Sequence[Drift], *, clock: Clock = utc_now
+) -> None:
     """Write the known drift of a server, or delete the file if there is no drift.
 
     Earlier known drift keeps its discovery date.
@@ -150,6 +152,6 @@ def write_known_drift(folder: Path, adopted: Adopted, found: Sequence[Drift], *,
     replace_file(file, (json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode())
 
 
-def _pinned(folder: Path, adopted: Adopted) -> str:
+def _pinned(folder: Path, adopted: AdoptedSettings) -> str:
     pins = {"kind": adopted.kind, "package": adopted.package, "version": adopted.version, "hash": adopted.hash}
     return hash_record({**pins, "url": adopted.url, "offers": hash_file(folder / OFFERS)})

@@ -7,19 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfactory_codegen.naming.variables import variable_prefix
-from mcpfactory_codegen.servers.report import read_published_names
+from mcpfactory_codegen.naming.environment_variables import variable_prefix
+from mcpfactory_codegen.servers.report_file import read_published_names
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.files import read_json
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
-from mcpfactory_runtime.oauth.model import OAuthError
+from mcpfactory_runtime.oauth.steps_and_metadata import OAuthError
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.auth import unset_variables
 from mcpfactory_runtime.upstream.operation import OAuthFlow, SecurityScheme, ServerAddress
-from mcpfactory_runtime.upstream.secrets import SHARED, Settings, is_set
+from mcpfactory_runtime.upstream.secrets import SHARED, Settings, is_variable_set
 from mcpfactory_runtime.upstream.servers import Addresses
 from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS, has_environment_grant, has_login
-from mcpfactory_runtime.urls import describe_private, host_port_of
+from mcpfactory_runtime.urls import host_port_of, private_target_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def api_addresses(
     for name, whose in [*root, *((one["name"], _whose(one)) for one in beside)]:
         url, said_by = addresses.of(name), addresses.set_by(name)
         way = f"{setting} {addresses.variable(name)}=https://…"
-        what, place = describe_private(url), host_port_of(url)
+        what, place = private_target_kind(url), host_port_of(url)
         by = "" if said_by or not what else _permitted(settings, addresses, place, data["allow_private"])
         said = f"{whose} at {url}" + (f", by {said_by}" if said_by else "")
         if not url:
@@ -152,7 +152,9 @@ def _missing(scheme: SecurityScheme, base_url: str, environ: Mapping[str, str]) 
         if scheme.kind != "oauth2" or not unset:
             return f"{' and '.join(unset)} not set" if unset else ""
         grants = {flow.grant for flow in scheme.flows}
-        if grants & {"clientCredentials", "discovery"} and all(is_set(name, environ) for name in scheme.variables[1:]):
+        if grants & {"clientCredentials", "discovery"} and all(
+            is_variable_set(name, environ) for name in scheme.variables[1:]
+        ):
             return ""
         if has_environment_grant(scheme, environ):
             return ""
@@ -169,7 +171,7 @@ def _way(server: str, scheme: SecurityScheme, environ: Mapping[str, str]) -> str
     grants = {flow.grant for flow in scheme.flows}
     ways = []
     if grants & set(LOGIN_GRANTS):
-        first = "" if is_set(client_id, environ) else f"export {client_id}=… and "
+        first = "" if is_variable_set(client_id, environ) else f"export {client_id}=… and "
         ways.append(f"{first}run `mcpfactory login {server}`")
     if grants & {"clientCredentials", "discovery"}:
         ways.append(f"export {client_id}=… {client_secret}=…")

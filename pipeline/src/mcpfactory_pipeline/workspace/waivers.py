@@ -34,7 +34,7 @@ from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.workspace import read_file
 
 FILE: Final = "waivers.toml"
-EXPIRES_SOON_DAYS: Final = 14  # days before the end of a waiver; from then on, the inbox lists the waiver
+EXPIRES_SOON_DAYS: Final = 14  # the inbox lists a waiver during these last days
 Text = Annotated[str, Field(pattern=r"\S", max_length=MAX_REASON_LENGTH)]
 _HEAD: Final = "# Findings of `mcpfactory validate` that are accepted for a time (mcpfactory waive).\n"
 

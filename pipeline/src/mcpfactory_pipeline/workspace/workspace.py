@@ -18,8 +18,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from mcpfactory_codegen.servers.config import Adopted, ApiConfig, ServerConfig
-from mcpfactory_codegen.settings import Settings, SettingsError, load_text, parse_toml, read_settings
+from mcpfactory_codegen.servers.config import AdoptedSettings, ApiConfig, ServerConfig
+from mcpfactory_codegen.settings import Settings, SettingsError, parse_toml, read_settings, read_toml_text
 from mcpfactory_codegen.text import closest_match, did_you_mean
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PipelineError, WorkspaceError
 from mcpfactory_pipeline.workspace.settings import WorkspaceSettings
@@ -87,7 +87,7 @@ class WorkspaceServer:
     config: ServerConfig
 
     @property
-    def adopted(self) -> Adopted | None:
+    def adopted(self) -> AdoptedSettings | None:
         """The settings of an adopted server; None for other servers."""
         return self.config.adopted
 
@@ -269,7 +269,7 @@ def read_toml(file: Path) -> dict[str, Any]:
         ConfigError: the file cannot be read.
     """
     with _config_errors():
-        return parse_toml(load_text(file), file)
+        return parse_toml(read_toml_text(file), file)
 
 
 def read_file(model: type[Model], file: Path) -> Model:
@@ -279,7 +279,7 @@ def read_file(model: type[Model], file: Path) -> Model:
         ConfigError: the file cannot be read, or a setting is invalid.
     """
     with _config_errors():
-        return read_settings(model, load_text(file), file)
+        return read_settings(model, read_toml_text(file), file)
 
 
 @contextmanager

@@ -17,8 +17,8 @@ server = Server(
 
 _READS = {"readOnlyHint": True}
 
-for tool in (*content.TOOLS, content.test_x_mcp_header):
-    server.tool(annotations=_READS)(tool)
+for reading in (*content.TOOLS, content.test_x_mcp_header):
+    server.tool(annotations=_READS)(reading)
 for tool in (*questions.TOOLS, *changes.TOOLS):
     server.tool(tool)
 server.tool(input_schema=content.JSON_SCHEMA, annotations=_READS)(content.json_schema_2020_12_tool)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mcpfactory import output
-from mcpfactory.options import AsJson, Factory, Names, Provider, check_provider, workspace_in
+from mcpfactory.options import AsJson, Factory, Names, Provider, check_provider, selected_workspace
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def ci(
         output.usage_error(
             "--against requires --check, and --pushed requires --against", "mcpfactory ci --check --against BASE"
         )
-    workspace, written = workspace_in(), PROVIDERS[provider][release]
+    workspace, written = selected_workspace(), PROVIDERS[provider][release]
     again = f"mcpfactory ci{'' if provider == 'github' else f' --provider {provider}'}{' --release' if release else ''}"
     if check:
         _check(workspace, written, again)
@@ -78,7 +78,7 @@ def ci(
     if written.place.as_posix() not in changed:
         output.line(f"{written.place} is up to date")
     if not check:
-        _print_rest(workspace_in(workspace.root), chosen=bool(factory))
+        _print_rest(selected_workspace(workspace.root), chosen=bool(factory))
 
 
 def _write(workspace: Workspace, written: CiFile, factory: str) -> list[str]:
@@ -88,7 +88,7 @@ def _write(workspace: Workspace, written: CiFile, factory: str) -> list[str]:
 
     before = read_origin(workspace.settings)
     changed = providers.change_origin(workspace, choose_origin(factory)) if factory else []
-    workspace = workspace_in(workspace.root)
+    workspace = selected_workspace(workspace.root)
     if before and before.kind == "folder" and before != read_origin(workspace.settings):
         output.note(f"{before} is no longer used: git rm -r {before}")
     return [*changed, *providers.write_ci_file(workspace, written)]
@@ -147,7 +147,7 @@ def matrix(provider: Provider = "", as_json: AsJson = False) -> None:
     from mcpfactory_pipeline.delivery.ci.gitlab import gitlab_shards
     from mcpfactory_pipeline.run.run import plan_servers
 
-    workspace = workspace_in()
+    workspace = selected_workspace()
     settings, (due, unusable) = read_ci(workspace.settings), fold.changed(plan_servers(workspace))
     for name in unusable:
         output.error(
@@ -192,7 +192,7 @@ def run(
     from mcpfactory_pipeline.reporting import make_reporter
     from mcpfactory_pipeline.run.run import run_pipeline
 
-    workspace = workspace_in()
+    workspace = selected_workspace()
     reporter = make_reporter("live" if output.is_interactive(sys.stdout) else "plain")
     adopt_orphans()
     outcome = run_pipeline(
@@ -224,7 +224,7 @@ def pack(
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.delivery.ci import bundle
 
-    workspace = workspace_in()
+    workspace = selected_workspace()
     folder.mkdir(parents=True, exist_ok=True)
     packed = bundle.pack(workspace, folder, [server.name for server in workspace.load_servers(names)[0]])
     for server in packed:
@@ -265,7 +265,7 @@ def fold(
             "the run ID or the assignment of the jobs is missing",
             "set --run ID, and either --assigned MATRIX or --server NAME",
         )
-    workspace, run = workspace_in(), validate_run_id(run_id)
+    workspace, run = selected_workspace(), validate_run_id(run_id)
     shard_results = assigned_results(folders, assigned) if assigned else named_results(folders, [server])
     found, refused = fold.fold_results(workspace, shard_results, run, released=released, branch=branch)
     if found:

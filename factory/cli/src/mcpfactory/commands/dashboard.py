@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from mcpfactory import output
-from mcpfactory.options import AsJson, Host, Port, workspace_in
+from mcpfactory.options import AsJson, Host, Port, selected_workspace
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def dashboard(
 
     With --allow-actions, people can also make decisions in the browser.
     """
-    workspace = workspace_in()
+    workspace = selected_workspace()
     if export is not None:
         _export(workspace.root, export, as_json=as_json)
         return

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from mcpfactory import output
-from mcpfactory.options import AsJson, Names, workspace_in
+from mcpfactory.options import AsJson, Names, selected_workspace
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _check_workspace(names: list[str]) -> Iterator[Diagnosis]:
     from mcpfactory_pipeline.base.text import pluralize
 
     try:
-        workspace = workspace_in()
+        workspace = selected_workspace()
     except (WorkspaceError, ConfigError) as error:
         yield Diagnosis.from_error("warning" if isinstance(error, WorkspaceError) else "error", "workspace", error)
         return

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from mcpfactory import output
-from mcpfactory.options import AsJson, Name, workspace_in
+from mcpfactory.options import AsJson, Name, selected_workspace
 from mcpfactory.output import progress
 from mcpfactory_runtime.errors import Exit
 from mcpfactory_runtime.server.generated.catalog import MODES
@@ -31,7 +31,7 @@ _REPORTS: Final = Path("evals", "reports")
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluationRequest:
+class EvaluateOptions:
     """The options of the command."""
 
     name: Name
@@ -104,7 +104,7 @@ class EvaluationRequest:
 
 
 def evaluate_model(
-    workspace: Workspace, server: WorkspaceServer, cases: Sequence[EvaluationCase], request: EvaluationRequest
+    workspace: Workspace, server: WorkspaceServer, cases: Sequence[EvaluationCase], request: EvaluateOptions
 ) -> ModelReport:
     """Ask the model every case in every setting, show progress, and return the report."""
     from mcpfactory_pipeline.base.errors import ConfigError
@@ -145,7 +145,7 @@ def evaluate_model(
         return asyncio.run(ask_cases(server, cases, endpoint, options, on_attempt=count))
 
 
-def show_report(server: WorkspaceServer, report: ModelReport, request: EvaluationRequest) -> None:
+def print_or_write_report(server: WorkspaceServer, report: ModelReport, request: EvaluateOptions) -> None:
     """Print or store the report; exit with 1 if a pass rate is too low, and with 7 if answers are missing."""
     from mcpfactory_pipeline.checks.evaluation.evaluation_reports import comparison_rows, load_report, write_report
 
@@ -198,7 +198,7 @@ def _print(report: ModelReport, compared: Sequence[Sequence[str]]) -> None:
 
 
 def check_case_quality(
-    workspace: Workspace, server: WorkspaceServer, cases: Sequence[EvaluationCase], request: EvaluationRequest
+    workspace: Workspace, server: WorkspaceServer, cases: Sequence[EvaluationCase], request: EvaluateOptions
 ) -> None:
     """Print the worth of each case, judged by a model or the search index; exit with 1 if a case is worthless."""
     from mcpfactory_pipeline.checks.evaluation.cases import LISTS, rate_cases_by_search, rate_cases_from_report
@@ -296,7 +296,7 @@ def evaluate(**values: Any) -> None:
     The questions are in evals/*.yaml of the server. The command also makes the calls that answer the questions. With
     --model, it checks which tools a model chooses.
     """
-    request = EvaluationRequest(**values)
+    request = EvaluateOptions(**values)
     for one in request.modes:
         if one not in MODES:
             output.usage_error(f"unknown value {one!r} for --mode", f"use one of {', '.join(MODES)}")
@@ -305,7 +305,7 @@ def evaluate(**values: Any) -> None:
             "--baseline, --mode and a second --profile have no effect without --model",
             "add --model openai:NAME or anthropic:NAME",
         )
-    workspace = workspace_in()
+    workspace = selected_workspace()
     server = workspace.server(request.name)
     if request.suggest or request.propose:
         (print_confused_tools if request.suggest else write_proposed_cases)(server, as_json=request.as_json)
@@ -314,13 +314,13 @@ def evaluate(**values: Any) -> None:
     if request.check_cases:
         check_case_quality(workspace, server, cases, request)
     elif request.model:
-        show_report(server, evaluate_model(workspace, server, cases, request), request)
+        print_or_write_report(server, evaluate_model(workspace, server, cases, request), request)
     else:
         _show(server, _without_model(server, cases, request), request)
 
 
 # Typer reads the options from the signature.
-evaluate.__signature__ = inspect.signature(EvaluationRequest, eval_str=True)  # type: ignore[attr-defined] # functions have it
+evaluate.__signature__ = inspect.signature(EvaluateOptions, eval_str=True)  # type: ignore[attr-defined] # functions have it
 
 
 def _cases(server: WorkspaceServer) -> Sequence[EvaluationCase]:
@@ -336,7 +336,7 @@ def _cases(server: WorkspaceServer) -> Sequence[EvaluationCase]:
     return cases
 
 
-def _without_model(server: WorkspaceServer, cases: Sequence[EvaluationCase], request: EvaluationRequest) -> Evaluation:
+def _without_model(server: WorkspaceServer, cases: Sequence[EvaluationCase], request: EvaluateOptions) -> Evaluation:
     from mcpfactory_pipeline.checks.evaluation.evaluation import evaluate_server
 
     with progress(quiet=request.as_json) as step:
@@ -348,7 +348,7 @@ def _without_model(server: WorkspaceServer, cases: Sequence[EvaluationCase], req
         )
 
 
-def _show(server: WorkspaceServer, found: Evaluation, request: EvaluationRequest) -> None:
+def _show(server: WorkspaceServer, found: Evaluation, request: EvaluateOptions) -> None:
     from mcpfactory_pipeline.base.files import replace_file
     from mcpfactory_pipeline.checks.evaluation.evaluation_reports import markdown_page
 

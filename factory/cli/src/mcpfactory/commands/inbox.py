@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from mcpfactory import output
-from mcpfactory.options import AsJson, Names, Refresh, Show, workspace_in
-from mcpfactory.output import count_progress
+from mcpfactory.options import AsJson, Names, Refresh, Show, selected_workspace
+from mcpfactory.output import server_progress
 
 _SHOWN: Final = 20
 _FIRST: Final = (
@@ -44,7 +44,7 @@ def inbox(
     if notify:
         from mcpfactory_pipeline.views.inbox_notifications import notify_inbox_items
 
-        sent = notify_inbox_items(workspace_in(), names or None)
+        sent = notify_inbox_items(selected_workspace(), names or None)
         if as_json:
             output.data([item.to_json() for item in sent])
         elif sent:
@@ -52,8 +52,8 @@ def inbox(
         else:
             output.line("no notifications were sent")
         return
-    workspace = workspace_in()
-    with count_progress() as count:
+    workspace = selected_workspace()
+    with server_progress() as count:
         items = _with_clients(read_inbox(workspace, names or None, refresh=refresh, count=count), workspace)
     if as_json:
         output.data([item.to_json() for item in items])
@@ -67,10 +67,10 @@ def print_inbox_summary() -> bool:
     from mcpfactory_pipeline.views.inbox import next_commands, read_inbox
 
     try:
-        workspace = workspace_in()
+        workspace = selected_workspace()
     except WorkspaceError:
         return False
-    with count_progress() as count:
+    with server_progress() as count:
         items = _with_clients(read_inbox(workspace, count=count), workspace)
     _print(items, 5)
     commands = next_commands(items) if items or workspace.servers() else _FIRST

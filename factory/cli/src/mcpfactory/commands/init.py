@@ -101,7 +101,7 @@ def _show_setup(setup: WorkspaceSetup, *, as_json: bool) -> None:
         output.line(f"{action} {change.path}" + (f"  ({change.note})" if change.note else ""))
 
 
-class SettingsFile(StrEnum):
+class SettingsFileKind(StrEnum):
     """A kind of settings file."""
 
     ROOT = "root"
@@ -111,7 +111,7 @@ class SettingsFile(StrEnum):
 
 def schema(
     kind: Annotated[
-        SettingsFile | None,
+        SettingsFileKind | None,
         typer.Argument(
             metavar="root|server|waivers",
             help="Kind of file: root (of a workspace), server or waivers [default: root and server]",

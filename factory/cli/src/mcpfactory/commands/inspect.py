@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from mcpfactory import output
-from mcpfactory.options import AsJson, OptionalName, workspace_in
+from mcpfactory.options import AsJson, OptionalName, selected_workspace
 from mcpfactory.output import print_tool_groups
 from mcpfactory_runtime.errors import Exit
 
@@ -38,7 +38,7 @@ def inspect(name: OptionalName = "", start: _Start = False, as_json: AsJson = Fa
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.workspace.coverage import inspection_report, operation_name
 
-    server = workspace_in().server(name)
+    server = selected_workspace().server(name)
     shown = inspection_report(server.folder) or _started_report(server, start=start)
     view = overview(server.name, shown)
     if as_json:
@@ -72,7 +72,7 @@ def inspect(name: OptionalName = "", start: _Start = False, as_json: AsJson = Fa
 def _list(*, as_json: bool) -> None:
     from mcpfactory_pipeline.views.status import list_servers
 
-    rows = list_servers(workspace_in())
+    rows = list_servers(selected_workspace())
     if as_json:
         output.data(rows)
     elif rows:
@@ -187,13 +187,13 @@ def _started_report(server: WorkspaceServer, *, start: bool) -> dict[str, Any]:
 
 
 async def _report_of_running(server: WorkspaceServer, home: Path) -> dict[str, Any]:
-    from mcpfactory_codegen.text import count_tokens
+    from mcpfactory_codegen.text import estimate_tokens
     from mcpfactory_pipeline.launch.connection import connect_server
 
     async with connect_server(server, home=home) as client:
         instructions, tools = client.instructions or "", await client.list_tools()
     rows = [
-        {"name": tool["name"], "operation": None, "arguments": _arguments(tool), "tokens": count_tokens(tool)}
+        {"name": tool["name"], "operation": None, "arguments": _arguments(tool), "tokens": estimate_tokens(tool)}
         for tool in tools
     ]
     texts = {"instructions": instructions, "listed": tools}

@@ -9,19 +9,18 @@ import typer
 
 from mcpfactory import completion, output
 from mcpfactory.command_groups import CommandEntry, lazy_group
-from mcpfactory.options import AsJson, DryRun, Name, Names, Show, workspace_in
-from mcpfactory.output import count_progress
+from mcpfactory.options import AsJson, DryRun, Name, Names, Show, selected_workspace
+from mcpfactory.output import server_progress
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.errors import Exit
 
-_RUN: Final = "mcpfactory.commands.pipeline_run"
-_HERE: Final = "mcpfactory.commands.pipeline"
+_COMMANDS: Final = "mcpfactory.commands"
 _DECISIONS: Final = "mcpfactory_pipeline.operations.decisions"
 COMMANDS: Final = {
-    "plan": CommandEntry("Run", f"{_RUN}:plan", "Show the stages to run and the reasons; run nothing"),
-    "run": CommandEntry("Run", f"{_RUN}:run", "Run the stages that are not up to date"),
-    "status": CommandEntry("Run", f"{_HERE}:status", "Show stages, candidate and channels of every server"),
-    "history": CommandEntry("Run", f"{_HERE}:history", "Show the events of a server, newest last"),
+    "plan": CommandEntry("Run", f"{_COMMANDS}.pipeline_run:plan", "Show the stages to run and the reasons; run nothing"),
+    "run": CommandEntry("Run", f"{_COMMANDS}.pipeline_run:run", "Run the stages that are not up to date"),
+    "status": CommandEntry("Run", f"{_COMMANDS}.pipeline:status", "Show stages, candidate and channels of every server"),
+    "history": CommandEntry("Run", f"{_COMMANDS}.pipeline:history", "Show the events of a server, newest last"),
     "promote": CommandEntry("Decide", f"{_DECISIONS}:Promote", "Move a candidate into a channel, if the policy allows it"),
     "approve": CommandEntry("Decide", f"{_DECISIONS}:Approve", "Approve a candidate for a channel, or the result of a stage"),
     "reject": CommandEntry("Decide", f"{_DECISIONS}:Reject", "Reject a candidate for a channel, or the result of a stage"),
@@ -30,9 +29,9 @@ COMMANDS: Final = {
     "unhold": CommandEntry("Decide", f"{_DECISIONS}:Unhold", "Lift the hold of a channel"),
     "retire": CommandEntry("Decide", f"{_DECISIONS}:Retire", "Remove a server from one channel, or retire the server"),
     "revive": CommandEntry("Decide", f"{_DECISIONS}:Revive", "Undo the retirement of a server"),
-    "verify": CommandEntry("Repair", f"{_HERE}:verify", "Compare state files with their histories"),
-    "restore": CommandEntry("Repair", f"{_HERE}:restore", "Restore the channel folders from the recorded state"),
-    "prune": CommandEntry("Repair", f"{_HERE}:prune", "Delete the files of old candidates"),
+    "verify": CommandEntry("Repair", f"{_COMMANDS}.pipeline:verify", "Compare state files with their histories"),
+    "restore": CommandEntry("Repair", f"{_COMMANDS}.pipeline:restore", "Restore the channel folders from the recorded state"),
+    "prune": CommandEntry("Repair", f"{_COMMANDS}.pipeline:prune", "Delete the files of old candidates"),
 }  # fmt: skip
 
 app = typer.Typer(
@@ -68,10 +67,10 @@ def status(
     from mcpfactory_pipeline.views.status import status as read_status
 
     if graph:
-        _draw(workspace_in(), names or [], graph)
+        _draw(selected_workspace(), names or [], graph)
         return
-    with count_progress() as count:
-        rows = read_status(workspace_in(), names or None, count=count)
+    with server_progress() as count:
+        rows = read_status(selected_workspace(), names or None, count=count)
     if as_json:
         output.data(rows)
     else:
@@ -126,13 +125,13 @@ def history(
     from mcpfactory_pipeline.views.status import read_log
 
     if stage:
-        text = read_log(workspace_in(), name, stage)
+        text = read_log(selected_workspace(), name, stage)
         if as_json:
             output.data({"server": name, "stage": stage, "log": text})
         else:
             output.print_untrusted_text(text)
         return
-    events = read_history(workspace_in(), name)[-show:]
+    events = read_history(selected_workspace(), name)[-show:]
     if as_json:
         output.data(events)
         return
@@ -159,7 +158,7 @@ def verify(
     from mcpfactory_pipeline.state.verify import repair as repair_states
     from mcpfactory_pipeline.state.verify import verify as compare
 
-    workspace = workspace_in()
+    workspace = selected_workspace()
     found = (repair_states if repair else compare)(workspace, names or None)
     found += [*signature_faults(workspace, names or None), *channel_folder_faults(workspace, names or None)]
     left = [entry for entry in found if not entry.get("mended")]
@@ -206,7 +205,7 @@ def restore(
     from mcpfactory_pipeline.decisions.restore import restore as restore_channels
     from mcpfactory_pipeline.decisions.restore import restore_candidate
 
-    workspace = workspace_in()
+    workspace = selected_workspace()
     if candidate:
         if len(names or ()) != 1:
             output.usage_error("--candidate needs one NAME", "mcpfactory pipeline history NAME")
@@ -239,7 +238,7 @@ def prune(names: Names = None, dry_run: DryRun = False, as_json: AsJson = False)
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.channels.candidate import prune as prune_files
 
-    found = prune_files(workspace_in(), names or None, dry_run=dry_run)
+    found = prune_files(selected_workspace(), names or None, dry_run=dry_run)
     if as_json:
         output.data([entry.to_json() for entry in found])
         return

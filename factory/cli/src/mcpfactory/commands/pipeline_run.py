@@ -10,8 +10,8 @@ from typing import Any, Final
 import typer
 
 from mcpfactory import output
-from mcpfactory.operations import command_of
-from mcpfactory.options import AsJson, Names, workspace_in
+from mcpfactory.operations import make_typer_command
+from mcpfactory.options import AsJson, Names, selected_workspace
 from mcpfactory_pipeline.operations.operation import OperationContext
 from mcpfactory_pipeline.operations.run import Run
 from mcpfactory_pipeline.plan.plan import PlanStep
@@ -23,7 +23,7 @@ _NAMED_SERVERS: Final = 3  # servers; a larger run prints no pending items, only
 
 def plan(names: Names = None, as_json: AsJson = False) -> None:
     """Show the stages to run and the reasons; run nothing."""
-    _plan(Run(servers=tuple(names or ())), OperationContext(workspace_in()), as_json=as_json)
+    _plan(Run(servers=tuple(names or ())), OperationContext(selected_workspace()), as_json=as_json)
 
 
 def _plan(wanted: Run, context: OperationContext, *, as_json: bool) -> None:
@@ -66,7 +66,7 @@ def _run(wanted: Run, context: OperationContext, *, as_json: bool) -> None:
     raise typer.Exit(run_exit_code(outcome))
 
 
-run = command_of(Run, perform=_run)
+run = make_typer_command(Run, perform=_run)
 
 
 def _note_waiting(workspace: Workspace, names: Sequence[str]) -> None:

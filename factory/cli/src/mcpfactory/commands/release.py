@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from mcpfactory import completion, output
-from mcpfactory.options import AsJson, Name, Names, Provider, check_provider, workspace_in
+from mcpfactory.options import AsJson, Name, Names, Provider, check_provider, selected_workspace
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def plan(names: Names = None, as_json: AsJson = False) -> None:
     from mcpfactory_pipeline.delivery.releases.git import Repository
     from mcpfactory_pipeline.delivery.releases.plan import plan_releases
 
-    workspace = workspace_in()
+    workspace = selected_workspace()
     repository = Repository.around(workspace.root)
     found, dirty = plan_releases(workspace, repository, names, _read), repository.dirty()
     if as_json:
@@ -50,7 +50,7 @@ def apply(names: Names = None, as_json: AsJson = False) -> None:
     """
     from mcpfactory_pipeline.delivery.releases.apply import apply_releases
 
-    workspace = workspace_in()
+    workspace = selected_workspace()
     made = apply_releases(workspace, names, _read)
     if as_json:
         output.data({"releases": [one.to_json() for one in made]})
@@ -90,7 +90,7 @@ def note(
     from mcpfactory_pipeline.delivery.releases.changelog import add_note
     from mcpfactory_pipeline.delivery.releases.packages import read_packages
 
-    workspace = workspace_in()
+    workspace = selected_workspace()
     if (packages := read_packages(workspace)) and packages.name == name:
         raise ReleaseError("note", f"{name} has no notes", hint="write it below ## Unreleased in CHANGELOG.md")
     server = workspace.server(name)
@@ -116,7 +116,7 @@ def check(
     from mcpfactory_pipeline.base.ids import new_id
     from mcpfactory_pipeline.delivery.releases.packages import check_tag
 
-    found = check_tag(workspace_in(), tag, branch=branch)
+    found = check_tag(selected_workspace(), tag, branch=branch)
     if provider:
         for key in ("server", "version", "candidate"):
             output.line(f"{key}={getattr(found, key)}")

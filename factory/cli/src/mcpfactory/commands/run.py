@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, NoReturn
 import typer
 
 from mcpfactory import completion, output
-from mcpfactory.options import AsJson, Channel, Demo, Host, Http, Mode, Name, Port, Root, workspace_in
+from mcpfactory.options import AsJson, Channel, Demo, Host, Http, Mode, Name, Port, Root, selected_workspace
 from mcpfactory_runtime.errors import Exit
 from mcpfactory_runtime.schemas.walk import properties_of, required_of
 from mcpfactory_runtime.server.generated.catalog import MODES
@@ -49,7 +49,7 @@ def run(
     from mcpfactory_pipeline.launch.command import server_command, server_environ
     from mcpfactory_pipeline.workspace.upstream import refuse_shared_in_workspace
 
-    space = workspace_in(workspace)
+    space = selected_workspace(workspace)
     server = space.server(name)
     refuse_shared_in_workspace(space, server, os.environ)
     chosen = [
@@ -109,7 +109,7 @@ def _run_own_command(name: str, *arguments: str) -> NoReturn:
     from mcpfactory_pipeline.launch.command import server_command, server_environ
     from mcpfactory_pipeline.workspace.upstream import refuse_shared_in_workspace
 
-    workspace = workspace_in()
+    workspace = selected_workspace()
     server = workspace.server(name)
     refuse_shared_in_workspace(workspace, server, os.environ)
     done = subprocess.run(server_command(server, *arguments), env=server_environ(server), check=False)
@@ -142,7 +142,7 @@ def call(
     if mode not in MODES:
         output.usage_error(f"unknown mode {mode!r}", "use --mode full or --mode search")
     typed = _parse_arguments(arg or [], args)
-    space = workspace_in()
+    space = selected_workspace()
     server = space.server(name)
     refuse_shared_in_workspace(space, server, os.environ)
     _warn_of_drift(space, server)
@@ -199,7 +199,7 @@ async def _call(
     from mcpfactory_pipeline.launch.connection import connect_server
     from mcpfactory_pipeline.workspace.coverage import inspection_report
     from mcpfactory_runtime import McpError
-    from mcpfactory_runtime.schemas.values import value_from_text
+    from mcpfactory_runtime.schemas.value_validation import parse_argument_text
 
     async with connect_server(server, offer, timeout=timeout) as client:
         tools = {listed["name"]: listed for listed in await client.list_tools()}
@@ -215,7 +215,7 @@ async def _call(
             )
         schema = tools[tool]["inputSchema"]
         declared = properties_of(schema)
-        arguments = typed.whole | {name: value_from_text(declared.get(name), text) for name, text in typed.pairs}
+        arguments = typed.whole | {name: parse_argument_text(declared.get(name), text) for name, text in typed.pairs}
         try:
             result: dict[str, Any] = await client.call_tool(tool, arguments)
         except McpError as error:

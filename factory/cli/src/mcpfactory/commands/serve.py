@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mcpfactory import completion, output
-from mcpfactory.options import Host, Http, Port, Root, workspace_in
+from mcpfactory.options import Host, Http, Port, Root, selected_workspace
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.serve.factory import HttpAddress
@@ -68,7 +68,7 @@ def serve(
         output.usage_error("--documents cannot be combined with --server or --all", "leave out --server and --all")
     from mcpfactory_pipeline.serve.factory import HttpAddress, listen, variables_hidden_from_children
 
-    found = workspace_in(workspace)
+    found = selected_workspace(workspace)
     place = HttpAddress(host, port, token, public_url) if http else None
     if gateway:
         for one in found.load_servers()[1] if all_ else ():

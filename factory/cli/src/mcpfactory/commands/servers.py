@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from mcpfactory import output
-from mcpfactory.operations import command_of, print_result
-from mcpfactory.options import AsJson, Name, workspace_in
+from mcpfactory.operations import make_typer_command, print_result
+from mcpfactory.options import AsJson, Name, selected_workspace
 from mcpfactory_pipeline.operations.install import ClientsResult, Install
 from mcpfactory_pipeline.operations.new import Adopt, AdoptResult, New, ServerResult, Update
 from mcpfactory_runtime.errors import Exit
@@ -26,7 +26,7 @@ _QUIET: Final = ("same", "keep", "deleted")  # actions of an update that leave a
 def _show_new(done: ServerResult) -> None:
     """Print the new server, and the next commands."""
     created = done.record
-    output.print_problems(created.problems)
+    output.print_document_problems(created.problems)
     if created.recognised:
         output.line(f"read {created.recognised}")
     output.line(done.message)
@@ -41,17 +41,17 @@ def _show_new(done: ServerResult) -> None:
     _advise(created)
 
 
-new = command_of(New, _show_new)
+new = make_typer_command(New, _show_new)
 
 
 def _advise(created: Any) -> None:
     """Print the API address, and decisions to make before the first call."""
-    output.print_addresses(created.server, created.address)
+    output.print_address_warnings(created.server, created.address)
     if created.alike:
         names = ", ".join(created.alike)
         output.note(f"several documents have the security scheme {names}, each with separate variables")
         output.note("  hint: if they use one account, --shared-credentials merges them")
-    output.print_overview(created.overview)
+    output.print_server_overview(created.overview)
     if created.overview is not None:
         _print_set_variables(created.overview.credentials, created.address)
 
@@ -73,7 +73,7 @@ def _was_retired(name: str) -> bool:
     from mcpfactory_pipeline.base.errors import StateError
     from mcpfactory_pipeline.state.store import Store
 
-    store = Store(workspace_in())
+    store = Store(selected_workspace())
     try:
         return name in store.servers() and store.state(name).retired is not None
     except StateError:
@@ -116,14 +116,14 @@ def _show_adopt(done: AdoptResult) -> None:
         output.note(f"next: {done.next}")
 
 
-adopt = command_of(Adopt, _show_adopt)
+adopt = make_typer_command(Adopt, _show_adopt)
 
 
 def _show_update(done: ServerResult) -> None:
     """Print what changed, and the files that a person must merge."""
     updated = done.record
-    output.print_problems(updated.problems)
-    output.print_addresses(updated.server, updated.address)
+    output.print_document_problems(updated.problems)
+    output.print_address_warnings(updated.server, updated.address)
     if updated.moved:
         output.warning(updated.moved)
     files = [file for file in updated.files if file.action not in _QUIET or file.note]
@@ -139,7 +139,7 @@ def _show_update(done: ServerResult) -> None:
         action = output.styled(file.action.ljust(9), "bad" if bad else "dim")
         output.line(f"  {action} {file.path}" + (f"  ({file.note})" if file.note else ""))
     if has_document:
-        output.print_changes(updated.changes)
+        output.print_contract_changes(updated.changes)
     else:
         output.line(f"{done.next} shows the changes for callers of a channel")
     if updated.conflicts:
@@ -148,7 +148,7 @@ def _show_update(done: ServerResult) -> None:
         )
 
 
-update = command_of(Update, _show_update)
+update = make_typer_command(Update, _show_update)
 
 
 def diff(
@@ -168,12 +168,12 @@ def diff(
     """
     from mcpfactory_pipeline.channels.contract import compare_source
 
-    found = asyncio.run(compare_source(workspace_in(), name, against))
+    found = asyncio.run(compare_source(selected_workspace(), name, against))
     if as_json:
         output.data({"server": name, **found.to_json()})
     else:
         output.line(f"{name} {found.after.version or '(no version)'} compared with {found.before.source}")
-        output.print_changes(found.changes)
+        output.print_contract_changes(found.changes)
         _print_version(found)
     if not found.kept:
         raise typer.Exit(Exit.NEGATIVE)
@@ -209,4 +209,4 @@ def _show_install(done: ClientsResult) -> None:
         print_result(done)
 
 
-install = command_of(Install, _show_install)
+install = make_typer_command(Install, _show_install)

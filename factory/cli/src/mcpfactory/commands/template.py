@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 import typer
 
 from mcpfactory import completion, output
-from mcpfactory.options import AsJson, workspace_in
+from mcpfactory.options import AsJson, selected_workspace
 from mcpfactory.output import progress
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 if TYPE_CHECKING:
-    from mcpfactory_codegen.servers.generation import CreatedServer
+    from mcpfactory_codegen.servers.generation import GeneratedServer
     from mcpfactory_codegen.servers.scaffold import ServerTemplate
     from mcpfactory_codegen.servers.template_answers import TemplateVariant
 
@@ -65,7 +65,7 @@ def list_templates(as_json: AsJson = False) -> None:
 
     found = [(template, "shipped") for template in templates()]
     try:
-        folders = sorted(path.parent for path in (workspace_in().root / "templates").glob("*/copier.yml"))
+        folders = sorted(path.parent for path in (selected_workspace().root / "templates").glob("*/copier.yml"))
     except WorkspaceError:
         folders = []
     shipped = {template.name for template, _ in found}
@@ -121,7 +121,7 @@ def new(
 
     if not NAME.match(name):
         output.usage_error(f"{name!r} is not a valid template name", "use a name that matches [a-z][a-z0-9-]*")
-    folder = workspace_in().root / "templates" / name
+    folder = selected_workspace().root / "templates" / name
     files = new_template(folder)
     if as_json:
         output.data({"template": name, "path": str(folder), "files": list(files)})
@@ -204,7 +204,7 @@ def _described(template: ServerTemplate) -> dict[str, Any]:
     }
 
 
-def _made(root: Path, template: ServerTemplate, name: str, **options: Any) -> CreatedServer:
+def _made(root: Path, template: ServerTemplate, name: str, **options: Any) -> GeneratedServer:
     """Create a server from the template in `servers/` of a folder; use a small API document if one is needed."""
     from mcpfactory_codegen.servers.create import create_server
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mcpfactory import output
-from mcpfactory.options import AsJson, Name, workspace_in
+from mcpfactory.options import AsJson, Name, selected_workspace
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def run_declared(
 
     if record and live:
         output.usage_error("--record and --live cannot be combined", "mcpfactory test NAME --live")
-    workspace = workspace_in()
+    workspace = selected_workspace()
     server = workspace.server(name)
     if live:
         refuse_shared_in_workspace(workspace, server, os.environ)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from mcpfactory import completion, output
-from mcpfactory.options import AsJson, workspace_in
+from mcpfactory.options import AsJson, selected_workspace
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ async def _judge(
     from mcpfactory_pipeline.checks.validation import validate
 
     if name:
-        return await validate_source(workspace_in(), name, timeout=timeout, **options)
+        return await validate_source(selected_workspace(), name, timeout=timeout, **options)
     target = ValidationTarget(command=_words(command) if command else None, url=url or None, **foreign, **options)
     return await validate(target, timeout=timeout)
 

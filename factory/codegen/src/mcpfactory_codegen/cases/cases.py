@@ -31,10 +31,10 @@ from mcpfactory_codegen.naming import Names
 from mcpfactory_codegen.text import dump_json, dump_json_rows
 from mcpfactory_runtime.schemas.sample import NOTHING, alternative_values, invalid_values, sample, two_item_arrays
 from mcpfactory_runtime.schemas.validation import ArgumentValidator, compile_schema
-from mcpfactory_runtime.schemas.values import ArgumentError
+from mcpfactory_runtime.schemas.value_validation import ArgumentError
 from mcpfactory_runtime.schemas.walk import items_of, properties_of, required_of, resolve
 from mcpfactory_runtime.types import Json
-from mcpfactory_runtime.upstream.secrets import redirect_variables
+from mcpfactory_runtime.upstream.secrets import server_override_variables
 
 MAX_CASES_PER_TOOL: Final = 10  # limit per tool, applied separately to refused calls, answers and variants
 MAX_CASES: Final = 12_000  # maximum tests of one server; above it, each tool has fewer
@@ -122,7 +122,7 @@ class _Callee:
 
 def cases(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[Json]:
     """Return the case of each testable tool, at most `MAX_CASES` tests in total."""
-    operations = api.by_key()
+    operations = api.operations_by_key()
     more = 4 * len(tools) < 3 * MAX_CASES  # otherwise nearly all variants, refused calls and answers would be removed
     callees = (_callee(operations[tool.key], tool, api, names) for tool in tools)
     built = [case for callee in callees if (case := _case(callee, more=more)) is not None]
@@ -452,7 +452,7 @@ def test_files(api: Api, names: Names, tools: Sequence[ApiTool], package: str, *
     head: Json = {"environment": sorted(variable for variables in names.variables.values() for variable in variables)}
     head |= {"address": f"{names.prefix}_BASE_URL", "base_url": api.base_url}
     if api.own_servers:
-        head["servers"] = dict(redirect_variables(names.prefix, [one.name for one in api.own_servers], ""))
+        head["servers"] = dict(server_override_variables(names.prefix, [one.name for one in api.own_servers], ""))
     head["untested"] = untested(built, tools)
     return {
         "tests/_generated/__init__.py": _INIT,

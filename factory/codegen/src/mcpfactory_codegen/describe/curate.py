@@ -16,13 +16,13 @@ from pydantic import JsonValue
 
 from mcpfactory_codegen.curation import ArgumentCuration, ArgumentMergeCuration, ToolCuration
 from mcpfactory_codegen.describe.tools import ApiTool, ArgumentLocation, MergedArgument
-from mcpfactory_codegen.inputs import may_be_argument
+from mcpfactory_codegen.inputs import is_valid_argument_name
 from mcpfactory_codegen.ir import Api, ApiOperation, Problem
 from mcpfactory_codegen.naming import Names, OperationNames
-from mcpfactory_codegen.naming.tools import may_be_tool
-from mcpfactory_codegen.text import VERSION, count_tokens, dump_json, strip_controls
+from mcpfactory_codegen.naming.tools import is_valid_tool_name
+from mcpfactory_codegen.text import VERSION, dump_json, estimate_tokens, strip_controls
 from mcpfactory_runtime.schemas.validation import compile_schema
-from mcpfactory_runtime.schemas.values import ArgumentError
+from mcpfactory_runtime.schemas.value_validation import ArgumentError
 from mcpfactory_runtime.schemas.walk import definitions_of, properties_of, reachable_definitions, required_of
 
 
@@ -57,7 +57,7 @@ def rename(names: Names, wanted: Mapping[str, ToolCuration]) -> RenamedTools:
     uncurated = {key: names.operations[key].tool for key in decisions}
     now = {key: one.tool for key, one in names.operations.items() if not (key in decisions and decisions[key].hide)}
     new = {key: one.rename for key, one in decisions.items() if one.rename and key in now}
-    refused = {key for key, name in new.items() if not may_be_tool(name)}
+    refused = {key for key, name in new.items() if not is_valid_tool_name(name)}
     final, taken = _assigned(now, {key: name for key, name in new.items() if key not in refused})
     problems += [_name(f"tools.{uncurated[key]}", new[key], "1 to 64 of [A-Za-z0-9_-]") for key in sorted(refused)]
     problems += [_name(f"tools.{uncurated[key]}", new[key], "another tool has it") for key in sorted(taken)]
@@ -83,7 +83,7 @@ def _arguments(
     problems = [_unknown(f"{where}.{name}", "the tool has no such argument") for name in wanted if name not in slots]
     known = {name: one for name, one in wanted.items() if name in slots}
     new = {name: one.rename for name, one in known.items() if one.rename}
-    refused = {name for name in new if not may_be_argument(new[name]) or new[name] == named.constant}
+    refused = {name for name in new if not is_valid_argument_name(new[name]) or new[name] == named.constant}
     final, taken = _assigned({name: name for name in slots}, {name: new[name] for name in new if name not in refused})
     problems += [_name(f"{where}.{name}", new[name], "a Python name of 1 to 64 characters") for name in sorted(refused)]
     problems += [_name(f"{where}.{name}", new[name], "another argument has it") for name in sorted(taken)]
@@ -161,7 +161,7 @@ def _decided(tool: ApiTool, decision: ToolCuration, where: str) -> tuple[ApiTool
         defaults=defaults,
         fixed=fixed,
     )
-    return replace(done, tokens=count_tokens(done.listed())), problems
+    return replace(done, tokens=estimate_tokens(done.listed())), problems
 
 
 class _MergeContext(NamedTuple):
@@ -188,7 +188,7 @@ def _merged(
         if gone or len(set(one.arguments)) < len(one.arguments):
             context.problems.append(_unknown(at, f"{', '.join(gone) or 'an argument listed twice'} cannot be merged"))
             continue
-        if not may_be_argument(name) or (name in properties and name not in one.arguments):
+        if not is_valid_argument_name(name) or (name in properties and name not in one.arguments):
             context.problems.append(_name(at, name, "a Python name of 1 to 64 characters that no other argument has"))
             continue
         schemas = [properties.pop(member) for member in one.arguments]

@@ -14,7 +14,7 @@ from itertools import takewhile
 from operator import eq
 from typing import Any, Final, Literal
 
-from mcpfactory_codegen.credentials import normalize_name
+from mcpfactory_codegen.credential_parameters import normalize_name
 from mcpfactory_codegen.effects import effect_of
 from mcpfactory_codegen.inputs import Input, Inputs
 from mcpfactory_codegen.ir import Api, ApiOperation

@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from mcpfactory_codegen.curation import ResponseOptions
 from mcpfactory_codegen.describe.paging import UNCLEAR, recognize_paging
-from mcpfactory_codegen.describe.schemas import OutputSchema, OutputSchemas, SharedDefinitions
-from mcpfactory_codegen.describe.values import constant_value
-from mcpfactory_codegen.effects import Effect, annotations_of, effect_of
+from mcpfactory_codegen.describe.schema_values import constant_value
+from mcpfactory_codegen.describe.tool_schemas import OutputSchema, OutputSchemas, SharedDefinitions
+from mcpfactory_codegen.effects import Effect, effect_of, tool_annotations
 from mcpfactory_codegen.inputs import Input, Inputs, inputs
-from mcpfactory_codegen.ir import Api, ApiOperation, JsonSchema, Problem, Skipped
+from mcpfactory_codegen.ir import Api, ApiOperation, JsonSchema, Problem, SkippedOperation
 from mcpfactory_codegen.naming import Names, OperationNames
-from mcpfactory_codegen.text import count_tokens, one_line, shorten_text, singular, words
+from mcpfactory_codegen.text import estimate_tokens, one_line, shorten_text, singular, words
 from mcpfactory_runtime.schemas.walk import (
     COMBINATORS,
     definition,
@@ -115,7 +115,7 @@ class DescribedTools:
     """The tools, the operations without a tool, and the problems."""
 
     tools: tuple[ApiTool, ...]
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedOperation, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
@@ -131,7 +131,7 @@ def describe_all(api: Api, names: Names, responses: ResponseOptions | None = Non
     # The structure of a selected part is unknown, so there are no output schemas with `select`.
     outputs = OutputSchemas(api.schemas, "none" if responses.select else responses.output, responses.output_tokens)
     tools: list[ApiTool] = []
-    skipped: list[Skipped] = []
+    skipped: list[SkippedOperation] = []
     problems: list[Problem] = []
     done: set[str] = set()
     for operation in api.operations:
@@ -143,7 +143,7 @@ def describe_all(api: Api, names: Names, responses: ResponseOptions | None = Non
             except RecursionError:
                 reason = "its schemas are nested too deeply"
             else:
-                tools.append(_selecting(tool) if responses.select and outputs.is_json(operation) else tool)
+                tools.append(_selecting(tool) if responses.select and outputs.has_json_response(operation) else tool)
                 problems += assumed
         if reason:
             skipped.append(operation.skipped(reason))
@@ -157,7 +157,7 @@ def _selecting(tool: ApiTool) -> ApiTool:
     name = next(name for name in ("select", "select_result", "select_of_the_result") if name not in properties)
     schema = {**tool.input_schema, "properties": {**properties, name: dict(_SELECT)}}
     done = replace(tool, input_schema=schema, select=name, output=OutputSchema(reason="its answer is selected from"))
-    return replace(done, tokens=count_tokens(done.listed()))
+    return replace(done, tokens=estimate_tokens(done.listed()))
 
 
 def _cut(operation: ApiOperation, cut: tuple[str, ...]) -> Problem:
@@ -186,7 +186,7 @@ def _tool(
         title=_title(operation, named),
         description=_description(operation, operation_inputs, named),
         input_schema=schema,
-        annotations=annotations_of(effect, operation.method),
+        annotations=tool_annotations(effect, operation.method),
         handler=f"{named.module}:{named.function}",
         bindings={named.arguments[item.slot]: ArgumentLocation(item.place, item.name) for item in asked},
         fixed={named.arguments[slot]: value for slot, value in fixed.items()},
@@ -197,7 +197,7 @@ def _tool(
     problems += [doubtful] if doubtful is not None else []
     if unclear:
         problems.append(Problem("warning", UNCLEAR, operation.pointer, f"{operation.key}: {unclear}"))
-    return replace(tool, tokens=count_tokens(tool.listed())), problems
+    return replace(tool, tokens=estimate_tokens(tool.listed())), problems
 
 
 def _fixed(operation_inputs: Inputs, schemas: dict[str, JsonSchema]) -> dict[tuple[str, str], str | int | float]:

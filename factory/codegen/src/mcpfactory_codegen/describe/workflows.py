@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from mcpfactory_codegen.curation import WorkflowConfig
 from mcpfactory_codegen.describe.tools import ApiTool
-from mcpfactory_codegen.inputs import may_be_argument
+from mcpfactory_codegen.inputs import is_valid_argument_name
 from mcpfactory_codegen.ir import Problem
 from mcpfactory_codegen.text import strip_controls
 from mcpfactory_runtime.schemas.references import UnusableSchemaError
@@ -71,11 +71,11 @@ def check_workflows(
 
 
 def _wrong(name: str, config: WorkflowConfig, known: Mapping[str, ApiTool]) -> str:
-    if not may_be_argument(name) or name in _TAKEN or name.lower() in {one.lower() for one in known}:
+    if not is_valid_argument_name(name) or name in _TAKEN or name.lower() in {one.lower() for one in known}:
         return "its name must be a Python name of 1 to 64 characters that no tool has"
     names = [*config.inputs, *(step.id for step in config.steps)]
     for one in names:
-        if not may_be_argument(one) or one in _TAKEN or names.count(one) > 1 or one == name:
+        if not is_valid_argument_name(one) or one in _TAKEN or names.count(one) > 1 or one == name:
             return f"{one!r} is not a valid name of an input or a step: use unique Python names"
     for one, schema in config.inputs.items():
         if isinstance(schema.get("default"), dict | list) or not _usable(schema):

@@ -136,12 +136,12 @@ def emit(api: Api, names: Names, tools: Sequence[ApiTool], options: Options) -> 
         f"{generated}/api.py": _api_module(api, names, options),
         f"{generated}/tools/__init__.py": f"{docstring(['Tools of the API, grouped in modules.', _OWNER])}\n",
     }
-    groups: dict[str, list[OperationCode]] = defaultdict(list)
-    operations = api.by_key()
+    groups: dict[str, list[OperationCodeContext]] = defaultdict(list)
+    operations = api.operations_by_key()
     for tool in tools:
         operation = operations[tool.key]
         named = names.operations[tool.key]
-        groups[named.module].append(OperationCode(operation, named, tool, inputs(operation, api).items))
+        groups[named.module].append(OperationCodeContext(operation, named, tool, inputs(operation, api).items))
     for module, functions in sorted(groups.items()):
         files[f"{generated}/tools/{module}.py"] = _tools_module(api, functions)
     if options.workflows:
@@ -227,7 +227,7 @@ def _stated(record: Any, *omitted: str) -> dict[str, str]:
     return {name: literal(value) for name, value in given.items()}
 
 
-def _tools_module(api: Api, functions: Sequence[OperationCode]) -> str:
+def _tools_module(api: Api, functions: Sequence[OperationCodeContext]) -> str:
     tag = min((tag for one in functions for tag in one.operation.tags[:1]), default="")
     about = one_line(api.tag_descriptions.get(tag, "") or tag, 90).rstrip(".")
     constants = [constant(one) for one in functions]
@@ -277,7 +277,7 @@ _REPEATED: Final = SAFE_METHODS | {"PUT", "DELETE"}
 
 
 @dataclass(frozen=True, slots=True)
-class OperationCode:
+class OperationCodeContext:
     """Data for the code of one operation."""
 
     operation: ApiOperation
@@ -286,7 +286,7 @@ class OperationCode:
     items: Sequence[Input]
 
 
-def constant(one: OperationCode) -> str:
+def constant(one: OperationCodeContext) -> str:
     """Return the source code of an operation's record: `GET_BOOK = Operation(…)`."""
     operation = one.operation
     keywords: dict[str, str] = {}
@@ -376,7 +376,7 @@ def _field(item: Input, named: OperationNames) -> str:
     return call("Field", argument, **_stated(Encoding(file=encoding.file)))
 
 
-def function(one: OperationCode) -> str:
+def function(one: OperationCodeContext) -> str:
     """Return the source code of an operation's function: `async def get_book(api, /, *, …) -> ToolResult`."""
     properties = properties_of(one.tool.input_schema)
     required = required_of(one.tool.input_schema)
@@ -420,7 +420,7 @@ def _optional(kind: str) -> str:
     return f"{kind.removesuffix(' | None')} | Unset | None" if kind.endswith(" | None") else f"{kind} | Unset"
 
 
-def _docstring(one: OperationCode, properties: Mapping[str, Any]) -> str:
+def _docstring(one: OperationCodeContext, properties: Mapping[str, Any]) -> str:
     operation = one.operation
     summary = one_line(operation.summary or one.tool.description, 90).rstrip(".")
     paragraphs = [f"{summary}.", f"{operation.method} {one_line(operation.path, 300)}"]

@@ -24,8 +24,8 @@ from typing import Final
 
 from mcpfactory_codegen.inputs import inputs, name_arguments
 from mcpfactory_codegen.ir import Api, ApiOperation
+from mcpfactory_codegen.naming.environment_variables import name_variables, variable_prefix
 from mcpfactory_codegen.naming.tools import TOOL_LIMIT, name_tools
-from mcpfactory_codegen.naming.variables import name_variables, variable_prefix
 from mcpfactory_codegen.text import (
     VERSION,
     choose_unique_names,

@@ -101,7 +101,7 @@ def _phrase(
     operation: ApiOperation, segments: list[tuple[str, ...]], on_item: bool
 ) -> tuple[str, list[tuple[str, ...]]]:
     method = operation.method
-    said = summary_verb(operation.summary, reading=method == "GET")
+    said = summary_verbs(operation.summary, reading=method == "GET")
     if not segments:
         verb = _REST.get(method) or {**_ON_ITEM, "POST": "post"}.get(method, method.lower())
         return _agreed(verb, said, many=False), [("item",)] if on_item else [("root",)]
@@ -264,7 +264,7 @@ def verb_kind(verb: str) -> str:
     return _KIND_OF.get(verb, verb)
 
 
-def summary_verb(summary: str, *, reading: bool) -> tuple[str, ...]:
+def summary_verbs(summary: str, *, reading: bool) -> tuple[str, ...]:
     """Return the verbs at the start of a summary, in base form.
 
     ("create", "update") for "Creates or updates a book". () if the first word is not a verb or can be a noun, as in

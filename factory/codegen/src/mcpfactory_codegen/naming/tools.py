@@ -34,7 +34,7 @@ _METHODS_VERBS: Final = frozenset({"create", "update", "set"})
 _DIGESTS: Final = (8, 16, 32)
 
 
-def may_be_tool(name: str) -> bool:
+def is_valid_tool_name(name: str) -> bool:
     """Return True if all clients accept the name."""
     return _NAME.match(name) is not None
 
@@ -90,7 +90,7 @@ def name_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, str]) ->
             names[operation.key] = name
             holders[name.lower()] = words(name)
     claimants = {operation.key: _claimant(operation) for operation in ordered}
-    common = WordFrequency.count_words(claimant.forms[0] for claimant in claimants.values())
+    common = WordFrequency.from_names(claimant.forms[0] for claimant in claimants.values())
     waiting = [claimant for key, claimant in claimants.items() if key not in names]
     while waiting:
         waiting = _phase(waiting, names, holders, common)
@@ -219,7 +219,7 @@ class WordFrequency:
     total: int
 
     @classmethod
-    def count_words(cls, names: Iterable[Sequence[str]]) -> WordFrequency:
+    def from_names(cls, names: Iterable[Sequence[str]]) -> WordFrequency:
         """Count each word once per name, in the singular."""
         every = list(names)
         return cls(Counter(word for name in every for word in {singular(word) for word in name}), len(every))

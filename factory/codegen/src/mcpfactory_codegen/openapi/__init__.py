@@ -12,18 +12,23 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from mcpfactory_codegen.ir import MARK_PREFIXES, Api, ApiOperation, ProblemCollector, Response, Skipped
-from mcpfactory_codegen.openapi.content import read_body, read_responses
+from mcpfactory_codegen.ir import MARK_PREFIXES, Api, ApiOperation, ProblemCollector, Response, SkippedOperation
+from mcpfactory_codegen.openapi.content import read_request_body, read_responses
 from mcpfactory_codegen.openapi.context import SPEC_VERSIONS, Node, ReaderContext, UnusableOperationError, spec_version
 from mcpfactory_codegen.openapi.parameters import merge_parameters, normalize_path_template, read_parameters
 from mcpfactory_codegen.openapi.references import Location, References, UnresolvedError
 from mcpfactory_codegen.openapi.schema_translation import SchemaTranslator
 from mcpfactory_codegen.openapi.security import Security
-from mcpfactory_codegen.openapi.servers import operation_server_url, report_missing_root, resolve_servers, root_servers
+from mcpfactory_codegen.openapi.servers import (
+    operation_server_url,
+    report_missing_root,
+    resolve_servers,
+    root_server_urls,
+)
 from mcpfactory_codegen.openapi.shared_schemas import HiddenProperties
 from mcpfactory_codegen.read.document import Document, DocumentFile
-from mcpfactory_codegen.sources import DocumentKind, recognize
-from mcpfactory_codegen.sources.translation import Translation, table, text
+from mcpfactory_codegen.sources import DocumentKind, recognize_document_kind
+from mcpfactory_codegen.sources.translation_helpers import Translation, table, text
 
 
 def read_api(document: Document) -> Api:
@@ -45,7 +50,7 @@ def read_api(document: Document) -> Api:
     context = ReaderContext(document, spec, references, problems, schemas.translate)
     root = context.root
     info = _info(root.at("info"))
-    servers = root_servers(root)
+    servers = root_server_urls(root)
     security = Security(context)
     operations, skipped = read_operations(context, security, servers)
     if operations and security.unused_scheme_alternatives:
@@ -125,10 +130,10 @@ class RawOperation(NamedTuple):
 
 def read_operations(
     context: ReaderContext, security: Security, servers: tuple[str, ...]
-) -> tuple[list[ApiOperation], list[Skipped]]:
+) -> tuple[list[ApiOperation], list[SkippedOperation]]:
     """Return the operations below `paths`, in the order of the document, and the skipped ones."""
     operations: list[ApiOperation] = []
-    skipped: list[Skipped] = []
+    skipped: list[SkippedOperation] = []
     taken: dict[str, Location] = {}
     ids: dict[str, Location] = {}
     paths = context.root.at("paths")
@@ -148,11 +153,13 @@ def read_operations(
         except UnusableOperationError as error:
             message = f"{method} {path} was left out: {error}"
             context.problems.add(error.code, str(error.location), message, error.hint)
-            skipped.append(Skipped(method, path, name, str(location), str(error)))
+            skipped.append(SkippedOperation(method, path, name, str(location), str(error)))
         except Exception as error:  # noqa: BLE001  # a bug costs one operation, not the whole API
             message = f"{method} {path} was left out: reading it failed ({type(error).__name__}: {str(error)[:200]})"
             node.report("operation-internal-error", message, "this is a bug in mcpfactory; please report it")
-            skipped.append(Skipped(method, path, name, str(location), f"reading it failed ({type(error).__name__})"))
+            skipped.append(
+                SkippedOperation(method, path, name, str(location), f"reading it failed ({type(error).__name__})")
+            )
         else:
             operations.append(operation)
             name = operation.operation_id
@@ -252,7 +259,7 @@ def _read(security: Security, servers: tuple[str, ...], written: RawOperation) -
         tags=tuple(dict.fromkeys(tag for tag in tags if isinstance(tag, str))) if isinstance(tags, list) else (),
         deprecated=operation.value.get("deprecated") is True,
         parameters=read_parameters(outside, path, identity),
-        body=read_body(operation, inside),
+        body=read_request_body(operation, inside),
         responses=_responses(operation, method),
         security=security.of(operation),
         scopes=security.scopes_of(operation),
@@ -329,13 +336,13 @@ def read_source(document: Document) -> Api:
 
 
 def _translation(document: Document) -> Translation | None:
-    source = recognize(document.data)
+    source = recognize_document_kind(document.data)
     return source.translate(document.data) if source is not None and source.translate is not None else None
 
 
-def kind_of(document: Document) -> DocumentKind:
+def document_kind(document: Document) -> DocumentKind:
     """Return the kind of a document."""
-    source = recognize(document.data)
+    source = recognize_document_kind(document.data)
     assert source is not None, "load() refuses other kinds"
     return source
 

@@ -120,7 +120,7 @@ def _best(usable: dict[str, Node]) -> str:
     return min(usable, key=lambda name: _fitting_rank(name, schemas[name]))
 
 
-def read_media(media: Media, direction: Direction) -> JsonSchema | None:
+def read_media_schema(media: Media, direction: Direction) -> JsonSchema | None:
     """Return the schema of a media type, None if missing. For streams of items (3.2), return the list schema."""
     if "schema" in media.node.value:
         return media.node.at("schema").schema(direction)
@@ -138,7 +138,7 @@ _CONCRETE: Final = {
 }
 
 
-def read_body(operation: Node, parameters: list[Node]) -> ApiBody | None:
+def read_request_body(operation: Node, parameters: list[Node]) -> ApiBody | None:
     """Return the body of one operation, or None.
 
     Raises:
@@ -169,7 +169,7 @@ def read_body(operation: Node, parameters: list[Node]) -> ApiBody | None:
     if media is None:
         body.report("body-empty", "the request body has no media type, so nothing can be sent", "add `content`")
         return None
-    schema = read_media(media, "request")
+    schema = read_media_schema(media, "request")
     found = ApiBody(
         content_type=_concrete(media),
         schema={} if schema is None else schema,
@@ -325,7 +325,7 @@ def _described_response(status: str, node: Node, produces: list[str]) -> Respons
     return replace(
         plain,
         content_type=media.content_type,
-        schema=read_media(media, "response"),
+        schema=read_media_schema(media, "response"),
         example=media.node.example(),
         lists=_lists(*media),
     )

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.ir import ApiParameter, JsonSchema
 from mcpfactory_codegen.openapi import swagger2
-from mcpfactory_codegen.openapi.content import choose_media_type, read_media
+from mcpfactory_codegen.openapi.content import choose_media_type, read_media_schema
 from mcpfactory_codegen.openapi.context import Node, UnusableOperationError
 from mcpfactory_runtime.upstream.operation import STYLES, ParameterLocation, Style, forbidden_header_reason
 
@@ -139,7 +139,7 @@ def _schema(node: Node) -> tuple[JsonSchema, str]:
             schema = node.with_value(schema.value)
         return schema.schema("request"), ""
     if (media := choose_media_type(node.at("content"))) is not None:
-        found = read_media(media, "request")
+        found = read_media_schema(media, "request")
         return ({} if found is None else found), media.content_type
     if {"type", "enum", "items"} & node.value.keys():
         message = "`type` is in the parameter itself, as in Swagger 2.0; read as its schema"

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from mcpfactory_codegen.read.document import Document, join_reference
 from mcpfactory_runtime.schemas.walk import escape, unescape
-from mcpfactory_runtime.urls import is_web_address
+from mcpfactory_runtime.urls import has_web_scheme
 
 MAX_HOPS: Final = 50
 
@@ -159,7 +159,7 @@ class References:
             message = f"the reference {reference[:200]!r} points to a missing file"
             raise UnresolvedError("reference-dangling", message, "check the path")
         message = f"the reference {reference[:200]!r} was not followed: {reason[:200]}"
-        web = is_web_address(whole)
+        web = has_web_scheme(whole)
         hint = "save it next to the document, or allow its host" if web else "move it below the folder of the document"
         raise UnresolvedError("reference-refused", message, hint)
 

@@ -1,6 +1,6 @@
 """Translation of one schema of a document to JSON Schema 2020-12.
 
-The result always satisfies the metaschema, and every `$ref` in it is a name of `SharedSchemas`. References are not
+The result always satisfies the metaschema, and every `$ref` in it is a name of `SharedSchemaQueue`. References are not
 expanded, so the cost depends only on the size of the written schema.
 
 By the specification, `additionalProperties: false` excludes properties that `allOf` adds to the same object. Authors
@@ -28,8 +28,8 @@ from mcpfactory_codegen.openapi.keywords import (
     normalize_type,
 )
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError, composed
-from mcpfactory_codegen.openapi.shared_schemas import HiddenProperties, SchemaNames, SharedSchemas, break_cycles
-from mcpfactory_runtime.schemas.walk import APPLICATORS, TYPES, reference_to
+from mcpfactory_codegen.openapi.shared_schemas import HiddenProperties, SchemaNames, SharedSchemaQueue, break_cycles
+from mcpfactory_runtime.schemas.walk import APPLICATORS, TYPES, definition_reference
 
 
 class ClosedObjectOpener:
@@ -154,7 +154,7 @@ class SchemaTranslator:
         except UnresolvedError:
             named = {}  # the section is optional
         self._names = SchemaNames(named, spec.schemas)
-        self._named = SharedSchemas(self._names, visibility)
+        self._named = SharedSchemaQueue(self._names, visibility)
 
     def translate(self, node: Any, location: Location, direction: Direction) -> JsonSchema:
         """Return the schema of a parameter, body or response. Do not change the result: it is cached by location."""
@@ -225,7 +225,7 @@ class SchemaTranslator:
         except UnresolvedError as error:
             self._report(error.code, context.location.down(keyword), f"{error}; anything is accepted here", error.hint)
         else:
-            result = {"$ref": reference_to(self._named.name(target, context.direction))}
+            result = {"$ref": definition_reference(self._named.name(target, context.direction))}
         if not beside:
             return result
         if not self._spec.siblings:

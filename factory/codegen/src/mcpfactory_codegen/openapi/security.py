@@ -11,11 +11,11 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from mcpfactory_codegen.ir import ApiSecurityScheme
-from mcpfactory_codegen.naming.variables import LOGIN_GRANTS
+from mcpfactory_codegen.naming.environment_variables import LOGIN_GRANTS
 from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.context import Node, ReaderContext
 from mcpfactory_codegen.openapi.references import Location, UnresolvedError
-from mcpfactory_codegen.sources.translation import table
+from mcpfactory_codegen.sources.translation_helpers import table
 from mcpfactory_runtime.upstream.operation import OAuthFlow
 
 _LINK: Final = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'*+,;=%-]+")

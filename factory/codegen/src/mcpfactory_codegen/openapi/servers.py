@@ -15,7 +15,13 @@ from typing import Final
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from mcpfactory_codegen.ir import ApiOperation
-from mcpfactory_codegen.naming.variables import is_loopback, is_mock, is_sandbox, matches_root_url, name_servers
+from mcpfactory_codegen.naming.environment_variables import (
+    is_loopback_url,
+    is_mock_url,
+    is_sandbox_url,
+    matches_root_url,
+    name_server_urls,
+)
 from mcpfactory_codegen.openapi import swagger2
 from mcpfactory_codegen.openapi.context import Node
 from mcpfactory_runtime.upstream.operation import ServerAddress
@@ -27,7 +33,7 @@ _UNUSABLE: Final = re.compile(r"[\s\x00-\x1f<>\"{}|\\^`]")
 _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 
 
-def root_servers(root: Node) -> tuple[str, ...]:
+def root_server_urls(root: Node) -> tuple[str, ...]:
     """Return the usable servers of the document; if none is declared, the URL that the document came from."""
     servers = root.at("servers")
     if root.context.spec.shape == "2":
@@ -45,13 +51,13 @@ def _real_first(servers: Node, urls: tuple[str, ...]) -> tuple[str, ...]:
 
     A leading sandbox stays first, and is reported.
     """
-    real = next((url for url in urls if not is_mock(url) and not is_sandbox(url)), "")
+    real = next((url for url in urls if not is_mock_url(url) and not is_sandbox_url(url)), "")
     # A loopback server is the user's own, and its key must not be sent elsewhere.
-    if not real or urls[0] == real or is_loopback(urls[0]):
+    if not real or urls[0] == real or is_loopback_url(urls[0]):
         return urls
     first = Node(servers.context, None, servers.location.down(0))
     said = f"the first server URL, {urls[0][:200]}, is "
-    if is_sandbox(urls[0]):
+    if is_sandbox_url(urls[0]):
         hint = f"set the BASE_URL variable of the server to {real[:200]} for real data"
         first.report("server-mock", f"{said}a sandbox, and is used", hint)
         return urls
@@ -198,7 +204,7 @@ def resolve_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], 
     taken = not (stated and roots) and (not at_root or (not roots and 2 * times > len(operations)))
     root = (common,) if taken else roots
     base = root[0] if root else ""
-    named = name_servers([url for url in counts if not matches_root_url(url, base)], base)
+    named = name_server_urls([url for url in counts if not matches_root_url(url, base)], base)
     names = {one.url: one.name for one in named}
     return ResolvedServers(
         root,

@@ -17,7 +17,7 @@ from mcpfactory_codegen.ir import JsonSchema
 from mcpfactory_codegen.openapi.context import Direction
 from mcpfactory_codegen.openapi.keywords import DROPPED
 from mcpfactory_codegen.openapi.references import LocatedNode, Location, References, UnresolvedError
-from mcpfactory_runtime.schemas.walk import APPLICATORS, IN_PLACE, children, definition, reference_to, unescape
+from mcpfactory_runtime.schemas.walk import APPLICATORS, IN_PLACE, children, definition, definition_reference, unescape
 
 _FLAGS: Final[dict[Direction, str]] = {"request": "readOnly", "response": "writeOnly"}
 _FLAG_LEVELS: Final = 10  # maximum levels of references and `allOf` to search for the flag of a property
@@ -195,7 +195,7 @@ def _wanted_name(location: Location) -> str:
     return file.partition("?")[0].rpartition(".")[0] or file or "schema"
 
 
-class SharedSchemas:
+class SharedSchemaQueue:
     """Names of all referenced schemas, and the queue of schemas to translate."""
 
     def __init__(self, names: SchemaNames, visibility: HiddenProperties) -> None:
@@ -265,7 +265,7 @@ def _separate_bases(schemas: Definitions, new_name: Callable[[str], str]) -> Non
             if target not in bases:
                 bases[target] = new_name(target)
                 schemas[bases[target]] = {key: value for key, value in parent.items() if key not in choices}
-            use.holder["$ref"] = reference_to(bases[target])
+            use.holder["$ref"] = definition_reference(bases[target])
 
 
 def _inplace(schema: JsonSchema) -> Iterator[_AppliedReference]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from mcpfactory_codegen.ir import ApiBody
 from mcpfactory_codegen.openapi.context import Node
 from mcpfactory_codegen.openapi.references import Location, UnresolvedError
-from mcpfactory_codegen.sources.translation import text
+from mcpfactory_codegen.sources.translation_helpers import text
 from mcpfactory_runtime.schemas.walk import unescape
 from mcpfactory_runtime.upstream.operation import Xml, is_xml_name
 

@@ -21,16 +21,16 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 from mcpfactory_codegen.ir import Problem, ProblemCollector
 from mcpfactory_codegen.read.parse import Format, ParseError, parse
-from mcpfactory_codegen.sources import SOURCES, recognize
+from mcpfactory_codegen.sources import SOURCES, recognize_document_kind
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 from mcpfactory_runtime.protocol.decoding import iter_decoded
 from mcpfactory_runtime.urls import (
     DEFAULT_PORTS,
     MAX_REDIRECTS,
     Redirect,
+    has_web_scheme,
     host_port,
     is_public,
-    is_web_address,
     redirect_of,
     split_web_url,
 )
@@ -95,7 +95,7 @@ def fetch(url: str, *, allowed_hosts: Collection[str], max_bytes: int) -> tuple[
                     redirect = redirect_of("GET", url, answer.status_code, answer.headers.get("location", ""))
                     if redirect is None:
                         return _body(answer, url, max_bytes), url
-                url = redirected(redirect, url)
+                url = redirect_target(redirect, url)
     except httpx.InvalidURL as error:
         raise FetchError(f"{url} is not a URL: {error}", _URL_HINT) from None
     except httpx.HTTPError as error:
@@ -104,7 +104,7 @@ def fetch(url: str, *, allowed_hosts: Collection[str], max_bytes: int) -> tuple[
     raise FetchError(f"{url} redirects more than {MAX_REDIRECTS} times", "use the final URL")
 
 
-def redirected(redirect: Redirect, url: str) -> str:
+def redirect_target(redirect: Redirect, url: str) -> str:
     """Return the target URL of a redirect.
 
     Another origin is permitted: no credentials are sent, and `_check` verifies the hosts.
@@ -120,7 +120,7 @@ def redirected(redirect: Redirect, url: str) -> str:
 
 
 def _check(url: str, allowed_hosts: Collection[str]) -> None:
-    if not is_web_address(url):
+    if not has_web_scheme(url):
         raise FetchError(f"{url} is neither http nor https", "give an http or https URL, or the path of a file")
     if split_web_url(url) is None:
         raise FetchError(f"{url} is not a valid URL: its host or its port is invalid", _URL_HINT)
@@ -229,9 +229,9 @@ def load(
 
 def join_reference(base: str, reference: str) -> str:
     """Return the name of the part that a reference in the part `base` points to. The name can start with `../`."""
-    if is_web_address(reference):
+    if has_web_scheme(reference):
         return reference
-    if is_web_address(base):
+    if has_web_scheme(base):
         try:
             return urljoin(base, reference)
         except ValueError:  # an invalid host, reported when the part is read
@@ -294,7 +294,7 @@ class _PartLoader:
         Raises:
             FetchError, _RefusedError: it cannot be read.
         """
-        if self._remote or is_web_address(part):
+        if self._remote or has_web_scheme(part):
             return fetch(part, allowed_hosts=self._hosts, max_bytes=max_bytes)[0]
         try:
             path = (self._root / part).resolve()
@@ -339,9 +339,9 @@ class _Loading:
             kind = "a list" if isinstance(data, list) else "a single value"
             message = f"{origin.source} is not an API document: it contains {kind}, not an object"
             raise DocumentError(message, "check that it is the right file")
-        if recognize(data) is None and isinstance(data.get("paths"), dict):
+        if recognize_document_kind(data) is None and isinstance(data.get("paths"), dict):
             data = {**_assumed(data, self._problems), **data}
-        source = recognize(data)
+        source = recognize_document_kind(data)
         if source is None:
             known = ", ".join(one.noun for one in SOURCES)
             hint = f"check that it is the right file; supported formats: {known}; convert others (RAML, WSDL) first"

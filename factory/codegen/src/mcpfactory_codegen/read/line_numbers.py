@@ -16,7 +16,7 @@ import yaml
 
 from mcpfactory_codegen.ir import Problem
 from mcpfactory_codegen.read.document import Document, DocumentFile
-from mcpfactory_codegen.read.parse import decoded, without_comments
+from mcpfactory_codegen.read.parse import decode_text, strip_json_comments
 from mcpfactory_runtime.schemas.walk import unescape
 
 _BETWEEN: Final = re.compile(r"[\s,:]*")
@@ -73,7 +73,7 @@ def find_line_numbers(part: DocumentFile, pointers: Iterable[str]) -> dict[str, 
         for token in pointer.split("/")[1:]:
             node = node.below.setdefault(unescape(token), _Wanted())
         node.pointers.append(pointer)
-    text, _ = decoded(part.raw)
+    text, _ = decode_text(part.raw)
     if part.format == "graphql":
         return _definitions(text, root)
     if part.format == "yaml":
@@ -81,7 +81,7 @@ def find_line_numbers(part: DocumentFile, pointers: Iterable[str]) -> dict[str, 
     try:
         offsets = _Json(text).offsets(root)
     except (ValueError, TypeError, IndexError):  # JSON with comments or trailing commas
-        text = without_comments(text)
+        text = strip_json_comments(text)
         offsets = _Json(text).offsets(root)
     starts = [match.end() for match in re.finditer("\n", text)]
     return {pointer: bisect_right(starts, offset) + 1 for pointer, offset in offsets.items()}

@@ -17,7 +17,7 @@ import yaml
 
 from mcpfactory_codegen.ir import ProblemCollector
 from mcpfactory_codegen.sources import text_document_key
-from mcpfactory_codegen.sources.translation import parse_finite_number
+from mcpfactory_codegen.sources.translation_helpers import parse_finite_number
 from mcpfactory_runtime.schemas.walk import escape
 
 MAX_DEPTH: Final = 200
@@ -47,7 +47,7 @@ def parse(raw: bytes, problems: ProblemCollector, file: str = "") -> tuple[Any, 
     Raises:
         ParseError: not text, not JSON or YAML, too deep, too large, or an alias that contains itself.
     """
-    text, encoding = decoded(raw)
+    text, encoding = decode_text(raw)
     if encoding == _WINDOWS:
         problems.add("document-encoding", file, "it is not UTF-8; read as Windows-1252", "save it as UTF-8")
     if not text.strip():
@@ -59,7 +59,7 @@ def parse(raw: bytes, problems: ProblemCollector, file: str = "") -> tuple[Any, 
     try:
         return _parse_json(text, raw, problems, file), "json"
     except json.JSONDecodeError as error:
-        cleaned = without_comments(text)
+        cleaned = strip_json_comments(text)
         try:
             data = _parse_json(cleaned, raw, problems, file)
         except json.JSONDecodeError:
@@ -75,7 +75,7 @@ def parse(raw: bytes, problems: ProblemCollector, file: str = "") -> tuple[Any, 
             raise ParseError(message, "check the syntax there") from None
 
 
-def decoded(raw: bytes) -> tuple[str, str]:
+def decode_text(raw: bytes) -> tuple[str, str]:
     """Return the text without byte-order mark, and its encoding: UTF-8, UTF-16, UTF-32 or Windows-1252.
 
     Raises:
@@ -91,7 +91,7 @@ def decoded(raw: bytes) -> tuple[str, str]:
         raise ParseError(f"it is not text: {error.reason} at byte {error.start}", "save it as UTF-8") from None
 
 
-def without_comments(text: str) -> str:
+def strip_json_comments(text: str) -> str:
     """Return JSON without comments and trailing commas. Comments become white space, which keeps line numbers."""
     plain = _COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else re.sub(r"[^\n]", " ", match[0]), text)
     return _TRAILING.sub(lambda match: match[0] if match[0][0] == '"' else match[1], plain)

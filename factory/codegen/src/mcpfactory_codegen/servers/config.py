@@ -19,13 +19,13 @@ from mcpfactory_codegen.settings import (
     Settings,
     SettingsError,
     Strings,
-    load_text,
     quoted,
     read_settings,
+    read_toml_text,
     to_toml,
     validation_error,
 )
-from mcpfactory_codegen.text import unknown_key
+from mcpfactory_codegen.text import describe_unknown_key
 from mcpfactory_runtime.server.generated.catalog import DIALECTS, MODES
 
 NAME: Final = re.compile(r"[a-z][a-z0-9-]*\Z")
@@ -146,7 +146,7 @@ def require_workspace_path(path: str) -> str:
     return path
 
 
-class Adopted(Settings):
+class AdoptedSettings(Settings):
     """Settings to build, start and test an adopted server. `mcpfactory adopt` writes them."""
 
     kind: Annotated[str, OneOf(KINDS)] = Field(description="what was adopted; each kind has its own fields")
@@ -174,7 +174,7 @@ class Adopted(Settings):
     def _of_kind(self) -> Self:
         kind = KINDS[self.kind]
         given = dict.fromkeys(self.model_fields_set)
-        if found := unknown_key(given, ("kind", *kind.required, *kind.optional), f"kind {self.kind}"):
+        if found := describe_unknown_key(given, ("kind", *kind.required, *kind.optional), f"kind {self.kind}"):
             raise validation_error(*found)
         if missing := [name for name in kind.required if not getattr(self, name)]:
             raise validation_error(f"{missing[0]} is missing, and {self.kind} needs it", "mcpfactory adopt writes it")
@@ -267,7 +267,9 @@ class ServerConfig(Settings):
     )
     workflows: Mapping[str, WorkflowConfig] = Field(default={}, description="tools that combine other tools, by name")
     answers: Mapping[str, Answer] = Field(default={}, description="answers to the questions of the template, by name")
-    adopted: Adopted | None = Field(default=None, description="for an adopted server: how to build, start and test it")
+    adopted: AdoptedSettings | None = Field(
+        default=None, description="for an adopted server: how to build, start and test it"
+    )
     build: BuildSettings = Field(default=BuildSettings.model_construct(), description="what the wheel may contain")
     publish: PublishSettings = Field(
         default=PublishSettings.model_construct(), description="publish targets, and what the MCP registry shows"
@@ -314,7 +316,7 @@ def read_config(folder: Path) -> ServerConfig:
         raise SettingsError(
             f"{path} does not exist", "check that this is the folder of a server; mcpfactory inspect lists the servers"
         )
-    return parse_config(load_text(path), path)
+    return parse_config(read_toml_text(path), path)
 
 
 def parse_config(text: str, path: Path) -> ServerConfig:

@@ -24,29 +24,29 @@ from mcpfactory_codegen.servers.documents import (
     ApiSource,
     Sources,
     choose_labels,
-    document_files,
+    collect_document_files,
+    parse_api_sources,
     private_source_url,
     redacted_source_url,
-    sources_of,
     stored_documents,
     to_stored_document,
 )
 from mcpfactory_codegen.servers.generation import (
     FIRST_VERSION,
-    CreatedServer,
     CreateError,
+    GeneratedServer,
     Notify,
     as_create_errors,
+    choose_server_name,
     edited_file_problems,
     from_template,
     generate,
     ignore_notice,
-    package_of,
+    import_package_name,
     read_package_version,
     require_tools,
-    server_name,
 )
-from mcpfactory_codegen.servers.report import PublishedNames, read_published_names
+from mcpfactory_codegen.servers.report_file import PublishedNames, read_published_names
 from mcpfactory_codegen.servers.scaffold import find_template, stored_source
 from mcpfactory_codegen.servers.server_files import FilePlan
 from mcpfactory_codegen.text import snake_case
@@ -69,7 +69,7 @@ def create_server(
     permit: bool = False,
     dry_run: bool = False,
     notify: Notify = ignore_notice,
-) -> CreatedServer:
+) -> GeneratedServer:
     """Create the server `folder/<name>` from API documents (`source`: path or URL) or from a template.
 
     Args:
@@ -98,12 +98,12 @@ def create_server(
     with as_create_errors():
         found = find_template(template or _OPENAPI)
         wanted = ApiConfig(**dict(selection or Selection()), credentials=credentials)
-        taken = _taken(sources_of(source), sources_of(overlays), wanted, notify)
+        taken = _taken(parse_api_sources(source), parse_api_sources(overlays), wanted, notify)
         titles = [title_of(one.document) for one in taken] if taken and not name else [found.name]
-        name = server_name(name, name or common_title(titles) or Path(taken[0].document.source).stem)
+        name = choose_server_name(name, name or common_title(titles) or Path(taken[0].document.source).stem)
         table = ServerTable(
             name=name,
-            package=package_of(name),
+            package=import_package_name(name),
             template=stored_source(found, folder / name),
             mode=mode if taken else "",
         )
@@ -128,7 +128,7 @@ def create_server(
         return built if dry_run else _written(built)
 
 
-def regenerate(folder: Path) -> CreatedServer:
+def regenerate(folder: Path) -> GeneratedServer:
     """Rewrite the machine-owned files in a server's directory, from its configuration and its API document.
 
     Published tool names are kept. Machine-owned files that were edited are reported (`file-edited`) and rewritten.
@@ -140,15 +140,15 @@ def regenerate(folder: Path) -> CreatedServer:
     with as_create_errors():
         config = read_config(folder)
         if not config.document:
-            return CreatedServer(server=config.name, path=folder)
+            return GeneratedServer(server=config.name, path=folder)
         documents = stored_documents(folder, config)
         built = generate(config, documents, read_published_names(folder), read_package_version(folder, config))
         require_tools(built, config, config.document)
         plan = FilePlan(folder)
-        plan.replace_machine(built.machine)
+        plan.plan_machine_files(built.machine)
         plan.apply()
-    problems = (*built.problems, *edited_file_problems(plan.ordered))
-    return replace(built, server=config.name, path=folder, problems=problems, steps=plan.ordered)
+    problems = (*built.problems, *edited_file_problems(plan.sorted_steps))
+    return replace(built, server=config.name, path=folder, problems=problems, steps=plan.sorted_steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ def _taken(
 def _take(loaded: Document, label: str, overlays: Sequence[Path], wanted: ApiConfig) -> _NewDocument:
     paths = _overlay_paths(overlays, label)
     read = {target: load_overlay(path, target) for target, path in paths.items()}
-    layout = document_files(loaded, label)
+    layout = collect_document_files(loaded, label)
     document = apply_overlays(to_stored_document(loaded, layout), tuple(read.values()))
     api = wanted.model_copy(
         update={
@@ -227,7 +227,7 @@ def _overlay_paths(overlays: Sequence[Path], label: str) -> dict[str, Path]:
     return paths
 
 
-def _written(built: CreatedServer) -> CreatedServer:
+def _written(built: GeneratedServer) -> GeneratedServer:
     """Write to a temporary directory, then move it: the target is complete or absent."""
     target = built.path
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -239,9 +239,9 @@ def _written(built: CreatedServer) -> CreatedServer:
             plan.put(path, raw, "document")
         for path, text in built.person.items():
             plan.put(path, text, "person")
-        plan.replace_machine(built.machine)
+        plan.plan_machine_files(built.machine)
         plan.apply(built.template)
         beside.rename(target)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
-    return replace(built, steps=plan.ordered)
+    return replace(built, steps=plan.sorted_steps)

@@ -14,11 +14,11 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
-from mcpfactory_codegen.combine import add_label, combine, equal_schemes
-from mcpfactory_codegen.credentials import NO_OPTIONS, convert_credential_parameters
+from mcpfactory_codegen.combine import add_label, combine, duplicate_security_schemes
+from mcpfactory_codegen.credential_parameters import NO_OPTIONS, convert_credential_parameters
 from mcpfactory_codegen.curation import CredentialOptions, Selection
 from mcpfactory_codegen.ir import Api, Problem, split_label
-from mcpfactory_codegen.openapi import kind_of, read_source
+from mcpfactory_codegen.openapi import document_kind, read_source
 from mcpfactory_codegen.read.document import Document, DocumentError, load
 from mcpfactory_codegen.read.line_numbers import add_line_numbers
 from mcpfactory_codegen.read.overlay import Overlay, apply_overlays, load_overlay
@@ -27,7 +27,7 @@ from mcpfactory_codegen.servers import server_files
 from mcpfactory_codegen.servers.config import LABEL, SHARED_CREDENTIALS, ApiConfig, ServerConfig, render_apis
 from mcpfactory_codegen.settings import CONFIG, SettingsError, to_toml
 from mcpfactory_codegen.text import VERSION, strip_controls, words
-from mcpfactory_runtime.urls import describe_private, host_port_of, is_public
+from mcpfactory_runtime.urls import host_port_of, is_public, private_target_kind
 
 _HEADER: Final = re.compile(r"^\[(\[)?[ \t]*api[ \t]*\](?(1)\])[^\n]*\n?", re.M)
 _NEXT_TABLE: Final = re.compile(r"^\[", re.M)
@@ -137,7 +137,7 @@ Sources = str | Path | Sequence[str | Path | ApiSource] | None
 """Document sources: paths or URLs, each with a label if there are several: `messaging=twilio.yaml`."""
 
 
-def sources_of(sources: Sources) -> tuple[ApiSource, ...]:
+def parse_api_sources(sources: Sources) -> tuple[ApiSource, ...]:
     """Return the documents that the user gave. If the whole text is the name of a file, the label is ""."""
     every = [sources] if isinstance(sources, str | Path) else list(sources or ())
     return tuple(one if isinstance(one, ApiSource) else _source(str(one)) for one in every)
@@ -218,7 +218,7 @@ class CombinedApi:
     alike: tuple[str, ...] = ()
 
 
-def read_documents(
+def read_combined_api(
     apis: Sequence[ApiConfig], documents: Mapping[str, Document], credentials: CredentialOptions = NO_OPTIONS
 ) -> CombinedApi:
     """Return the selected operations of the documents, by label, without credential parameters."""
@@ -231,7 +231,7 @@ def read_documents(
     return CombinedApi(
         api=combine(chosen, shared),
         operations={label: len(api.operations) + len(api.skipped) for label, api in read.items()},
-        alike=equal_schemes(chosen, shared) if len(apis) > 1 else (),
+        alike=duplicate_security_schemes(chosen, shared) if len(apis) > 1 else (),
         bases={label: api.base_url for label, api in read.items()},
     )
 
@@ -288,7 +288,7 @@ class DocumentFiles:
     files: dict[str, bytes]
 
 
-def document_files(document: Document, label: str = "") -> DocumentFiles:
+def collect_document_files(document: Document, label: str = "") -> DocumentFiles:
     """Return the files of a document, below `api/`, or `api/<label>/` with a label.
 
     A single file is named by its kind and format, such as `openapi.yaml`. Several files keep their relative paths.
@@ -298,7 +298,7 @@ def document_files(document: Document, label: str = "") -> DocumentFiles:
     """
     folder = f"api/{label}" if label else "api"
     if len(document.parts) <= 1:
-        main = f"{folder}/{kind_of(document).file}.{document.format}"
+        main = f"{folder}/{document_kind(document).file}.{document.format}"
         return DocumentFiles(main, {main: document.raw})
     paths = {key: _relative_part(key) for key in document.parts}
     if len({host for host, _ in paths.values()}) > 1:
@@ -391,7 +391,7 @@ def redacted_source_url(source: str) -> str:
 def private_source_url(source: str) -> str:
     """Return a document's URL if its host resolves to a private address; "" for public hosts and for files."""
     host = host_port_of(source)
-    if not host or describe_private(source):
+    if not host or private_target_kind(source):
         return source if host else ""
     host, _, port = host.rpartition(":")
     try:
@@ -405,7 +405,7 @@ def private_api_host(source: str, base_url: str) -> tuple[str, ...]:
     """Return the host and port of an API's base URL if the document came from there (see `private_source_url`)."""
     source_host, api_host = host_port_of(source), host_port_of(base_url)
     # localhost and 127.0.0.1 are the same host.
-    here = describe_private(source) == describe_private(base_url) == "this machine"
+    here = private_target_kind(source) == private_target_kind(base_url) == "this machine"
     if not source_host or not (
         source_host == api_host or (here and source_host.rpartition(":")[2] == api_host.rpartition(":")[2])
     ):

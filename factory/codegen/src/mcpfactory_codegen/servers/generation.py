@@ -16,17 +16,24 @@ from mcpfactory_codegen.describe.curate import ToolGroup, check_pinned_names, cu
 from mcpfactory_codegen.describe.tools import ApiTool, describe_all
 from mcpfactory_codegen.describe.workflows import check_workflows
 from mcpfactory_codegen.emit import Options, emit
-from mcpfactory_codegen.ir import Api, Problem, ProblemCollector, Skipped
+from mcpfactory_codegen.ir import Api, Problem, ProblemCollector, SkippedOperation
 from mcpfactory_codegen.naming import Names, name_api
-from mcpfactory_codegen.naming.variables import keep_server_names
-from mcpfactory_codegen.openapi import kind_of
+from mcpfactory_codegen.naming.environment_variables import keep_server_names
+from mcpfactory_codegen.openapi import document_kind
 from mcpfactory_codegen.read.document import Document, DocumentError
-from mcpfactory_codegen.select import inclusion_mark, select
+from mcpfactory_codegen.select import inclusion_from_extensions, select
 from mcpfactory_codegen.servers import server_files
 from mcpfactory_codegen.servers.config import NAME, ApiConfig, ServerConfig, render_config
-from mcpfactory_codegen.servers.documents import is_url, locate_problems, private_api_host, read_documents
+from mcpfactory_codegen.servers.documents import is_url, locate_problems, private_api_host, read_combined_api
 from mcpfactory_codegen.servers.overview import Overview, overview
-from mcpfactory_codegen.servers.report import REPORT, PublishedNames, environment, has_root, render_report, report
+from mcpfactory_codegen.servers.report_file import (
+    REPORT,
+    PublishedNames,
+    environment,
+    has_root_url,
+    render_report,
+    report,
+)
 from mcpfactory_codegen.servers.scaffold import ServerTemplate, render
 from mcpfactory_codegen.servers.server_files import (
     FormatError,
@@ -56,7 +63,7 @@ def ignore_notice(_step: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class CreatedServer:
+class GeneratedServer:
     """A generated server in memory, and the result of its creation.
 
     `machine`, `person` and `document` are its files by owner; `template` is the template version of person-owned files.
@@ -74,7 +81,7 @@ class CreatedServer:
     api_tools: tuple[ApiTool, ...] = ()
     operations: int = 0
     problems: tuple[Problem, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedOperation, ...] = ()
     groups: tuple[ToolGroup, ...] = ()
     steps: tuple[server_files.FileStep, ...] = ()
     address: Mapping[str, Any] = field(default_factory=dict)
@@ -109,7 +116,7 @@ def generate(
     scaffold: ServerTemplate | None = None,
     sources: Mapping[str, str] | None = None,
     notify: Notify = ignore_notice,
-) -> CreatedServer:
+) -> GeneratedServer:
     """Return a server generated from its documents (by label), with person-owned files if a `scaffold` is given.
 
     `known` has published names to keep, unless the configuration overrides them. `sources` are private URLs that the
@@ -121,7 +128,7 @@ def generate(
         one.label: replace(documents[one.label], source=one.source) if is_url(one.source) else documents[one.label]
         for one in config.apis
     }
-    read = read_documents(config.apis, documents, config.credentials)
+    read = read_combined_api(config.apis, documents, config.credentials)
     config = _with_permitted_hosts(config, sources or {}, read.bases)
     api = keep_server_names(read.api, known.servers)
     notify(f"naming and describing {len(api.operations)} operations")
@@ -134,8 +141,8 @@ def generate(
     workflows, unmade = check_workflows(config.workflows, curated.tools)
     hidden = (one.skipped(HIDDEN) for one in api.operations if one.key in curated.hidden)
     skipped = (*api.skipped, *described.skipped, *hidden)
-    pinned = check_pinned_names(named, config.names)
-    chosen = (*pinned, *renamed.problems, *curated.problems, *profiles.problems, *unmade)
+    invalid_pins = check_pinned_names(named, config.names)
+    chosen = (*invalid_pins, *renamed.problems, *curated.problems, *profiles.problems, *unmade)
     problems = locate_problems(documents, (*api.problems, *described.problems, *chosen))
     notify(f"writing the code of {len(curated.tools)} tools")
     tests = test_files(api, renamed.names, curated.tools, config.package, dialect="dialect" in profiles.offer)
@@ -151,7 +158,7 @@ def generate(
     machine = emit(api, renamed.names, curated.tools, options) | tests
     person: dict[str, str] = {}
     if scaffold:
-        preset = template_data(config, api, renamed.names, curated.tools)
+        preset = openapi_template_answers(config, api, renamed.names, curated.tools)
         person = render(scaffold, {**checked_answers(config.answers, read_questions(scaffold), preset), **preset})
         person[CONFIG] = render_config(config) + render_answers(config.answers)
     notify(f"formatting {len(machine) + len(person)} files")
@@ -161,7 +168,7 @@ def generate(
     )
     steps = [{"name": one.name, "steps": [step.tool for step in one.config.steps]} for one in workflows]
     data |= {"workflows": steps, "offer": profiles.summary, "groups": [asdict(group) for group in groups]}
-    return CreatedServer(
+    return GeneratedServer(
         machine={**{path: done[path] for path in machine}, REPORT: render_report(data)},
         person={path: done[path] for path in person},
         api_tools=curated.tools,
@@ -182,7 +189,7 @@ def describe_documents(documents: Mapping[str, Document], counts: Mapping[str, i
     """Return a text with the kind of each document and its size."""
     found = []
     for label, document in documents.items():
-        source, count = kind_of(document), counts[label]
+        source, count = document_kind(document), counts[label]
         text = f"{source.noun}, {count} {source.counted if count != 1 else source.counted.removesuffix('s')}"
         found.append(f"{label}: {text}" if label else text)
     return "; ".join(found)
@@ -195,7 +202,7 @@ def _with_permitted_hosts(config: ServerConfig, sources: Mapping[str, str], base
     return config.model_copy(update={"apis": tuple(apis)})
 
 
-def require_tools(built: CreatedServer, config: ServerConfig, where: str) -> None:
+def require_tools(built: GeneratedServer, config: ServerConfig, where: str) -> None:
     """Raise CreateError if no operation became a tool, unless the user hid all."""
     hidden = any(one.reason == HIDDEN for one in built.skipped)
     if built.api_tools or hidden or not config.document:
@@ -217,7 +224,7 @@ def require_tools(built: CreatedServer, config: ServerConfig, where: str) -> Non
     raise CreateError(message, hint, "empty")
 
 
-def from_template(config: ServerConfig, template: ServerTemplate) -> CreatedServer:
+def from_template(config: ServerConfig, template: ServerTemplate) -> GeneratedServer:
     """Return a server from a template without an API document.
 
     Raises:
@@ -230,12 +237,12 @@ def from_template(config: ServerConfig, template: ServerTemplate) -> CreatedServ
         )
         message = f"template {template.name} is for servers that are generated from an API document"
         raise CreateError(message, hint, "template")
-    preset = {"name": config.name, "package": config.package, "distribution": distribution_of(config.name)}
+    preset = {"name": config.name, "package": config.package, "distribution": distribution_name(config.name)}
     given = checked_answers(config.answers, read_questions(template), preset)
     files = render(template, {**preset, "title": config.name.replace("-", " ").capitalize(), **given})
     # The template's file continues the table [server].
     files[CONFIG] = render_config(config) + files.get(CONFIG, "") + render_answers(config.answers)
-    return CreatedServer(person=format_python_files(files), template=template.version)
+    return GeneratedServer(person=format_python_files(files), template=template.version)
 
 
 def read_package_version(folder: Path, config: ServerConfig) -> str:
@@ -245,7 +252,7 @@ def read_package_version(folder: Path, config: ServerConfig) -> str:
     return found[1] if found else FIRST_VERSION
 
 
-def server_name(name: str | None, text: str) -> str:
+def choose_server_name(name: str | None, text: str) -> str:
     """Return the given name, or a name derived from `text`.
 
     Raises:
@@ -260,12 +267,12 @@ def server_name(name: str | None, text: str) -> str:
     return name
 
 
-def package_of(name: str) -> str:
+def import_package_name(name: str) -> str:
     """Return the import package of a server's name."""
     return name.removesuffix("-mcp").replace("-", "_") + "_mcp"
 
 
-def distribution_of(name: str) -> str:
+def distribution_name(name: str) -> str:
     """Return the distribution of a server's name."""
     return name.removesuffix("-mcp") + "-mcp"
 
@@ -288,7 +295,7 @@ _PROFILES: Final = ("full", "read-only")
 
 
 @dataclass(frozen=True, slots=True)
-class Profiles:
+class ResolvedProfiles:
     """Modes and profiles for the manifest (`offer`), their sizes for the report (`summary`), and problems."""
 
     offer: dict[str, Any] = field(default_factory=dict)
@@ -296,14 +303,16 @@ class Profiles:
     problems: tuple[Problem, ...] = ()
 
 
-def resolve_profiles(api: Api, tools: Sequence[ApiTool], config: ServerConfig) -> Profiles:
+def resolve_profiles(api: Api, tools: Sequence[ApiTool], config: ServerConfig) -> ResolvedProfiles:
     """Return the tools of each profile by name. An unknown default profile is a problem, and is not set."""
     problems = ProblemCollector()
     members: dict[str, list[str]] = {}
     for name, selection in config.profiles.items():
         members[name] = _profile_members(api, tools, selection, name, problems)
     if CURATED not in members:
-        keys = {operation.key for operation in api.operations if inclusion_mark(operation.extensions) is True}
+        keys = {
+            operation.key for operation in api.operations if inclusion_from_extensions(operation.extensions) is True
+        }
         if found := [tool.name for tool in tools if tool.key in keys]:
             members[CURATED] = found
     offer: dict[str, Any] = {}
@@ -318,7 +327,7 @@ def resolve_profiles(api: Api, tools: Sequence[ApiTool], config: ServerConfig) -
         problems.add("profile-unknown", "server.profile", message, f"one of {', '.join([*_PROFILES, *members])}")
     if members:
         offer["profiles"] = members
-    return Profiles(offer, _profile_summary(tools, offer), problems.all())
+    return ResolvedProfiles(offer, _profile_summary(tools, offer), problems.all())
 
 
 def _profile_summary(tools: Sequence[ApiTool], offer: dict[str, Any]) -> dict[str, Any]:
@@ -359,7 +368,7 @@ _NAMED: Final = 4  # maximum documents that are listed by name
 _TOPICS: Final = 12  # maximum tags with their descriptions
 
 
-def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, Any]:
+def openapi_template_answers(config: ServerConfig, api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, Any]:
     """Return the answers to the template `openapi`. `*_quoted` are Python and TOML literals; others may be Markdown."""
     title = one_line(api.title, 80) or config.name
     description = f"MCP server for {title}"
@@ -368,7 +377,7 @@ def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[
     return {
         "name": config.name,
         "package": config.package,
-        "distribution": distribution_of(config.name),
+        "distribution": distribution_name(config.name),
         "title": title,
         "description": description,
         "title_quoted": quoted(title),
@@ -382,14 +391,14 @@ def template_data(config: ServerConfig, api: Api, names: Names, tools: Sequence[
         "environment_table": _environment_table(environment(api, names, tools)),
         "base_url": api.base_url,
         "runtime_extras": ",".join(_runtime_extras(api)),
-        "address_variable": f"{names.prefix}_BASE_URL" if has_root(api, tools) else "",
+        "address_variable": f"{names.prefix}_BASE_URL" if has_root_url(api, tools) else "",
         "example_tool": next((tool.name for tool in tools if not tool.input_schema.get("required")), ""),
     }
 
 
 def _about(api: Api, tools: Sequence[ApiTool]) -> str:
     """Return a Markdown description of the API: its own description, and the descriptions of its tools' tags."""
-    operations = api.by_key()
+    operations = api.operations_by_key()
     counts = Counter(tag for tool in tools for tag in operations[tool.key].tags[:1])
     texts = {tag: one_line(api.tag_descriptions.get(tag, ""), _ROW) for tag, _ in counts.most_common()}
     described = {tag: text for tag, text in texts.items() if words(text.lower()) not in ((), words(tag.lower()))}

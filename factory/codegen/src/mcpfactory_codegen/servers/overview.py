@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.describe.curate import BOUND
 from mcpfactory_codegen.text import word_group, words
-from mcpfactory_runtime.urls import describe_private, host_port_of
+from mcpfactory_runtime.urls import host_port_of, private_target_kind
 
 _HARD: Final = 5  # maximum difficulties to list
 _DECISIONS: Final = 3
@@ -169,9 +169,9 @@ def _private_address(server: str, report: Json) -> Suggestion | None:
     url = address.get("base_url", "")
     place = host_port_of(url)
     permitted = address.get("allow_private", ())
-    if not describe_private(url) or not place or place in permitted or place.rpartition(":")[0] in permitted:
+    if not private_target_kind(url) or not place or place in permitted or place.rpartition(":")[0] in permitted:
         return None
-    message = f"allow calls to {url}, which is {describe_private(url)}"
+    message = f"allow calls to {url}, which is {private_target_kind(url)}"
     table = "in its [[api]]" if address.get("several") else "below [api]"
     return Suggestion("private-address", message, f'allow_private = ["{place}"]   # {table}')
 

@@ -25,24 +25,24 @@ from mcpfactory_codegen.servers import server_files
 from mcpfactory_codegen.servers.config import ServerConfig, parse_config, read_config
 from mcpfactory_codegen.servers.documents import stored_documents
 from mcpfactory_codegen.servers.generation import (
-    CreatedServer,
     CreateError,
+    GeneratedServer,
     Notify,
     as_create_errors,
-    distribution_of,
+    choose_server_name,
+    distribution_name,
     from_template,
     generate,
     ignore_notice,
-    package_of,
+    import_package_name,
     read_package_version,
-    server_name,
 )
-from mcpfactory_codegen.servers.report import REPORT, list_report_variables, read_published_names, read_report
+from mcpfactory_codegen.servers.report_file import REPORT, list_report_variables, read_published_names, read_report
 from mcpfactory_codegen.servers.scaffold import find_template
-from mcpfactory_codegen.servers.server_files import Lockfile, LockfileEntry, fingerprint, merge
+from mcpfactory_codegen.servers.server_files import Lockfile, LockfileEntry, merge, sha256_hex
 from mcpfactory_codegen.servers.templates import TemplateSourceError
 from mcpfactory_codegen.settings import CONFIG
-from mcpfactory_codegen.sources.translation import table
+from mcpfactory_codegen.sources.translation_helpers import table
 from mcpfactory_codegen.text import words
 from mcpfactory_runtime.upstream.secrets import SETTINGS
 
@@ -55,7 +55,7 @@ _MOST_BYTES: Final = 1_000_000  # larger files are not handwritten
 
 
 @dataclass(frozen=True, slots=True)
-class NameMention:
+class OldNameMention:
     """A line with the old name."""
 
     path: str
@@ -70,7 +70,7 @@ class Renaming:
     old: ServerConfig
     new: ServerConfig
     changed: tuple[str, ...] = ()
-    mentions: tuple[NameMention, ...] = ()
+    mentions: tuple[OldNameMention, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     changes: Mapping[str, bytes | None] = field(default_factory=dict)
     lock: Lockfile = field(default_factory=Lockfile)
@@ -90,11 +90,11 @@ class _Names:
 
     def text(self, text: str) -> str:
         """Return the text with the package's and the distribution's new names."""
-        package, distribution = self.old.package, distribution_of(self.old.name)
+        package, distribution = self.old.package, distribution_name(self.old.name)
         if package != self.new.package:
             text = re.sub(rf"(?<![\w-]){re.escape(package)}(?![\w-])", self.new.package, text)
         if re.search(r"-", distribution):
-            text = re.sub(rf"(?<![\w-]){re.escape(distribution)}(?![\w-])", distribution_of(self.new.name), text)
+            text = re.sub(rf"(?<![\w-]){re.escape(distribution)}(?![\w-])", distribution_name(self.new.name), text)
         return text
 
     def mention(self) -> re.Pattern[str]:
@@ -113,8 +113,8 @@ def rename_server(folder: Path, name: str, *, notify: Notify = ignore_notice) ->
     """
     with as_create_errors():
         old = read_config(folder)
-        name = server_name(name, name)
-        package = package_of(name) if old.package == package_of(old.name) else old.package
+        name = choose_server_name(name, name)
+        package = import_package_name(name) if old.package == import_package_name(old.name) else old.package
         names = _Names(old, old.with_server(name=name, package=package))
         lock = Lockfile.read(folder)
         before, after = _built(folder, old, old, notify), _built(folder, old, names.new, notify)
@@ -158,14 +158,14 @@ def write_renamed(folder: Path, renaming: Renaming, beside: Path) -> Path:
     return target
 
 
-def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify) -> CreatedServer:
+def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify) -> GeneratedServer:
     """Return the server, generated again with `config`. Without its template, it has no person-owned files."""
     version = read_package_version(folder, old)
     if not old.document:
         try:
             return from_template(config, find_template(config.template, folder))
         except TemplateSourceError:
-            return CreatedServer()
+            return GeneratedServer()
     known, documents = read_published_names(folder), stored_documents(folder, old)
     if config != old:
         known = replace(known, prefix="")
@@ -177,11 +177,11 @@ def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify
 
 
 def _machines(
-    lock: Lockfile, names: _Names, after: CreatedServer
+    lock: Lockfile, names: _Names, after: GeneratedServer
 ) -> tuple[dict[str, bytes | None], dict[str, LockfileEntry]]:
     """Return the changes of machine-owned files, and the lock entries of all files that are not person-owned."""
     changes: dict[str, bytes | None] = {path: text.encode() for path, text in after.machine.items()}
-    entries = {path: LockfileEntry("machine", fingerprint(text.encode())) for path, text in after.machine.items()}
+    entries = {path: LockfileEntry("machine", sha256_hex(text.encode())) for path, text in after.machine.items()}
     for path, entry in lock.files.items():
         if entry.owner == "document":
             entries[path] = entry
@@ -199,7 +199,9 @@ class _UserFiles:
     entries: dict[str, LockfileEntry] = field(default_factory=dict)
 
 
-def _persons(folder: Path, lock: Lockfile, names: _Names, before: CreatedServer, after: CreatedServer) -> _UserFiles:
+def _persons(
+    folder: Path, lock: Lockfile, names: _Names, before: GeneratedServer, after: GeneratedServer
+) -> _UserFiles:
     done = _UserFiles()
     ours = {path for path, entry in lock.files.items() if entry.owner != "person"}
     for path, text in _texts(folder):
@@ -214,12 +216,12 @@ def _persons(folder: Path, lock: Lockfile, names: _Names, before: CreatedServer,
     for path, entry in lock.files.items():
         if entry.owner == "person":
             base = None if entry.pristine is None else _renamed(names, before, after, path, entry.pristine)
-            digest = entry.sha256 if base is None else fingerprint(base.encode())
+            digest = entry.sha256 if base is None else sha256_hex(base.encode())
             done.entries[names.path(path)] = LockfileEntry("person", digest, base)
     return done
 
 
-def _renamed(names: _Names, before: CreatedServer, after: CreatedServer, path: str, text: str) -> str:
+def _renamed(names: _Names, before: GeneratedServer, after: GeneratedServer, path: str, text: str) -> str:
     """Return a person-owned text under the new name, merged with the template's differences unless they conflict."""
     base, theirs = before.person.get(path), after.person.get(names.path(path))
     if base is not None and theirs is not None and base != theirs:
@@ -263,17 +265,17 @@ def _texts(folder: Path) -> Iterator[tuple[str, str]]:
             continue
 
 
-def _mentions(names: _Names, persons: _UserFiles) -> Iterator[NameMention]:
+def _mentions(names: _Names, persons: _UserFiles) -> Iterator[OldNameMention]:
     pattern = names.mention()
     for path, text in sorted({**persons.kept, **persons.texts}.items()):
         if _PAST.match(Path(path).stem):
             continue
         for number, line in enumerate(text.splitlines(), 1):
             if pattern.search(line):
-                yield NameMention(path, number, line.strip()[:200])
+                yield OldNameMention(path, number, line.strip()[:200])
 
 
-def _variables(folder: Path, after: CreatedServer) -> dict[str, str]:
+def _variables(folder: Path, after: GeneratedServer) -> dict[str, str]:
     """Return the new name of each variable that the server reads. Both reports list the variables in the same order."""
     reports = read_report(folder), json.loads(after.machine.get(REPORT, "{}"))
     pairs = zip(*map(_read_variables, reports), strict=False)

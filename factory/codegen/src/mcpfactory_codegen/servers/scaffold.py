@@ -24,7 +24,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from mcpfactory_codegen.servers.server_files import fingerprint
+from mcpfactory_codegen.servers.server_files import sha256_hex
 from mcpfactory_codegen.servers.templates import (
     MAX_BYTES,
     SETTINGS,
@@ -155,11 +155,11 @@ def _shipped_version(folder: Path) -> str:
 
 def _version(folder: Path) -> str:
     files = {
-        path.relative_to(folder).as_posix(): f"sha256:{fingerprint(path.read_bytes())}"
+        path.relative_to(folder).as_posix(): f"sha256:{sha256_hex(path.read_bytes())}"
         for path in folder.rglob("*")
         if path.is_file() and not any(_LITTER.fullmatch(part) for part in path.relative_to(folder).parts)
     }
-    return f"sha256:{fingerprint(json.dumps(files, sort_keys=True).encode())}" if files else ""
+    return f"sha256:{sha256_hex(json.dumps(files, sort_keys=True).encode())}" if files else ""
 
 
 def runtime_range() -> str:

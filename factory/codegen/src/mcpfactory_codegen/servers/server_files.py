@@ -159,7 +159,7 @@ class Lockfile:
         return json.dumps(data, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
-def fingerprint(content: bytes) -> str:
+def sha256_hex(content: bytes) -> str:
     """Return the SHA-256 in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
 
@@ -214,9 +214,9 @@ class FilePlan:
         if step.action != "same":
             self.changes[path] = raw
         pristine = content if owner == "person" and isinstance(content, str) else None
-        self.entries[path] = LockfileEntry(owner, fingerprint(raw), pristine)
+        self.entries[path] = LockfileEntry(owner, sha256_hex(raw), pristine)
 
-    def replace_machine(self, files: Mapping[str, str]) -> None:
+    def plan_machine_files(self, files: Mapping[str, str]) -> None:
         """Plan all machine-owned files, and the removal of machine-owned files that are only in the lock."""
         for path, content in files.items():
             self.put(path, content, "machine")
@@ -225,12 +225,12 @@ class FilePlan:
                 target = resolve_server_path(self.folder, path)
                 del self.entries[path]
                 if target.is_file():
-                    changed = fingerprint(target.read_bytes()) != entry.sha256
+                    changed = sha256_hex(target.read_bytes()) != entry.sha256
                     self.changes[path] = None
                     self.steps.append(FileStep(path, "remove", "machine", edited=changed))
 
     @property
-    def ordered(self) -> tuple[FileStep, ...]:
+    def sorted_steps(self) -> tuple[FileStep, ...]:
         """Return the steps by path."""
         return tuple(sorted(self.steps, key=lambda step: step.path))
 
@@ -284,7 +284,7 @@ def _step(folder: Path, path: str, content: bytes, lock: Lockfile, owner: Owner)
     if owner != "machine":
         return FileStep(path, "keep", owner)
     known = lock.files.get(path)
-    return FileStep(path, "rewrite", owner, edited=known is None or fingerprint(existing) != known.sha256)
+    return FileStep(path, "rewrite", owner, edited=known is None or sha256_hex(existing) != known.sha256)
 
 
 def resolve_server_path(folder: Path, path: str) -> Path:

@@ -16,27 +16,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcpfactory_codegen.ir import Problem, Skipped
+from mcpfactory_codegen.ir import Problem, SkippedOperation
 from mcpfactory_codegen.read.document import Document, load
 from mcpfactory_codegen.read.overlay import apply_overlays
 from mcpfactory_codegen.servers import server_files
 from mcpfactory_codegen.servers.config import Answer, ApiConfig, ServerConfig, read_config
-from mcpfactory_codegen.servers.diff import Change, diff
 from mcpfactory_codegen.servers.documents import (
     Sources,
-    document_files,
+    collect_document_files,
     is_url,
     load_configured_overlays,
+    parse_api_sources,
     private_source_url,
     redacted_source_url,
     replace_api_tables,
-    sources_of,
     stored_document,
     to_stored_document,
 )
 from mcpfactory_codegen.servers.generation import (
-    CreatedServer,
     CreateError,
+    GeneratedServer,
     Notify,
     as_create_errors,
     edited_file_problems,
@@ -46,12 +45,13 @@ from mcpfactory_codegen.servers.generation import (
     read_package_version,
     require_tools,
 )
-from mcpfactory_codegen.servers.report import (
+from mcpfactory_codegen.servers.manifest_diff import Change, diff
+from mcpfactory_codegen.servers.report_file import (
     ORIGIN_CHANGED,
     REPORT,
+    credential_origin_changes,
     list_report_variables,
-    origin_changes,
-    read_object,
+    read_json_object,
     read_published_names,
     read_report,
     reported_operation_key,
@@ -62,9 +62,9 @@ from mcpfactory_codegen.servers.server_files import (
     FileStep,
     Lockfile,
     LockfileEntry,
-    fingerprint,
     has_conflict_markers,
     merge,
+    sha256_hex,
 )
 from mcpfactory_codegen.servers.template_answers import replace_answers_table, replace_template_setting
 from mcpfactory_codegen.settings import CONFIG
@@ -85,7 +85,7 @@ class UpdatedServer:
     files: tuple[FileStep, ...] = ()
     changes: tuple[Change, ...] = ()
     problems: tuple[Problem, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedOperation, ...] = ()
     address: Mapping[str, Any] = field(default_factory=dict)
     moved: str = ""
 
@@ -138,11 +138,11 @@ def update_server(
         named = {label: private_source_url(one.source) for label, one in fresh.items() if label in places}
         built = _built(folder, config, chosen, documents, named, notify=notify)
         if built.machine:
-            plan.replace_machine(built.machine)
+            plan.plan_machine_files(built.machine)
         merged = _merge_persons(config, built, plan)
         before, after = read_report(folder), json.loads(built.machine.get(REPORT, "{}"))
         changes = _changes(folder, config, built, before)
-        changes += origin_changes(before, after, [api.label for api in added if api.credentials != "shared"])
+        changes += credential_origin_changes(before, after, [api.label for api in added if api.credentials != "shared"])
         gone = set(list_report_variables(before)) - set(list_report_variables(after)) if after else ()
         if not (dry_run or accept_origin):
             refuse_new_origins(config.name, changes)
@@ -153,9 +153,9 @@ def update_server(
         path=folder,
         tools=built.tools,
         operations=built.operations,
-        files=plan.ordered,
+        files=plan.sorted_steps,
         changes=changes,
-        problems=(*built.problems, *edited_file_problems(plan.ordered)),
+        problems=(*built.problems, *edited_file_problems(plan.sorted_steps)),
         skipped=built.skipped,
         address=built.address,
         moved=f"variables that are no longer read: {', '.join(sorted(gone))}" if gone else "",
@@ -180,7 +180,7 @@ def _built(
     sources: Mapping[str, str],
     *,
     notify: Notify,
-) -> CreatedServer:
+) -> GeneratedServer:
     """Return the server generated from fresh and stored documents; `sources` as for `generate`."""
     if not config.document:
         return from_template(config, template)
@@ -189,7 +189,8 @@ def _built(
         if api.label in documents.fresh:
             fresh = documents.fresh[api.label]
             every[api.label] = apply_overlays(
-                to_stored_document(fresh, document_files(fresh, api.label)), load_configured_overlays(folder, api)
+                to_stored_document(fresh, collect_document_files(fresh, api.label)),
+                load_configured_overlays(folder, api),
             )
     built = generate(
         config,
@@ -229,7 +230,7 @@ def _places(config: ServerConfig, source: Sources, labels: Collection[str]) -> d
             message = f"{config.name} has no API document {label!r}"
             raise CreateError(message, did_you_mean(label, known, "documents") if any(known) else hint, "source")
     places: dict[str, str] = {}
-    for one in sources_of(source):
+    for one in parse_api_sources(source):
         if not config.document:
             hint = "leave out --from-openapi, or create a new server: mcpfactory new --from-openapi"
             raise CreateError(f"{config.name} is not generated from an API document", hint, "source")
@@ -284,7 +285,7 @@ def _take_documents(
             _own(_files_of(api, documents.stored[api.label]), api, owners)
             apis.append(api)
             continue
-        layout = document_files(document, api.label)
+        layout = collect_document_files(document, api.label)
         _own(layout.files, api, owners)
         for path, content in layout.files.items():
             _take_file(path, content, plan)
@@ -317,7 +318,7 @@ def _take_file(path: str, content: bytes, plan: FilePlan) -> None:
         _refuse_edited(target, path, existing, plan.lock)
         plan.changes[path] = content
         plan.steps.append(FileStep(path, "create" if existing is None else "rewrite", "document"))
-    plan.entries[path] = LockfileEntry("document", fingerprint(content))
+    plan.entries[path] = LockfileEntry("document", sha256_hex(content))
 
 
 def _drop_file(path: str, plan: FilePlan) -> None:
@@ -326,7 +327,7 @@ def _drop_file(path: str, plan: FilePlan) -> None:
     plan.entries.pop(path)
     if not target.is_file():
         return
-    if fingerprint(target.read_bytes()) == plan.lock.files[path].sha256:
+    if sha256_hex(target.read_bytes()) == plan.lock.files[path].sha256:
         plan.changes[path] = None
         plan.steps.append(FileStep(path, "remove", "document"))
     else:
@@ -336,14 +337,14 @@ def _drop_file(path: str, plan: FilePlan) -> None:
 
 def _refuse_edited(target: Path, path: str, existing: bytes | None, lock: Lockfile) -> None:
     known = lock.files.get(path)
-    if existing is None or (known is not None and fingerprint(existing) == known.sha256):
+    if existing is None or (known is not None and sha256_hex(existing) == known.sha256):
         return
     what = "was changed by hand" if known else "was not written by mcpfactory"
     hint = f"use --from-openapi {target} to keep your file; to use the other document, move your file away first"
     raise CreateError(f"{target} {what}, and another document would replace it", hint, "edited")
 
 
-def _merge_persons(config: ServerConfig, built: CreatedServer, plan: FilePlan) -> bool:
+def _merge_persons(config: ServerConfig, built: GeneratedServer, plan: FilePlan) -> bool:
     """Plan the person-owned files; return True if all contain the template's changes, possibly as conflicts."""
     complete = True
     before = {path for path, entry in plan.lock.files.items() if entry.owner == "person"}
@@ -357,12 +358,12 @@ def _merge_persons(config: ServerConfig, built: CreatedServer, plan: FilePlan) -
             plan.changes[path] = merged.content
         plan.entries.pop(path, None)
         if merged.base is not None:
-            plan.entries[path] = LockfileEntry("person", fingerprint(merged.base.encode()), merged.base)
+            plan.entries[path] = LockfileEntry("person", sha256_hex(merged.base.encode()), merged.base)
     _configure(config, built, plan)
     return complete
 
 
-def _configure(config: ServerConfig, built: CreatedServer, plan: FilePlan) -> None:
+def _configure(config: ServerConfig, built: GeneratedServer, plan: FilePlan) -> None:
     """Update the documents, the template and the answers in mcpfactory.toml; keep the rest of the file."""
     ours = server_files.resolve_server_path(plan.folder, CONFIG).read_bytes().decode()
     known = read_config(plan.folder)
@@ -374,7 +375,7 @@ def _configure(config: ServerConfig, built: CreatedServer, plan: FilePlan) -> No
     if text != ours:
         plan.changes[CONFIG] = text.encode()
     pristine = built.person[CONFIG]
-    plan.entries[CONFIG] = LockfileEntry("person", fingerprint(pristine.encode()), pristine)
+    plan.entries[CONFIG] = LockfileEntry("person", sha256_hex(pristine.encode()), pristine)
     plan.steps.append(FileStep(CONFIG, "same" if text == ours else "merge", "person"))
 
 
@@ -436,7 +437,9 @@ def _text(target: Path) -> str | None:
         return None
 
 
-def _changes(folder: Path, config: ServerConfig, built: CreatedServer, before: Mapping[str, Any]) -> tuple[Change, ...]:
+def _changes(
+    folder: Path, config: ServerConfig, built: GeneratedServer, before: Mapping[str, Any]
+) -> tuple[Change, ...]:
     """Return the changes for callers; `before` is the report of the current server."""
     path = f"src/{config.package}/_generated/manifest.json"
     if path not in built.machine:
@@ -446,7 +449,7 @@ def _changes(folder: Path, config: ServerConfig, built: CreatedServer, before: M
         reported_operation_key(row["operation"]): row["name"] for row in before.get("tools", ()) if row.get("operation")
     }
     renamed = {was: names[key] for key, was in old.items() if key in names}
-    return diff(read_object(folder / path), json.loads(built.machine[path]), renamed=renamed)
+    return diff(read_json_object(folder / path), json.loads(built.machine[path]), renamed=renamed)
 
 
 def refuse_new_origins(server: str, changes: Collection[Change]) -> None:

@@ -20,7 +20,7 @@ from mcpfactory_codegen.sources.graphql import (
     translate_sdl,
 )
 from mcpfactory_codegen.sources.postman import is_postman, strip_secrets, translate_postman
-from mcpfactory_codegen.sources.translation import Translation
+from mcpfactory_codegen.sources.translation_helpers import Translation
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ SOURCES: Final = (
 """All kinds; the first that recognizes a document is used."""
 
 
-def recognize(data: Any) -> DocumentKind | None:
+def recognize_document_kind(data: Any) -> DocumentKind | None:
     """Return the kind of a document; None if unknown."""
     if not isinstance(data, dict):
         return None

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcpfactory_codegen.sources.translation import (
+from mcpfactory_codegen.sources.translation_helpers import (
     OpenApiDraft,
     Translation,
     iterate_objects,
-    pointer_of,
+    make_json_pointer,
     table,
     text,
     texts,
@@ -69,7 +69,7 @@ def translate_google_discovery(data: dict[str, Any]) -> Translation:
     schemas = table(data, "schemas")
     for name, schema in schemas.items():
         draft.schemas[name] = _schema(schema)
-        draft.origins[pointer_of("components", "schemas", name)] = pointer_of("schemas", name)
+        draft.origins[make_json_pointer("components", "schemas", name)] = make_json_pointer("schemas", name)
     draft.origins["/info"] = ""
     required = _required(schemas)
     for method in _methods(data):
@@ -101,17 +101,17 @@ def _schemes(draft: OpenApiDraft, data: dict[str, Any], root: str) -> None:
     if "key" in table(data, "parameters"):
         description = text(table(data, "parameters")["key"], "description")
         draft.schemes[_KEY] = {"type": "apiKey", "in": "query", "name": "key", "description": description}
-    draft.origins[pointer_of("components", "securitySchemes", _OAUTH)] = "/auth/oauth2"
-    draft.origins[pointer_of("components", "securitySchemes", _KEY)] = "/parameters/key"
+    draft.origins[make_json_pointer("components", "securitySchemes", _OAUTH)] = "/auth/oauth2"
+    draft.origins[make_json_pointer("components", "securitySchemes", _KEY)] = "/parameters/key"
 
 
 def _methods(node: dict[str, Any], origin: str = "", resources: tuple[str, ...] = ()) -> Iterator[_Method]:
     for name, method in table(node, "methods").items():
         if isinstance(method, dict):
-            yield _Method(method, origin + pointer_of("methods", name), resources, name)
+            yield _Method(method, origin + make_json_pointer("methods", name), resources, name)
     for name, resource in table(node, "resources").items():
         if isinstance(resource, dict):
-            yield from _methods(resource, origin + pointer_of("resources", name), (*resources, name))
+            yield from _methods(resource, origin + make_json_pointer("resources", name), (*resources, name))
 
 
 def _add(draft: OpenApiDraft, data: dict[str, Any], method: _Method, required: dict[str, dict[str, list[str]]]) -> None:
@@ -135,10 +135,10 @@ def _add(draft: OpenApiDraft, data: dict[str, Any], method: _Method, required: d
     for index, parameter in enumerate(operation["parameters"]):
         owner = method.origin if parameter["name"] in table(node, "parameters") else ""
         for below in ((), ("schema",)):
-            at = pointer_of("paths", shown, verb, "parameters", index, *below)
-            draft.origins[at] = owner + pointer_of("parameters", parameter["name"])
-    draft.origins[pointer_of("paths", shown, verb, "requestBody")] = f"{method.origin}/request"
-    draft.origins[pointer_of("paths", shown, verb, "responses")] = f"{method.origin}/response"
+            at = make_json_pointer("paths", shown, verb, "parameters", index, *below)
+            draft.origins[at] = owner + make_json_pointer("parameters", parameter["name"])
+    draft.origins[make_json_pointer("paths", shown, verb, "requestBody")] = f"{method.origin}/request"
+    draft.origins[make_json_pointer("paths", shown, verb, "responses")] = f"{method.origin}/response"
     _add_upload(draft, method, operation, verb)
 
 
@@ -170,7 +170,7 @@ def _operation(data: dict[str, Any], method: _Method, path: str) -> dict[str, An
     telling = [name for name in method.resources if name not in _PLAIN_PLACES] or method.resources
     answer: dict[str, Any] = {"description": "The answer"}
     if response:
-        answer["content"] = _json({"$ref": pointer_ref(response)})
+        answer["content"] = _json({"$ref": component_schema_ref(response)})
     return {
         "operationId": method.id,
         "tags": list(telling[-1:]),
@@ -219,9 +219,9 @@ def _parameter(name: str, node: Any, expanded: dict[str, str]) -> dict[str, Any]
     return built
 
 
-def pointer_ref(name: str) -> str:
+def component_schema_ref(name: str) -> str:
     """Return a reference to a schema by its id."""
-    return f"#{pointer_of('components', 'schemas', name)}"
+    return f"#{make_json_pointer('components', 'schemas', name)}"
 
 
 def _json(schema: dict[str, Any]) -> dict[str, Any]:
@@ -230,7 +230,7 @@ def _json(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _request(name: str, required: dict[str, dict[str, list[str]]], method: str) -> dict[str, Any]:
     """Return the schema of a request: the named schema, with the properties that this method requires."""
-    reference = {"$ref": pointer_ref(name)}
+    reference = {"$ref": component_schema_ref(name)}
     needed = required.get(name, {}).get(method)
     return {"allOf": [reference, {"required": needed}]} if needed else reference
 
@@ -254,7 +254,7 @@ def _schema(node: Any) -> Any:
         return node
     if isinstance(node.get("$ref"), str):
         described = {key: node[key] for key in ("description", "deprecated") if key in node}
-        return {"$ref": pointer_ref(node["$ref"]), **described, **_read_only(node)}
+        return {"$ref": component_schema_ref(node["$ref"]), **described, **_read_only(node)}
     built: dict[str, Any] = {key: node[key] for key in _COPIED if key in node} | _read_only(node)
     kind = node.get("type")
     if kind != "any" and kind is not None:
@@ -273,7 +273,7 @@ def _schema(node: Any) -> Any:
     branches = [
         one["$ref"] for _, one in iterate_objects(table(node, "variant"), "map") if isinstance(one.get("$ref"), str)
     ]
-    built |= without_empty(anyOf=[{"$ref": pointer_ref(one)} for one in branches])
+    built |= without_empty(anyOf=[{"$ref": component_schema_ref(one)} for one in branches])
     if node.get("repeated") is True:
         described = {key: built.pop(key) for key in ("description", "deprecated") if key in built}
         return {"type": "array", "items": built, **described}

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
-from mcpfactory_codegen.credentials import is_credential, is_secret
-from mcpfactory_codegen.sources.translation import (
+from mcpfactory_codegen.credential_parameters import is_credential_parameter, is_secret
+from mcpfactory_codegen.sources.translation_helpers import (
     REDACTED,
     OpenApiDraft,
     Translation,
     infer_schema,
     iterate_objects,
-    json_value,
+    parse_json_or_none,
     redacted,
     strip_userinfo,
     table,
@@ -183,7 +183,7 @@ def _query(address: _Address) -> Iterator[dict[str, Any]]:
     counts = Counter(text(one, "key") for one in address.query)
     for name, count in counts.items():
         known = next(one for one in address.query if text(one, "key") == name)
-        if not name or is_credential("query", name):
+        if not name or is_credential_parameter("query", name):
             continue
         kind: dict[str, Any] = {"type": "string"}
         about = without_empty(description=_described(known), required=_is_required(known))
@@ -384,7 +384,9 @@ def _security(draft: OpenApiDraft, one: _PostmanRequest, address: _Address) -> l
         elif is_secret(name) and name.lower() not in _HEADERS and re.fullmatch(r"[\w.-]+", name):
             schemes.append(_key("header", name))
     schemes += [
-        _key("query", name) for name in (text(node, "key") for node in address.query) if is_credential("query", name)
+        _key("query", name)
+        for name in (text(node, "key") for node in address.query)
+        if is_credential_parameter("query", name)
     ]
     needs: dict[str, list[str]] = {_named(draft, scheme): [] for scheme in schemes if scheme is not None}
     return [needs] if needs else []
@@ -474,7 +476,7 @@ def _raw(one: _PostmanRequest, raw: str, language: str) -> dict[str, Any] | None
 def _json(raw: str) -> Any:
     """Parse JSON that may contain unquoted variables; return None if it is invalid."""
     for written in (raw, _LONE.sub(lambda match: json.dumps(match[1]), raw)):
-        if (value := json_value(written)) is not None:
+        if (value := parse_json_or_none(written)) is not None:
             return value
     return None
 

@@ -18,7 +18,7 @@ SERVER_WELL_KNOWN: Final = "/.well-known/oauth-authorization-server"
 _LOCAL: Final = {"localhost", "127.0.0.1", "::1"}
 
 
-def is_local(url: str) -> bool:
+def is_local_url(url: str) -> bool:
     """Return True if the host of a URL is this machine; such a URL may use http."""
     return urlsplit(url).hostname in _LOCAL
 
@@ -33,12 +33,12 @@ def canonical(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in ("https", "http") or not parts.hostname or parts.query or parts.fragment or parts.username:
         raise ValueError(f"{url!r} cannot be a protected resource\nhint: use a URL such as https://mcp.example.com/mcp")
-    if parts.scheme == "http" and not is_local(url):
+    if parts.scheme == "http" and not is_local_url(url):
         raise ValueError(f"{url!r} would send tokens without encryption\nhint: use https://")
     return urlunsplit((parts.scheme, parts.netloc.lower(), "" if parts.path == "/" else parts.path, "", ""))
 
 
-def metadata_url(resource: str) -> str:
+def resource_metadata_url(resource: str) -> str:
     """Return the URL of a resource's metadata, with the well-known path between host and path (RFC 9728 §3.1)."""
     parts = urlsplit(resource)
     return urlunsplit((parts.scheme, parts.netloc, WELL_KNOWN + parts.path, "", ""))
@@ -50,7 +50,7 @@ def issuer_metadata_url(issuer: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, SERVER_WELL_KNOWN + parts.path.rstrip("/"), "", ""))
 
 
-def metadata_paths(resource: str, endpoint: str) -> frozenset[str]:
+def resource_metadata_paths(resource: str, endpoint: str) -> frozenset[str]:
     """Return the metadata's paths: the well-known path, also with the endpoint's or the resource's path appended."""
     return frozenset({WELL_KNOWN, WELL_KNOWN + endpoint.rstrip("/"), WELL_KNOWN + urlsplit(resource).path.rstrip("/")})
 
@@ -224,5 +224,5 @@ class Authorization:
 
 def _check_url(url: str) -> None:
     parts = urlsplit(url)
-    if not parts.hostname or not (parts.scheme == "https" or (parts.scheme == "http" and is_local(url))):
+    if not parts.hostname or not (parts.scheme == "https" or (parts.scheme == "http" and is_local_url(url))):
         raise AuthorizationError(f"{url!r} must be an https URL\nhint: use http for this machine only")

@@ -11,14 +11,14 @@ try:
 except ImportError as error:
     raise RuntimeError("checking JWTs needs PyJWT\nhint: pip install 'mcpfactory-runtime[auth]'") from error
 
-from mcpfactory_runtime.auth.jwks import Key
+from mcpfactory_runtime.auth.jwks import PublicKey
 from mcpfactory_runtime.auth.tokens import TokenError
 
 _JWS: Final = PyJWS()
 _PUBLIC: Final = {"kty", "n", "e", "crv", "x", "y"}
 
 
-def verify(token: str, key: Key, algorithm: str) -> bytes:
+def verify(token: str, key: PublicKey, algorithm: str) -> bytes:
     """Return the payload of a JWS that `key` signed with `algorithm`.
 
     Raises:

@@ -32,7 +32,7 @@ FAMILIES: Final[dict[str, tuple[str, str | None]]] = {
 
 
 @dataclass(slots=True)
-class Key:
+class PublicKey:
     """One public key.
 
     Attributes:
@@ -59,7 +59,7 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
+class KeyLookup:
     """The result of a key lookup.
 
     Attributes:
@@ -68,7 +68,7 @@ class Lookup:
         known: True if the issuer's keys are available; otherwise a token can be neither accepted nor rejected.
     """
 
-    keys: tuple[Key, ...]
+    keys: tuple[PublicKey, ...]
     fetch: bool
     known: bool
 
@@ -81,7 +81,7 @@ class KeyCache:
     """
 
     def __init__(self, document: Json | None = None) -> None:
-        self._keys: tuple[Key, ...] = ()
+        self._keys: tuple[PublicKey, ...] = ()
         self._fixed = document is not None
         self._stored_at: float | None = None
         self._tried_at: float | None = None
@@ -89,7 +89,7 @@ class KeyCache:
         if document is not None:
             self._keys = _read(document)
 
-    def find(self, key_id: str | None, algorithm: str, now: float) -> Lookup:
+    def find(self, key_id: str | None, algorithm: str, now: float) -> KeyLookup:
         """Return the keys for a signature. For a token without key ID, these are all keys for the algorithm."""
         matches = tuple(
             key
@@ -97,13 +97,13 @@ class KeyCache:
             if key.matches(algorithm) and (key_id is None or key.data.get("kid", key_id) == key_id)
         )
         if self._fixed:
-            return Lookup(matches, fetch=False, known=True)
+            return KeyLookup(matches, fetch=False, known=True)
         age = None if self._stored_at is None else abs(now - self._stored_at)
         if age is None or age >= MAX_STALE:
             self._keys = ()
-            return Lookup((), fetch=self._may_fetch(now, 0.0), known=False)
+            return KeyLookup((), fetch=self._may_fetch(now, 0.0), known=False)
         fetch = self._may_fetch(now, 0.0 if age >= LIFETIME else COOLDOWN) if age >= LIFETIME or not matches else False
-        return Lookup(matches, fetch=fetch, known=True)
+        return KeyLookup(matches, fetch=fetch, known=True)
 
     def store(self, document: Any, now: float) -> bool:
         """Store fetched keys. If the document is not a JWK Set, record a failed fetch and return False."""
@@ -125,10 +125,10 @@ class KeyCache:
         return self._tried_at is None or abs(now - self._tried_at) >= pause
 
 
-def _read(document: Json) -> tuple[Key, ...]:
+def _read(document: Json) -> tuple[PublicKey, ...]:
     """Return the supported public keys of a JWK Set. Ignore the others (RFC 7517 §5)."""
     found = [
-        Key(entry)
+        PublicKey(entry)
         for entry in document.get("keys", ())
         if isinstance(entry, Mapping) and isinstance(entry.get("kid", ""), str)
     ]

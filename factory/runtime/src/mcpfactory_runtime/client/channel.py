@@ -73,7 +73,7 @@ class ClientChannel(ABC):
         return ""
 
 
-async def end_tasks(tasks: Iterable[asyncio.Task[None]]) -> None:
+async def cancel_tasks(tasks: Iterable[asyncio.Task[None]]) -> None:
     """Cancel tasks, and wait a few seconds for their end. Abandon tasks that ignore the cancellation."""
     left = list(tasks)
     for task in left:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from mcpfactory_runtime.client.channel import ClientChannel, HttpError, ProtocolError
-from mcpfactory_runtime.client.http_messages import current_trace, header_parameters, mcp_request_headers
+from mcpfactory_runtime.client.http_messages import current_trace_metadata, header_parameters, mcp_request_headers
 from mcpfactory_runtime.client.results import ResultCache, typed_result
 from mcpfactory_runtime.client.session import (
     ClientSession,
@@ -494,7 +494,7 @@ class Client:
 
     def _with_meta(self, params: Json | None, progress_token: int | None) -> Json | None:
         given: Json = (params or {}).get("_meta") or {}
-        meta: Json = current_trace(given)
+        meta: Json = current_trace_metadata(given)
         meta |= {} if progress_token is None else {"progressToken": progress_token}
         if self.revision.modern:
             meta |= {META_VERSION: self._version, META_CLIENT: self._info, META_CAPABILITIES: self._capabilities()}

@@ -21,24 +21,24 @@ from mcpfactory_runtime.client.channel import (
     ProtocolError,
     Receiver,
     SessionEndedError,
-    end_tasks,
+    cancel_tasks,
 )
 from mcpfactory_runtime.client.http_messages import SseEvent, SseReader
 from mcpfactory_runtime.client.oauth import OAuth
 from mcpfactory_runtime.errors import connection_error_reason
-from mcpfactory_runtime.oauth.model import FETCH_SIZE, FETCH_TIME, Fetch, HttpAnswer, OAuthError
+from mcpfactory_runtime.oauth.steps_and_metadata import FETCH_SIZE, FETCH_TIME, Fetch, HttpAnswer, OAuthError
 from mcpfactory_runtime.protocol.decoding import aiter_decoded
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.http import SESSION_HEADER
-from mcpfactory_runtime.protocol.jsonrpc import DEFAULT_MAX_SIZE, decode, encode, error_of
+from mcpfactory_runtime.protocol.jsonrpc import DEFAULT_MAX_SIZE, decode, encode, error_in_response
 from mcpfactory_runtime.revisions import MODERN
 from mcpfactory_runtime.urls import (
-    Redirects,
-    describe_private,
+    RedirectTracker,
     host_port,
     host_port_of,
     is_public,
     is_same_origin,
+    private_target_kind,
     redirect_of,
 )
 
@@ -79,7 +79,7 @@ class _Http(ClientChannel):
         )
 
     async def aclose(self) -> None:
-        await end_tasks(self._tasks.values())
+        await cancel_tasks(self._tasks.values())
         if self._client is not None:
             await self._client.aclose()
 
@@ -135,7 +135,7 @@ class _Http(ClientChannel):
         self, method: str, url: str, headers: Mapping[str, str], content: bytes | None, token: str
     ) -> AsyncIterator[httpx.Response]:
         """Send a request with a token. Follow redirects that keep the origin and the method of the request."""
-        redirects = Redirects()
+        redirects = RedirectTracker()
         while True:
             presented = {"Authorization": f"Bearer {token}"} if token else {}
             async with self._http.stream(method, url, content=content, headers={**headers, **presented}) as response:
@@ -200,12 +200,12 @@ class _Http(ClientChannel):
         """
         try:
             parts = urlsplit(url)
-            if describe_private(self.url) or parts.netloc == urlsplit(self.url).netloc:
+            if private_target_kind(self.url) or parts.netloc == urlsplit(self.url).netloc:
                 return [url]
             found = list(dict.fromkeys(await _addresses(url)))
         except (OSError, ValueError) as error:  # an invalid host name raises UnicodeError
             raise self._unreachable(error) from None
-        permitted = self.oauth is not None and self.oauth.permits_private(url)
+        permitted = self.oauth is not None and self.oauth.permits_private_host(url)
         addresses = [one for one in found if permitted or is_public(one)]
         if not addresses:
             raise OAuthError(
@@ -346,7 +346,7 @@ class HttpChannel(_Http):
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
             raise _refused(response, content)
         if "error" in message:  # the error has no ID if the server could not read the request's ID
-            self._to.failed(request_id, error_of(message))
+            self._to.failed(request_id, error_in_response(message))
         self._to.failed(request_id, ProtocolError(f"the response to request {request_id} has another id"))
         return None
 
@@ -477,7 +477,7 @@ def _ended_session(content: bytes) -> SessionEndedError | None:
         return None
     if not isinstance(message, dict) or "error" not in message:
         return None
-    error = error_of(message)
+    error = error_in_response(message)
     return SessionEndedError(error.code, error.message, error.data)
 
 

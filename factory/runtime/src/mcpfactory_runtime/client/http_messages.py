@@ -148,7 +148,7 @@ _LIST: Final = re.compile(r"[\t -~]*")
 _LONGEST: Final = {"traceparent": 256, "tracestate": 512, "baggage": 8192}  # maximum characters, as specified
 
 
-def current_trace(given: Mapping[str, Any] | None = None) -> dict[str, str]:
+def current_trace_metadata(given: Mapping[str, Any] | None = None) -> dict[str, str]:
     """Return the trace metadata for a request: OpenTelemetry's current span and baggage, or {} without them.
 
     Args:
@@ -166,16 +166,16 @@ def current_trace(given: Mapping[str, Any] | None = None) -> dict[str, str]:
     return found
 
 
-def forwarded_trace(carrier: Mapping[str, Any]) -> dict[str, str]:
+def forwarded_trace_metadata(carrier: Mapping[str, Any]) -> dict[str, str]:
     """Return the trace metadata for a request on behalf of an incoming one: the current span, else the incoming trace.
 
     Args:
         carrier: `_meta` or HTTP headers of the incoming request. Malformed fields are ignored.
     """
     if not carrier:
-        return current_trace()
+        return current_trace_metadata()
     found = {name: carrier[name] for name in TRACE_FIELDS if _well_formed(name, carrier.get(name))}
-    here = current_trace()
+    here = current_trace_metadata()
     if "traceparent" in here or "traceparent" not in found:  # `tracestate` requires its own `traceparent`
         found.pop("traceparent", None)
         found.pop("tracestate", None)

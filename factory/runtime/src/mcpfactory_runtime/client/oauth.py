@@ -16,7 +16,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from mcpfactory_runtime.oauth.grants import (
-    Assertion,
+    AssertionSource,
     GrantContext,
     IdentityProvider,
     OAuthClientSettings,
@@ -31,25 +31,25 @@ from mcpfactory_runtime.oauth.grants import (
     register,
 )
 from mcpfactory_runtime.oauth.loopback import Loopback
-from mcpfactory_runtime.oauth.model import (
+from mcpfactory_runtime.oauth.steps_and_metadata import (
     ANY_METHOD,
+    AuthChallenge,
     AuthorizationServer,
-    Challenge,
     Fetch,
     HttpAnswer,
     OAuthError,
     Steps,
     Visit,
     bearer_challenge,
-    check_url,
+    check_metadata_url,
     drive,
     fetch,
-    json_object,
     origin,
+    parse_json_body,
     string_list,
 )
 from mcpfactory_runtime.types import Json
-from mcpfactory_runtime.urls import describe_private
+from mcpfactory_runtime.urls import private_target_kind
 
 __all__ = ["Fetch", "IdentityProvider", "Loopback", "OAuth", "OAuthError", "PrivateKey", "Visit", "Workload"]
 
@@ -101,7 +101,7 @@ class OAuth:
         store: MutableMapping[str, Json] | None = None,
         clock: Callable[[], float] = time.time,
         private_key: PrivateKey | None = None,
-        assertion: Assertion | None = None,
+        assertion: AssertionSource | None = None,
         private_hosts: Iterable[str] = (),
     ) -> None:
         if visit is not None and not redirect_uri:
@@ -125,7 +125,7 @@ class OAuth:
             return ""
         return grant.access_token
 
-    def permits_private(self, url: str) -> bool:
+    def permits_private_host(self, url: str) -> bool:
         """Return True if a URL's host is in `private_hosts`, regardless of its address."""
         return (urlsplit(url).hostname or "") in self._private_hosts
 
@@ -233,7 +233,7 @@ class OAuth:
     async def _show(self, url: str, page: Visit) -> str:
         if self._visit is None:
             raise OAuthError("no_browser", "no browser is available for the login")
-        if describe_private(page.url) and not describe_private(url) and not self.permits_private(page.url):
+        if private_target_kind(page.url) and not private_target_kind(url) and not self.permits_private_host(page.url):
             raise OAuthError(
                 "unsafe_url", f"{url} sends browsers to {page.url}, which is at a private or local address"
             )
@@ -241,7 +241,7 @@ class OAuth:
 
 
 def _scopes(
-    challenge: Challenge, resource: _ProtectedResource | None, server: AuthorizationServer, before: Iterable[str]
+    challenge: AuthChallenge, resource: _ProtectedResource | None, server: AuthorizationServer, before: Iterable[str]
 ) -> tuple[str, ...]:
     """Return the scopes to request, or () for the default (Scope Selection Strategy, Step-Up Authorization Flow)."""
     wanted = challenge.scopes or (resource.scopes if resource else None) or ()
@@ -271,18 +271,18 @@ class _ProtectedResource:
     scopes: tuple[str, ...] | None = None
 
 
-def _find_resource(url: str, challenge: Challenge) -> Steps[_ProtectedResource | None]:
+def _find_resource(url: str, challenge: AuthChallenge) -> Steps[_ProtectedResource | None]:
     """Return the metadata of the MCP server at `url`, or None if there is none (first revision with authorization).
 
     Raises:
         OAuthError: `resource_mismatch`, `unsafe_url`, `bad_metadata`, `bad_response`.
     """
     named = challenge.parameters.get("resource_metadata")
-    places = [check_url(named, url, "resource_metadata")] if named else list(_resource_places(url))
+    places = [check_metadata_url(named, url, "resource_metadata")] if named else list(_resource_places(url))
     for place in places:
         answer = yield from fetch(Fetch("GET", place, {"Accept": "application/json"}))
         if answer.status == 200:
-            return _resource(json_object(answer, f"the resource metadata at {place}"), url)
+            return _resource(parse_json_body(answer, f"the resource metadata at {place}"), url)
         if named or answer.status >= 500:
             raise OAuthError("bad_metadata", f"no resource metadata found at {place} (HTTP status {answer.status})")
     return None
@@ -304,11 +304,11 @@ def _find_authorization_server(
     """
     issuers = resource.issuers if resource else (origin(url),)
     chosen = issuer if issuer in issuers else issuers[0]
-    check_url(chosen, url, "the authorization server")
+    check_metadata_url(chosen, url, "the authorization server")
     for place in _server_places(chosen):
         answer = yield from fetch(Fetch("GET", place, {"Accept": "application/json"}))
         if answer.status == 200:
-            return _server(json_object(answer, f"the metadata at {place}"), chosen, url)
+            return _server(parse_json_body(answer, f"the metadata at {place}"), chosen, url)
         if answer.status >= 500:
             raise OAuthError("bad_metadata", f"{place} returned HTTP status {answer.status}")
     if resource is None:
@@ -365,5 +365,5 @@ def _server(data: Json, issuer: str, url: str) -> AuthorizationServer:
     if "S256" not in string_list(data.get("code_challenge_methods_supported")):
         raise OAuthError("no_pkce", f"the authorization server {issuer} does not advertise PKCE with S256")
     for name in ("authorization_endpoint", "token_endpoint"):
-        check_url(data.get(name), url, name)
+        check_metadata_url(data.get(name), url, name)
     return AuthorizationServer.from_metadata(data, issuer, url, _ENDPOINTS)

@@ -14,10 +14,10 @@ from inspect import isawaitable
 from itertools import count
 from typing import Any, Final, Literal, Protocol
 
-from mcpfactory_runtime.client.channel import ClientChannel, ConnectionLostError, HttpError, ProtocolError, end_tasks
+from mcpfactory_runtime.client.channel import ClientChannel, ConnectionLostError, HttpError, ProtocolError, cancel_tasks
 from mcpfactory_runtime.protocol.connection import META_SUBSCRIPTION
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, McpError
-from mcpfactory_runtime.protocol.jsonrpc import error_message, error_of, notification_message, request_message
+from mcpfactory_runtime.protocol.jsonrpc import error_in_response, error_message, notification_message, request_message
 from mcpfactory_runtime.protocol.methods import UPDATED
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.types import Json
@@ -121,7 +121,7 @@ class ClientSession:
 
     async def aclose(self) -> None:
         """Close the channel and fail all pending requests."""
-        await end_tasks(self._tasks)
+        await cancel_tasks(self._tasks)
         await self.channel.aclose()
         self.lost(ProtocolError("the client was closed"))
 
@@ -254,7 +254,7 @@ class ClientSession:
                 watcher.notified(method, params)
             self._spawn(_call(self._listen, method, params))
         elif "error" in message:
-            self.failed(request_id, error_of(message))
+            self.failed(request_id, error_in_response(message))
         else:
             future = self._pending.get(request_id) if type(request_id) is int else None
             if future is not None and not future.done():

@@ -6,6 +6,6 @@ Procedures are generators without I/O (`model`); code with an HTTP client execut
 from __future__ import annotations
 
 from mcpfactory_runtime.oauth.loopback import Loopback
-from mcpfactory_runtime.oauth.model import Fetch, OAuthError, Pause, Visit, drive
+from mcpfactory_runtime.oauth.steps_and_metadata import Fetch, OAuthError, Pause, Visit, drive
 
 __all__ = ["Fetch", "Loopback", "OAuthError", "Pause", "Visit", "drive"]

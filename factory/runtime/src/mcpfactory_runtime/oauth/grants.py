@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Final, Protocol
 from urllib.parse import parse_qsl, quote_plus, urlencode, urlsplit
 
-from mcpfactory_runtime.oauth.model import (
+from mcpfactory_runtime.oauth.steps_and_metadata import (
     ANY_METHOD,
     AuthorizationServer,
     Fetch,
@@ -24,7 +24,7 @@ from mcpfactory_runtime.oauth.model import (
     Visit,
     fetch,
     is_loopback,
-    json_object,
+    parse_json_body,
     post_form,
 )
 from mcpfactory_runtime.types import Json
@@ -119,7 +119,7 @@ def device_code_grant(context: GrantContext, scopes: Iterable[str]) -> Steps[Tok
     asked = {"client_id": context.registration.client_id, **_scope(scopes), **_resource(context)}
     form, headers = _authenticated(context, asked)
     answer = yield from post_form(context.server.device_endpoint, form, headers)
-    data = json_object(answer, f"the answer of {context.server.device_endpoint}")
+    data = parse_json_body(answer, f"the answer of {context.server.device_endpoint}")
     device, code = data.get("device_code"), data.get("user_code")
     page = data.get("verification_uri")
     if answer.status != 200 or not (isinstance(device, str) and isinstance(code, str) and isinstance(page, str)):
@@ -158,7 +158,7 @@ def _code(url: str, state: str, server: AuthorizationServer) -> str:
 def _token(context: GrantContext, form: dict[str, str]) -> Steps[Tokens]:
     form, headers = _authenticated(context, {**form, **_resource(context)})
     answer = yield from post_form(context.server.token_endpoint, form, headers)
-    data = json_object(answer, f"the answer of {context.server.token_endpoint}")
+    data = parse_json_body(answer, f"the answer of {context.server.token_endpoint}")
     token = data.get("access_token")
     if answer.status != 200 or not isinstance(token, str) or not token:
         raise _refusal(data, f"{context.server.name} returned no token")
@@ -201,7 +201,7 @@ _EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"
 _TOKEN: Final = "urn:ietf:params:oauth:token-type:"  # noqa: S105 - a name
 
 
-class Assertion(Protocol):
+class AssertionSource(Protocol):
     """Source of assertions about the principal that requests a token."""
 
     def steps(self, issuer: str, resource: str) -> Steps[str]:
@@ -286,7 +286,7 @@ class IdentityProvider:
         method = "client_secret_basic" if self.client_secret else "none"
         form, headers = authenticate_client(Registration(self.client_id, self.client_secret, method), form)
         answer = yield from post_form(self.token_endpoint, form, headers)
-        data = json_object(answer, f"the answer of {self.token_endpoint}")
+        data = parse_json_body(answer, f"the answer of {self.token_endpoint}")
         grant = data.get("access_token")
         if answer.status != 200 or not isinstance(grant, str) or data.get("issued_token_type") != f"{_TOKEN}id-jag":
             raise _refusal(data, f"the identity provider returned no grant for {resource}")
@@ -391,7 +391,7 @@ def _register_client(identity: OAuthClientSettings, server: AuthorizationServer)
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
     request = Fetch("POST", server.registration_endpoint, headers, json.dumps(metadata).encode())
     answer = yield from fetch(request)
-    data = json_object(answer, f"the answer of {server.registration_endpoint}")
+    data = parse_json_body(answer, f"the answer of {server.registration_endpoint}")
     client_id, secret = data.get("client_id"), str(data.get("client_secret") or "")
     if answer.status not in (200, 201) or not isinstance(client_id, str):
         raise _refusal(data, f"{server.issuer} rejected the client registration", "no_registration")

@@ -9,7 +9,7 @@ from contextlib import closing, suppress
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-from mcpfactory_runtime.oauth.model import OAuthError
+from mcpfactory_runtime.oauth.steps_and_metadata import OAuthError
 
 _PATH: Final = "/callback"
 _HEAD: Final = 16_384  # maximum bytes of a request's head

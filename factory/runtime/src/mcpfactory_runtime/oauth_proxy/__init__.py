@@ -7,7 +7,7 @@ and `transports/http/oauth_endpoints.py` serves them.
 
 from __future__ import annotations
 
-from mcpfactory_runtime.oauth_proxy.providers import LoginProvider, github, google, oidc
+from mcpfactory_runtime.oauth_proxy.login_providers import LoginProvider, github, google, oidc
 from mcpfactory_runtime.oauth_proxy.proxy import OAuthProxy
 
 __all__ = ["LoginProvider", "OAuthProxy", "github", "google", "oidc"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from mcpfactory_runtime.auth.authorization import is_local
+from mcpfactory_runtime.auth.authorization import is_local_url
 
 _MAX_URIS: Final = 10
 _LONGEST_URI: Final = 500  # maximum characters of a URI
@@ -26,7 +26,7 @@ _FORBIDDEN_SCHEMES: Final = re.compile(
 )
 
 
-class ClientRefusedError(Exception):
+class OAuthRequestError(Exception):
     """Error response of RFC 6749 §5.2, with an error code and a description for developers."""
 
     def __init__(self, code: str, description: str, status: int = 400) -> None:
@@ -51,22 +51,22 @@ class ProxyClient:
     redirect_uris: tuple[str, ...]
 
 
-def read_registration(body: Any) -> tuple[str, tuple[str, ...]]:
+def read_client_registration(body: Any) -> tuple[str, tuple[str, ...]]:
     """Return the name and redirect URIs from a client's metadata.
 
     Raises:
-        ClientRefusedError: the URIs are missing, too many, or point to a host that must not receive a code.
+        OAuthRequestError: the URIs are missing, too many, or point to a host that must not receive a code.
     """
     if not isinstance(body, dict):
-        raise ClientRefusedError("invalid_client_metadata", "The body must be a JSON object")
+        raise OAuthRequestError("invalid_client_metadata", "The body must be a JSON object")
     uris = body.get("redirect_uris")
     if not isinstance(uris, list) or not 0 < len(uris) <= _MAX_URIS or sum(map(len, map(str, uris))) > _LONGEST:
-        raise ClientRefusedError(
+        raise OAuthRequestError(
             "invalid_redirect_uri", f"redirect_uris must have 1 to {_MAX_URIS} URIs, {_LONGEST} characters in total"
         )
     for uri in uris:
         if not isinstance(uri, str) or not _may_receive(uri):
-            raise ClientRefusedError(
+            raise OAuthRequestError(
                 "invalid_redirect_uri",
                 "A redirect URI must use https, http on this machine, or an application's own scheme",
             )
@@ -97,13 +97,13 @@ def read_client_metadata(client_id: str, body: Any) -> tuple[str, tuple[str, ...
     """Return the name and redirect URIs of a client from the document at its ID.
 
     Raises:
-        ClientRefusedError: the document is invalid, describes another client, or requires client authentication.
+        OAuthRequestError: the document is invalid, describes another client, or requires client authentication.
     """
-    described = read_registration(body)
+    described = read_client_registration(body)
     if body.get("client_id") != client_id:
-        raise ClientRefusedError("invalid_client", "The client_id in the document does not match this client")
+        raise OAuthRequestError("invalid_client", "The client_id in the document does not match this client")
     if "client_secret" in body or body.get("token_endpoint_auth_method", "none") != "none":
-        raise ClientRefusedError(
+        raise OAuthRequestError(
             "invalid_client", "The document requires client authentication, which is not supported here"
         )
     return described
@@ -123,7 +123,7 @@ def _may_receive(uri: str) -> bool:
     except ValueError:
         return False
     if parts.scheme in ("http", "https"):
-        return bool(host) and "@" not in parts.netloc and port != 0 and (parts.scheme == "https" or is_local(uri))
+        return bool(host) and "@" not in parts.netloc and port != 0 and (parts.scheme == "https" or is_local_url(uri))
     return not _FORBIDDEN_SCHEMES.fullmatch(parts.scheme)
 
 
@@ -134,7 +134,7 @@ def _loopback(uri: str) -> str:
         _ = parts.port
     except ValueError:
         return ""
-    if parts.scheme != "http" or not is_local(uri) or not _may_receive(uri):
+    if parts.scheme != "http" or not is_local_url(uri) or not _may_receive(uri):
         return ""
     return f"{parts.hostname}{uri.split(parts.netloc, 1)[1]}"
 
@@ -184,7 +184,7 @@ class ClientMetadataCache:
     async def _read(self, client_id: str) -> Described | None:
         try:
             return read_client_metadata(client_id, json.loads(await self._fetch(client_id)))
-        except (OSError, ValueError, ClientRefusedError) as error:
+        except (OSError, ValueError, OAuthRequestError) as error:
             log.warning("cannot use the document of a client: %r", str(error)[:300])
             return None
 

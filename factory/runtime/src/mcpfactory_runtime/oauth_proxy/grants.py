@@ -119,14 +119,14 @@ class GrantStore:
         space = f"oauth/login/{digest(state)}"
         return await self._store.write(space, [(_KEY, None)], seconds=1.0, expected=ExpectedEntry(_KEY, _dump(login)))
 
-    async def keep_code(self, waiting: Json, grant: Json) -> str:
+    async def issue_code(self, waiting: Json, grant: Json) -> str:
         """Store the data of a code, and the grant that the code gives access to. Return the code."""
         code = secrets.token_urlsafe(32)
         await self._put(f"oauth/grant/{waiting['grant']}", grant, CODE_SECONDS)
         await self._put(f"oauth/code/{digest(code)}", waiting, CODE_SECONDS)
         return code
 
-    async def take_code(self, code: str) -> Json | None:
+    async def redeem_code(self, code: str) -> Json | None:
         """Return the data of a code, once. Using a code twice ends the grant (RFC 6749 §4.1.2)."""
         space = f"oauth/code/{digest(code)}"
         kept = await self._store.get(space, _KEY)

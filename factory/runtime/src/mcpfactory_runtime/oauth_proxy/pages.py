@@ -9,7 +9,7 @@ from string import Template
 from typing import Final
 from urllib.parse import urlsplit
 
-from mcpfactory_runtime.auth.authorization import is_local
+from mcpfactory_runtime.auth.authorization import is_local_url
 
 _FRAME: Final = Template(Path(__file__).with_name("page.html").read_text("utf-8"))
 
@@ -39,7 +39,9 @@ def consent_page(
     """
     parts = urlsplit(redirect_uri)
     target = (
-        "a program on this computer" if is_local(redirect_uri) else parts.hostname or f"the application {parts.scheme}:"
+        "a program on this computer"
+        if is_local_url(redirect_uri)
+        else parts.hostname or f"the application {parts.scheme}:"
     )
     if parts.scheme not in ("http", "https"):
         target = f"the application of {parts.scheme}:"

@@ -25,16 +25,16 @@ from mcpfactory_runtime.auth.authorization import SERVER_WELL_KNOWN, Authorizati
 from mcpfactory_runtime.auth.tokens import Principal, merge_scopes
 from mcpfactory_runtime.oauth_proxy.clients import (
     ClientMetadataCache,
-    ClientRefusedError,
+    OAuthRequestError,
     ProxyClient,
     is_client_metadata_url,
     is_registered_redirect,
-    read_registration,
+    read_client_registration,
 )
 from mcpfactory_runtime.oauth_proxy.grants import GRANT_SECONDS, LOGIN_SECONDS, GrantStore, TokenKeys, digest
+from mcpfactory_runtime.oauth_proxy.login_providers import LoginProvider, ProviderRefusedError
 from mcpfactory_runtime.oauth_proxy.pages import consent_page, error_page
-from mcpfactory_runtime.oauth_proxy.providers import LoginProvider, ProviderRefusedError
-from mcpfactory_runtime.server.rates import Bucket, PerClientCache
+from mcpfactory_runtime.server.rates import PerClientCache, TokenBucket
 from mcpfactory_runtime.storage.base import MemoryStore, SharedStore
 from mcpfactory_runtime.types import Json
 
@@ -60,7 +60,7 @@ _PAGE: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class LoginRequest:
+class OAuthEndpointRequest:
     """A request to an endpoint: parameters of the query or form, JSON body, cookies and source address."""
 
     method: str
@@ -71,7 +71,7 @@ class LoginRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class LoginReply:
+class OAuthEndpointResponse:
     """The response of an endpoint."""
 
     status: int
@@ -150,12 +150,12 @@ class OAuthProxy:
         self._cookie = f"{'__Host-' if self._secure else ''}mcp-login-{digest(self.issuer)[:8]}"
         self._grants = GrantStore(MemoryStore())
         self._documents = ClientMetadataCache(fetch, clock)
-        self._logins = Bucket(_LOGINS, LOGIN_SECONDS, clock)
-        self._logins_of = PerClientCache(lambda: Bucket(_LOGINS_OF_ONE, LOGIN_SECONDS, clock))
+        self._logins = TokenBucket(_LOGINS, LOGIN_SECONDS, clock)
+        self._logins_of = PerClientCache(lambda: TokenBucket(_LOGINS_OF_ONE, LOGIN_SECONDS, clock))
         self._name = "this server"
         self._supported: Callable[[], Sequence[str]] = lambda: merge_scopes(required_scopes)
 
-    def _endpoints(self) -> dict[str, tuple[str, Callable[[LoginRequest], Awaitable[LoginReply]]]]:
+    def _endpoints(self) -> dict[str, tuple[str, Callable[[OAuthEndpointRequest], Awaitable[OAuthEndpointResponse]]]]:
         return {
             SERVER_WELL_KNOWN: ("GET", self._describe),
             "/authorize": ("GET", self._authorize),
@@ -176,11 +176,11 @@ class OAuthProxy:
         """Return the HTTP method that a path in `paths` accepts."""
         return self._answers[self.paths[path]][0]
 
-    async def answer(self, path: str, request: LoginRequest) -> LoginReply:
+    async def answer(self, path: str, request: OAuthEndpointRequest) -> OAuthEndpointResponse:
         """Return the response to a request for a path in `paths`."""
         try:
             return await self._answers[self.paths[path]][1](request)
-        except ClientRefusedError as refusal:
+        except OAuthRequestError as refusal:
             return _json({"error": refusal.code, "error_description": str(refusal)}, refusal.status)
         except OSError as error:  # the store or the provider is unreachable
             log.error("login: %s", error)
@@ -216,7 +216,7 @@ class OAuthProxy:
 
     # -- metadata and registration -------------------------------------------------------------------------------
 
-    async def _describe(self, _request: LoginRequest) -> LoginReply:
+    async def _describe(self, _request: OAuthEndpointRequest) -> OAuthEndpointResponse:
         """Return the metadata of the authorization server (RFC 8414)."""
         supported = list(self._supported())
         return _json(
@@ -238,9 +238,9 @@ class OAuthProxy:
             }
         )
 
-    async def _register(self, request: LoginRequest) -> LoginReply:
+    async def _register(self, request: OAuthEndpointRequest) -> OAuthEndpointResponse:
         """Register a client (RFC 7591). Its ID is the signed registration, which needs no storage."""
-        name, uris = read_registration(request.body)
+        name, uris = read_client_registration(request.body)
         now = int(self._clock())
         client_id = self._keys.sign("client", {"name": name, "redirect_uris": uris, "iat": now})
         return _json(
@@ -257,10 +257,10 @@ class OAuthProxy:
         )
 
     def _label_of(self, asked: Mapping[str, str]) -> str:
-        """Return the label of the client in a form. Raise `ClientRefusedError` if the client is unknown."""
+        """Return the label of the client in a form. Raise `OAuthRequestError` if the client is unknown."""
         client_id = asked.get("client_id", "")
         if self._keys.read("client", client_id) is None and not is_client_metadata_url(client_id):
-            raise ClientRefusedError("invalid_client", "This client is not registered here", 401)
+            raise OAuthRequestError("invalid_client", "This client is not registered here", 401)
         return _short_id(client_id)
 
     async def _find_client(self, client_id: str) -> ProxyClient | None:
@@ -273,7 +273,7 @@ class OAuthProxy:
 
     # -- browser -------------------------------------------------------------------------------------------------
 
-    async def _authorize(self, request: LoginRequest) -> LoginReply:
+    async def _authorize(self, request: OAuthEndpointRequest) -> OAuthEndpointResponse:
         """Show the consent page for an authorization request (RFC 6749 §4.1.1)."""
         asked = request.fields
         client, uri = await self._find_client(asked.get("client_id", "")), asked.get("redirect_uri", "")
@@ -326,7 +326,7 @@ class OAuthProxy:
             return "invalid_target", f"resource must be {self.authorization.resource}"
         return None
 
-    async def _consent(self, request: LoginRequest) -> LoginReply:
+    async def _consent(self, request: OAuthEndpointRequest) -> OAuthEndpointResponse:
         """Redirect the browser to the provider after consent, otherwise back to the client."""
         agreed = self._keys.read("consent", request.fields.get("request", ""), self._clock())
         if agreed is None or not self._same_browser(request, agreed["browser"]):
@@ -341,7 +341,7 @@ class OAuthProxy:
         state = await self._grants.begin_login({**agreed, "verifier": verifier})
         return _redirect(self._provider.login_url(f"{self.issuer}/auth/callback", state, _challenge(verifier)))
 
-    async def _callback(self, request: LoginRequest) -> LoginReply:
+    async def _callback(self, request: OAuthEndpointRequest) -> OAuthEndpointResponse:
         """Handle the redirect from the provider: identify the user, and redirect to the client with a code."""
         asked, state = request.fields, request.fields.get("state", "")
         login = await self._grants.find_login(state)
@@ -364,7 +364,7 @@ class OAuthProxy:
         }
         try:
             held = await self._provider.redeem(form, self._clock())
-            person = await self._provider.identity(held["access"])
+            person = await self._provider.token_owner_claims(held["access"])
         except ProviderRefusedError as refusal:
             log.warning("login: %s", refusal)
             return self._to_client(back, client_state, error="access_denied", error_description="The provider refused")
@@ -382,33 +382,33 @@ class OAuthProxy:
         waiting = {name: login[name] for name in ("client", "redirect_uri", "challenge")} | {"grant": grant_id}
         grant = {name: login[name] for name in ("client", "scope")}
         grant |= {"person": person, "vault": self._keys.encrypt(held, grant_id), "generation": 0}
-        return await self._grants.keep_code(waiting, grant)
+        return await self._grants.issue_code(waiting, grant)
 
-    def _same_browser(self, request: LoginRequest, expected: str) -> bool:
+    def _same_browser(self, request: OAuthEndpointRequest, expected: str) -> bool:
         return hmac.compare_digest(digest(request.cookies.get(self._cookie, "")), expected)
 
-    def _to_client(self, uri: str, state: str | None, **answer: str) -> LoginReply:
+    def _to_client(self, uri: str, state: str | None, **answer: str) -> OAuthEndpointResponse:
         """Redirect a browser to the client, with the issuer of the response (RFC 9207)."""
         named = {**answer, **({} if state is None else {"state": state}), "iss": self.issuer}
         return _redirect(f"{uri}{'&' if '?' in uri else '?'}{urlencode(named)}")
 
     # -- tokens --------------------------------------------------------------------------------------------------
 
-    async def _token(self, request: LoginRequest) -> LoginReply:
+    async def _token(self, request: OAuthEndpointRequest) -> OAuthEndpointResponse:
         """Handle a token request (RFC 6749 §3.2)."""
         asked = request.fields
         client = self._label_of(asked)
         if not self._is_here(asked.get("resource")):
-            raise ClientRefusedError("invalid_target", f"resource must be {self.authorization.resource}")
+            raise OAuthRequestError("invalid_target", f"resource must be {self.authorization.resource}")
         if asked.get("grant_type") == "authorization_code":
             return await self._redeem_code(asked, client)
         if asked.get("grant_type") == "refresh_token":
             return await self._refresh(asked, client)
-        raise ClientRefusedError("unsupported_grant_type", "grant_type must be authorization_code or refresh_token")
+        raise OAuthRequestError("unsupported_grant_type", "grant_type must be authorization_code or refresh_token")
 
-    async def _redeem_code(self, asked: Mapping[str, str], client: str) -> LoginReply:
-        refusal = ClientRefusedError("invalid_grant", "The code was used, is too old, or belongs to another request")
-        waiting = await self._grants.take_code(asked.get("code", ""))
+    async def _redeem_code(self, asked: Mapping[str, str], client: str) -> OAuthEndpointResponse:
+        refusal = OAuthRequestError("invalid_grant", "The code was used, is too old, or belongs to another request")
+        waiting = await self._grants.redeem_code(asked.get("code", ""))
         if waiting is None:
             raise refusal
         grant_id, verifier = waiting["grant"], asked.get("code_verifier", "")
@@ -427,10 +427,10 @@ class OAuthProxy:
             raise refusal
         return self._tokens(grant_id, after, client)
 
-    async def _refresh(self, asked: Mapping[str, str], client: str) -> LoginReply:
+    async def _refresh(self, asked: Mapping[str, str], client: str) -> OAuthEndpointResponse:
         """Return new tokens for a refresh token. A second use indicates theft and ends the grant (RFC 9700 §4.14.2)."""
         shown = self._keys.read("refresh", asked.get("refresh_token", ""), self._clock())
-        refusal = ClientRefusedError(
+        refusal = OAuthRequestError(
             "invalid_grant", "The refresh token was used, is too old, or belongs to another client"
         )
         if shown is None or shown["client"] != client:
@@ -444,7 +444,7 @@ class OAuthProxy:
             raise refusal
         scope = grant["scope"] if not asked.get("scope") else asked["scope"]
         if not set(scope.split()) <= set(grant["scope"].split()):
-            raise ClientRefusedError("invalid_scope", "The scopes must be among those of the grant")
+            raise OAuthRequestError("invalid_scope", "The scopes must be among those of the grant")
         after = await self._next_generation(grant_id, grant)
         if after is None or not await self._grants.change(grant_id, grant, after):
             await self._grants.end(grant_id)
@@ -461,7 +461,7 @@ class OAuthProxy:
                 held = await self._renew(held)
         except ProviderRefusedError:
             return None
-        person = await self._provider.identity(held["access"])
+        person = await self._provider.token_owner_claims(held["access"])
         if person is None or person["sub"] != grant["person"]["sub"] or not self._may_call(person):
             return None
         vault = self._keys.encrypt(held, grant_id)
@@ -474,7 +474,7 @@ class OAuthProxy:
             {"grant_type": "refresh_token", "refresh_token": held["refresh"]}, self._clock()
         )
 
-    def _tokens(self, grant_id: str, grant: Json, client: str) -> LoginReply:
+    def _tokens(self, grant_id: str, grant: Json, client: str) -> OAuthEndpointResponse:
         now = self._clock()
         scopes = grant["scope"].split()
         if self._scopes_of is not None:
@@ -507,7 +507,7 @@ class OAuthProxy:
             }
         )
 
-    async def _revoke(self, request: LoginRequest) -> LoginReply:
+    async def _revoke(self, request: OAuthEndpointRequest) -> OAuthEndpointResponse:
         """Revoke a token (RFC 7009). A token of either kind ends its grant with all tokens of the grant."""
         client, token = self._label_of(request.fields), request.fields.get("token", "")
         shown = self._keys.read("refresh", token) or self._keys.read("at+jwt", token) or {}
@@ -581,14 +581,18 @@ def _ends_soon(held: Json, now: float, margin: float) -> bool:
     return bool(held["expires"]) and held["expires"] - now <= margin
 
 
-def _json(data: Json, status: int = 200) -> LoginReply:
+def _json(data: Json, status: int = 200) -> OAuthEndpointResponse:
     headers = (("content-type", "application/json"), ("cache-control", "no-store"))
-    return LoginReply(status, json.dumps(data).encode(), headers)
+    return OAuthEndpointResponse(status, json.dumps(data).encode(), headers)
 
 
-def _page(status: int, text: str, *headers: tuple[str, str]) -> LoginReply:
-    return LoginReply(status, text.encode(), (("content-type", "text/html; charset=utf-8"), *_PAGE, *headers))
+def _page(status: int, text: str, *headers: tuple[str, str]) -> OAuthEndpointResponse:
+    return OAuthEndpointResponse(
+        status, text.encode(), (("content-type", "text/html; charset=utf-8"), *_PAGE, *headers)
+    )
 
 
-def _redirect(url: str) -> LoginReply:
-    return LoginReply(303, b"", (("location", url), ("cache-control", "no-store"), ("referrer-policy", "no-referrer")))
+def _redirect(url: str) -> OAuthEndpointResponse:
+    return OAuthEndpointResponse(
+        303, b"", (("location", url), ("cache-control", "no-store"), ("referrer-policy", "no-referrer"))
+    )

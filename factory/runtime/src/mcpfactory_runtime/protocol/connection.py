@@ -321,7 +321,7 @@ class Connection:
             return ErrorReply(McpError(INVALID_REQUEST, f"Response to an unknown request: {request_id!r}"), None)
         self._waiting.remove(request_id)
         if "error" in message:
-            return Response(request_id, None, jsonrpc.error_of(message))
+            return Response(request_id, None, jsonrpc.error_in_response(message))
         result = message["result"]
         if not isinstance(result, dict):
             return Response(request_id, None, McpError(INVALID_REQUEST, "The peer's result is not an object"))
@@ -366,7 +366,7 @@ class Connection:
         if isinstance(outcome, McpError):
             data = jsonrpc.encode(jsonrpc.error_message(call.id, outcome))
         else:
-            data = jsonrpc.result_message(call.id, outcome)
+            data = jsonrpc.encode_result_message(call.id, outcome)
         self.in_flight.pop(call.id, None)
         return data
 

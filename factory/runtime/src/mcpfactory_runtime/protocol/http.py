@@ -1,7 +1,7 @@
 """Routing of Streamable HTTP requests as a pure function, and checks of arguments mirrored in headers.
 
 The first rule that applies selects the action (basic/versioning; basic/transports/streamable-http):
-1. `check_origin` refuses invalid Origin and Host, before the body is read.
+1. `check_host_and_origin` refuses invalid Origin and Host, before the body is read.
 2. Metadata in the body, or a version header other than those of handshake revisions → per-request lifecycle.
 3. `initialize` → handshake.
 4. Other requests → session of the handshake lifecycle.
@@ -180,7 +180,7 @@ class ModernCall(NamedTuple):
     call: Call
 
 
-class Handshake(NamedTuple):
+class BeginSession(NamedTuple):
     """Begin a session with this `initialize` message."""
 
     message: Json
@@ -206,7 +206,7 @@ class EndSession(NamedTuple):
     session: str
 
 
-Route = Rejection | Accepted | ModernCall | Handshake | SessionMessage | OpenStream | EndSession
+Route = Rejection | Accepted | ModernCall | BeginSession | SessionMessage | OpenStream | EndSession
 Sessions = Callable[[str], Revision | None]
 
 
@@ -225,7 +225,7 @@ def check_header_size(target: int, size: int, count: int = 0) -> Rejection | Non
     return Rejection(status, None, text, {"connection": "close"})
 
 
-def check_origin(headers: Headers, hosts: Collection[str], origins: Collection[str]) -> Rejection | None:
+def check_host_and_origin(headers: Headers, hosts: Collection[str], origins: Collection[str]) -> Rejection | None:
     """Return a rejection if the request may come from a forbidden web page (basic/transports, Security Warning).
 
     Args:
@@ -267,7 +267,7 @@ def route(method: str, headers: Headers, body: Any, sessions: Sessions, mirrored
 
 def _route_post(headers: Headers, body: Any, sessions: Sessions, mirrored: Callable[[str], Mirrored]) -> Route:
     version = headers.get(VERSION_HEADER)
-    if not is_json(headers):
+    if not declares_json_body(headers):
         return Rejection(415, None, "Content-Type must be application/json\n")
     request_id = jsonrpc.error_response_id(body)
     if _is_modern(body) or (version is not None and version not in LEGACY):
@@ -278,12 +278,12 @@ def _route_post(headers: Headers, body: Any, sessions: Sessions, mirrored: Calla
     if isinstance(body, McpError):
         return _refuse(body, request_id, LEGACY.get(version or "", ASSUMED), status=400)
     if isinstance(body, dict) and body.get("method") == "initialize":
-        return Handshake(body)
+        return BeginSession(body)
     found = _session(headers, request_id, sessions)
     return found if isinstance(found, Rejection) else SessionMessage(found, body)
 
 
-def is_json(headers: Headers) -> bool:
+def declares_json_body(headers: Headers) -> bool:
     """Return True if a request declares a JSON body; web pages can do so only after a browser's CORS preflight."""
     said = headers.get("content-type", "")
     kinds = {one.strip(" \t") for one in said.split(",")}  # a repeated header with equal values counts once

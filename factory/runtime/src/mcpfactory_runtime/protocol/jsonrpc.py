@@ -119,7 +119,7 @@ def check_message(message: Any) -> None:
         raise McpError(INVALID_PARAMS, f"Invalid params: params must be an object, not {_kind(params)}")
 
 
-def error_of(message: Json) -> McpError:
+def error_in_response(message: Json) -> McpError:
     """Return the error in a response. A malformed `error` member gets the code INVALID_REQUEST."""
     error = message.get("error")
     if isinstance(error, dict) and type(error.get("code")) is int:
@@ -143,7 +143,7 @@ def notification_message(method: str, params: Json | None = None) -> Json:
     return message
 
 
-def result_message(request_id: RequestId, result: Json | bytes) -> bytes:
+def encode_result_message(request_id: RequestId, result: Json | bytes) -> bytes:
     """Return the encoded response to a request. An already encoded result is inserted unchanged."""
     if isinstance(result, bytes):
         return b'{"jsonrpc":"2.0","id":' + to_json(request_id) + b',"result":' + result + b"}"
@@ -189,14 +189,14 @@ DEFAULT_MAX_SIZE: Final = 64 * 1024 * 1024
 """Maximum bytes of a message; larger ones are refused, and their data is discarded."""
 
 
-class Oversize:
+class OversizeMessage:
     """A message that was longer than allowed, and was discarded."""
 
     def __repr__(self) -> str:
         return "OVERSIZE"
 
 
-OVERSIZE: Final = Oversize()
+OVERSIZE: Final = OversizeMessage()
 
 
 class LineReader:
@@ -214,7 +214,7 @@ class LineReader:
         self._max_size = max_size
         self._skipping = False
 
-    def feed(self, data: bytes) -> Iterator[bytes | Oversize]:
+    def feed(self, data: bytes) -> Iterator[bytes | OversizeMessage]:
         """Yield the lines that `data` completes, in order. Consume all lines before feeding again."""
         *complete, rest = data.split(b"\n")
         for piece in complete:

@@ -4,7 +4,7 @@ Handlers use the newest revision. This module removes the fields and content typ
 have, according to `records` and the table of nested types below. Other types stay unchanged. The arguments are never
 modified.
 
-`read_elicitation_form` converts any supported schema to the newest kind of form. `project_elicitation_form` converts
+`normalize_elicitation_form` converts any supported schema to the newest kind of form. `project_elicitation_form` converts
 this form for an older peer. A single choice keeps its titles. A multiple choice is an error in revisions without
 multiple choices.
 """
@@ -74,10 +74,10 @@ _KNOW_ALL_CONTENT: Final = frozenset(
 )
 
 
-def project(value: Any, wire_type: str, revision: Revision) -> Any:
+def project_to_revision(value: Any, wire_type: str, revision: Revision) -> Any:
     """Return `value` (an object of `wire_type`, or a list of them) without fields that are missing in `revision`."""
     if isinstance(value, list):
-        return [project(item, wire_type, revision) for item in value]
+        return [project_to_revision(item, wire_type, revision) for item in value]
     if not isinstance(value, dict):
         return value
     if wire_type == "ContentBlock":
@@ -92,7 +92,7 @@ def project(value: Any, wire_type: str, revision: Revision) -> Any:
     for key, item in value.items():
         if key in known:
             inner = nested.get(key)
-            result[key] = project(item, inner, revision) if inner else item
+            result[key] = project_to_revision(item, inner, revision) if inner else item
     if wire_type == "Tool":
         schema = result.get("outputSchema")
         if schema is not None and not revision.structured_any and schema.get("type") != "object":
@@ -107,7 +107,7 @@ def project_content(block: Json, revision: Revision) -> Json:
         if kind not in _CONTENT_TYPES:  # tool use and tool results of sampling, and custom types, stay unchanged
             return block
         return {"type": "text", "text": _note(block)}
-    projected: Json = project(block, _CONTENT_TYPES[kind], revision)
+    projected: Json = project_to_revision(block, _CONTENT_TYPES[kind], revision)
     return projected
 
 
@@ -118,7 +118,7 @@ def project_tool_result(result: Json, revision: Revision) -> Json:
         result = {key: value for key, value in result.items() if key != "structuredContent"}
     if revision in _KNOW_ALL_CONTENT:
         return result
-    projected: Json = project(result, "CallToolResult", revision)
+    projected: Json = project_to_revision(result, "CallToolResult", revision)
     return projected
 
 
@@ -136,11 +136,11 @@ class ElicitationFormError(ValueError):
 
 _FORMATS: Final = frozenset({"email", "uri", "date", "date-time"})
 
-# Kinds of fields, with their keywords, in the result of `read_elicitation_form`.
+# Kinds of fields, with their keywords, in the result of `normalize_elicitation_form`.
 _NEWEST_FIELDS: Final = RELEASED[-1].form_fields
 
 
-def read_elicitation_form(schema: Mapping[str, Any]) -> Json:
+def normalize_elicitation_form(schema: Mapping[str, Any]) -> Json:
     """Return the form for a JSON Schema. Resolve local references and optional types, and remove other keywords.
 
     Raises:
@@ -156,7 +156,7 @@ def read_elicitation_form(schema: Mapping[str, Any]) -> Json:
 
 
 def project_elicitation_form(form: Json, revision: Revision) -> Json:
-    """Convert a form from `read_elicitation_form` to the form for `revision`.
+    """Convert a form from `normalize_elicitation_form` to the form for `revision`.
 
     Raises:
         ElicitationFormError: the revision does not support the kind of a field.
@@ -233,7 +233,7 @@ def _choices(options: Any) -> bool:
 
 def _project_field(name: str, field: Json, kinds: Mapping[str, frozenset[str]]) -> Json:
     kind = _kind(field)
-    assert kind is not None, "read_elicitation_form let it through"
+    assert kind is not None, "normalize_elicitation_form let it through"
     if kind == "titled" and kind not in kinds:
         options = subschemas_of(field, "oneOf")
         names = [option.get("title", option["const"]) for option in options]

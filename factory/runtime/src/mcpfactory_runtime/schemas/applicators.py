@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
 from mcpfactory_runtime.schemas.references import SchemaReferences, UnusableSchemaError
-from mcpfactory_runtime.schemas.values import STRICT, TYPES, argument_error, merge_errors
+from mcpfactory_runtime.schemas.value_validation import STRICT, TYPES, merge_errors, pydantic_argument_error
 from mcpfactory_runtime.schemas.walk import children, properties_of, required_of, types_of
 
 CoreSchema = core_schema.CoreSchema
@@ -73,7 +73,9 @@ def one_of_schema(branches: Sequence[CoreSchema]) -> CoreSchema:
             except ValidationError as error:
                 refusals.append(error)
             if len(fitted) > 1:
-                raise argument_error(f"must match exactly one of its {len(branches)} forms, but matches several")
+                raise pydantic_argument_error(
+                    f"must match exactly one of its {len(branches)} forms, but matches several"
+                )
         if not fitted:
             raise merge_errors(refusals)
         return fitted[0]
@@ -86,7 +88,7 @@ def not_schema(part: CoreSchema) -> CoreSchema:
 
     def check(value: Any, handler: Handler) -> Any:
         if _fits(handler, "not", value):
-            raise argument_error("must not match what its schema excludes (not)")
+            raise pydantic_argument_error("must not match what its schema excludes (not)")
         return value
 
     return _wrapped(check, {"not": part})
@@ -121,7 +123,7 @@ def dependent_required_schema(needed: Mapping[str, Any]) -> CoreSchema:
         for name, others in needed.items() if isinstance(value, dict) else ():
             missing = [one for one in others if one not in value] if name in value and isinstance(others, list) else []
             if missing:
-                raise argument_error(f"needs {', '.join(map(str, missing))} together with {name}")
+                raise pydantic_argument_error(f"needs {', '.join(map(str, missing))} together with {name}")
         return value
 
     return core_schema.no_info_plain_validator_function(check)
@@ -134,7 +136,7 @@ def contains_schema(part: CoreSchema, low: int, high: int | None) -> CoreSchema:
         count = sum(_fits(handler, "contains", one) for one in value)
         if count < low or (high is not None and count > high):
             many = f"at least {low}" if count < low else f"at most {high}"
-            raise argument_error(f"must contain {many} of the items that match its schema (contains)")
+            raise pydantic_argument_error(f"must contain {many} of the items that match its schema (contains)")
         return value
 
     return _wrapped(check, {"contains": part})
@@ -151,7 +153,7 @@ def pattern_properties_schema(parts: Mapping[str, CoreSchema]) -> CoreSchema:
     def check(value: Any, handler: Handler) -> Any:
         kept = dict(value)
         for pattern in parts:
-            engine = pattern_schema(pattern)
+            engine = pattern_validator(pattern)
             matched = {key: one for key, one in kept.items() if engine is not None and engine.isinstance_python(key)}
             if matched:
                 kept |= handler(_Attempt(pattern, matched))
@@ -163,7 +165,7 @@ def pattern_properties_schema(parts: Mapping[str, CoreSchema]) -> CoreSchema:
 
 def skip_matched_properties(patterns: Iterable[str], properties: Iterable[str], rest: CoreSchema) -> CoreSchema:
     """Wrap `rest` to skip undeclared properties that match a pattern: these do not count as additional properties."""
-    engines = [pattern_schema(pattern) for pattern in patterns]
+    engines = [pattern_validator(pattern) for pattern in patterns]
     return core_schema.no_info_wrap_validator_function(partial(_check_rest, engines, frozenset(properties)), rest)
 
 
@@ -177,9 +179,9 @@ def _check_rest(
     return {key: value[key] if key in aside else kept[key] for key in value if key in aside or key in kept}
 
 
-def is_matched(name: str, patterns: Iterable[str]) -> bool:
+def matches_any_pattern(name: str, patterns: Iterable[str]) -> bool:
     """Return True if one of the patterns matches a name, or one of them is not supported."""
-    return _is_matched(name, [pattern_schema(pattern) for pattern in patterns])
+    return _is_matched(name, [pattern_validator(pattern) for pattern in patterns])
 
 
 def _is_matched(name: str, engines: Iterable[SchemaValidator | None]) -> bool:
@@ -187,7 +189,7 @@ def _is_matched(name: str, engines: Iterable[SchemaValidator | None]) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def pattern_schema(pattern: str) -> SchemaValidator | None:
+def pattern_validator(pattern: str) -> SchemaValidator | None:
     """Return a linear-time validator of strings for a pattern, or None if the pattern is not supported."""
     try:
         return SchemaValidator(core_schema.str_schema(pattern=pattern, strict=True))
@@ -231,7 +233,7 @@ def _has_unchecked_keyword(part: Mapping[str, Any]) -> bool:
         patterns += part["patternProperties"]
     return (
         not _OPEN.isdisjoint(part)
-        or any(pattern_schema(pattern) is None for pattern in patterns)
+        or any(pattern_validator(pattern) is None for pattern in patterns)
         or any(kind not in TYPES for kind in types_of(part))
         or any(isinstance(part.get(key), list) and len(part[key]) > MAX_PREFIX for key in ("prefixItems", "items"))
         or _excludes_required(part)
@@ -244,4 +246,4 @@ def _excludes_required(part: Mapping[str, Any]) -> bool:
         return False
     properties, patterns = properties_of(part), part.get("patternProperties")
     known = patterns if isinstance(patterns, Mapping) else {}
-    return any(name not in properties and not is_matched(name, known) for name in required_of(part))
+    return any(name not in properties and not matches_any_pattern(name, known) for name in required_of(part))

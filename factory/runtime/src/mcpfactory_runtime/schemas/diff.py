@@ -47,7 +47,7 @@ def property_changes(old: Json, new: Json) -> Iterator[_Found]:
         yield from _members(old, new, "", definitions, frozenset())
 
 
-def removed_properties(old: Any, new: Any, path: str = "") -> Iterator[str]:
+def removed_or_retyped_properties(old: Any, new: Any, path: str = "") -> Iterator[str]:
     """Yield the paths of values that were removed or have another type. An empty new schema permits all values."""
     if not isinstance(old, dict) or not isinstance(new, dict) or not new:
         return
@@ -59,8 +59,8 @@ def removed_properties(old: Any, new: Any, path: str = "") -> Iterator[str]:
         if member not in after:
             yield inner
         else:
-            yield from removed_properties(one, after[member], inner)
-    yield from removed_properties(items_of(old), items_of(new), f"{path}[]")
+            yield from removed_or_retyped_properties(one, after[member], inner)
+    yield from removed_or_retyped_properties(items_of(old), items_of(new), f"{path}[]")
 
 
 def _compare(old: Any, new: Any, path: str, defs: _Defs, above: frozenset[tuple[str, ...]]) -> Iterator[_Found]:

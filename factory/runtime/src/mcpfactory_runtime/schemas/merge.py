@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from mcpfactory_runtime.schemas.values import json_key
+from mcpfactory_runtime.schemas.value_validation import json_key
 from mcpfactory_runtime.schemas.walk import properties_of, required_of, subschemas_of, types_of
 from mcpfactory_runtime.types import Json
 

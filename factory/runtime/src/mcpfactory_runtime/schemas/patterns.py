@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
-from mcpfactory_runtime.schemas.applicators import pattern_schema
+from mcpfactory_runtime.schemas.applicators import pattern_validator
 
 MAX_TEXT_LENGTH: Final = 2_000
 """Maximum characters of a generated text."""
@@ -37,7 +37,7 @@ class _UnknownSyntaxError(Exception):
 
 def matches(pattern: str, text: str) -> bool:
     """Return True if the text matches; False if that cannot be determined."""
-    compiled = pattern_schema(pattern)
+    compiled = pattern_validator(pattern)
     if compiled is None:
         return len(text) <= _SHORT and _searched(pattern, text)
     return compiled.isinstance_python(text)
@@ -45,7 +45,7 @@ def matches(pattern: str, text: str) -> bool:
 
 def is_enforced(pattern: str) -> bool:
     """Return True if servers enforce this pattern; servers skip patterns with lookaround."""
-    return pattern_schema(pattern) is not None
+    return pattern_validator(pattern) is not None
 
 
 def _searched(pattern: str, text: str) -> bool:

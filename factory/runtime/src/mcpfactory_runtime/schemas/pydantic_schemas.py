@@ -28,7 +28,7 @@ class _Plain(GenerateJsonSchema):
         return result
 
 
-def field_default(default: Any) -> tuple[bool, Callable[[], Any] | None]:
+def pydantic_field_default(default: Any) -> tuple[bool, Callable[[], Any] | None]:
     """Return a flag for a default of pydantic's `Field(...)`, and the function that creates its value, or None."""
     if not isinstance(default, FieldInfo):
         return False, None

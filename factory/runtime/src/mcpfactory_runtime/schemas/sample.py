@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from mcpfactory_runtime.schemas.merge import common_types, intersect_schemas
 from mcpfactory_runtime.schemas.patterns import MAX_TEXT_LENGTH, is_enforced, matches, matching_texts
-from mcpfactory_runtime.schemas.values import has_json_type, is_number
+from mcpfactory_runtime.schemas.value_validation import has_json_type, is_number
 from mcpfactory_runtime.schemas.walk import (
     COMBINATORS,
     items_of,

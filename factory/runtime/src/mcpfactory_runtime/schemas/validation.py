@@ -30,17 +30,17 @@ from mcpfactory_runtime.schemas.applicators import (
     dependent_schemas_schema,
     if_then_else_schema,
     is_fully_checked,
-    is_matched,
+    matches_any_pattern,
     not_schema,
     one_of_schema,
     pattern_properties_schema,
-    pattern_schema,
+    pattern_validator,
     property_names_schema,
     skip_matched_properties,
 )
 from mcpfactory_runtime.schemas.merge import enum_values
 from mcpfactory_runtime.schemas.references import SchemaReferences, UnusableSchemaError
-from mcpfactory_runtime.schemas.values import (
+from mcpfactory_runtime.schemas.value_validation import (
     KEYS_BY_KIND,
     LENIENT,
     OWN_KEYS,
@@ -48,15 +48,15 @@ from mcpfactory_runtime.schemas.values import (
     ArgumentError,
     EnumValidator,
     NumberValidator,
-    argument_error,
     array_from_text,
     boolean_from_text,
-    check_size,
+    check_property_count,
     check_unique,
     explain_validation_error,
     has_json_type,
     is_number,
     object_from_text,
+    pydantic_argument_error,
     text_from_integer,
 )
 from mcpfactory_runtime.schemas.walk import items_of, properties_of, required_of, subschemas_of, types_of
@@ -316,7 +316,7 @@ class _Compiler:
         extra, patterns = schema.get("additionalProperties", True), schema.get("patternProperties")
         patterns = patterns if isinstance(patterns, Mapping) else {}
         beside = {
-            name: True if extra is False or is_matched(name, patterns) else extra
+            name: True if extra is False or matches_any_pattern(name, patterns) else extra
             for name in sorted(required - set(properties))
         }
         fields = {
@@ -342,7 +342,7 @@ class _Compiler:
             result = core_schema.chain_schema([result, property_names_schema(names)])
         low, high = _count(schema.get("minProperties")), _count(schema.get("maxProperties"))
         if low or high is not None:
-            result = core_schema.no_info_after_validator_function(partial(check_size, low or 0, high), result)
+            result = core_schema.no_info_after_validator_function(partial(check_property_count, low or 0, high), result)
         return self._before(object_from_text, result) if lenient else result
 
     def array(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> CoreSchema:
@@ -372,7 +372,7 @@ class _Compiler:
             strict=True,
             min_length=_count(schema.get("minLength")),
             max_length=_count(schema.get("maxLength")),
-            pattern=pattern if isinstance(pattern, str) and pattern_schema(pattern) else None,
+            pattern=pattern if isinstance(pattern, str) and pattern_validator(pattern) else None,
         )
         return self._before(text_from_integer, result) if lenient else result
 
@@ -468,7 +468,7 @@ def _identity(value: Any) -> Any:
 
 
 def _refuse(_value: Any) -> Any:
-    raise argument_error("is not allowed here")
+    raise pydantic_argument_error("is not allowed here")
 
 
 def _count(value: Any) -> int | None:

@@ -122,7 +122,7 @@ def pointer(steps: Iterable[str | int]) -> str:
     return "".join(f"/{escape(str(step))}" for step in steps)
 
 
-def reference_to(name: str) -> str:
+def definition_reference(name: str) -> str:
     """Return the reference to a definition."""
     return _PREFIX + escape(name)
 

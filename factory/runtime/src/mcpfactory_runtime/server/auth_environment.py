@@ -70,7 +70,7 @@ def read_auth_environment(environ: Mapping[str, str]) -> Authorization | OAuthPr
     return made
 
 
-def forget_secrets() -> None:
+def remove_environment_secrets() -> None:
     """Remove the secrets from this process's environment after reading, so that no child process inherits them."""
     for name in SECRETS:
         os.environ.pop(name, None)

@@ -17,12 +17,12 @@ from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.execution import run_in_middleware
 from mcpfactory_runtime.server.inputs import Argument, CompletionContext, Reference
 from mcpfactory_runtime.server.registry import (
-    Completer,
+    CompletionHandler,
     Prompt,
     Registry,
     Tool,
     check_tool_name,
-    key_of,
+    registry_key,
 )
 from mcpfactory_runtime.server.results import EmbeddedBlob, Text
 from mcpfactory_runtime.server.signature import is_async
@@ -31,7 +31,7 @@ from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.interfaces import ServerInterface
-    from mcpfactory_runtime.server.routes import HttpRoutes, Readiness
+    from mcpfactory_runtime.server.routes import HttpRoutes, ReadinessChecks
     from mcpfactory_runtime.server.transform import TransformOptions
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class CompositionMixin:
 
     registry: Registry
     routes: HttpRoutes
-    readiness: Readiness
+    readiness: ReadinessChecks
 
     def __init__(self) -> None:
         self.parts: list[Any] = []
@@ -87,7 +87,7 @@ class CompositionMixin:
         for kind in ("tools", "resources", "prompts"):
             self.notify_changed(kind)
 
-    def update_from(self, part: Any) -> None:
+    def sync_mounted_part(self, part: Any) -> None:
         """Register the current items of a part, and notify clients of changes."""
         for mounted in self._mounted:
             if mounted.part is part:
@@ -248,7 +248,7 @@ class MountedServer:
             ValueError: a name or URI is taken.
         """
         for kind, inner in self._inner():
-            key = key_of(_outer(self.part, inner, self.name_prefix))
+            key = registry_key(_outer(self.part, inner, self.name_prefix))
             if key in getattr(self._registry, kind):
                 raise ValueError(f"{key!r} of {self.part.name} is already taken\nhint: mount it with another prefix")
 
@@ -265,7 +265,7 @@ class MountedServer:
                 self._drop(kind, taken.pop(key))
                 changed.add(_LISTS[kind])
         for kind, inner in self._inner():
-            key = key_of(inner)
+            key = registry_key(inner)
             previous = self._taken[kind].get(key)
             if previous is None or previous.inner is not inner:
                 self._taken[kind][key] = self._offer(kind, inner, previous)
@@ -276,7 +276,9 @@ class MountedServer:
             self._registry.version += 1
         if own.completion is not None and not self._completing:
             self._completing = True
-            self._registry.completion = Completer(_Completions(self.part, self.name_prefix, self._registry.completion))
+            self._registry.completion = CompletionHandler(
+                _Completions(self.part, self.name_prefix, self._registry.completion)
+            )
             self._registry.version += 1
         return changed
 
@@ -296,7 +298,7 @@ class MountedServer:
     def _offer(self, kind: str, inner: Any, previous: _Offered | None) -> _Offered:
         """Register an item of the part in the parent, in place of the item's previous version."""
         outer = _outer(self.part, inner, self.name_prefix)
-        key = key_of(outer)
+        key = registry_key(outer)
         collection = getattr(self._registry, kind)
         if kind == "tools":
             outer = self._transform(outer)
@@ -389,7 +391,7 @@ class _Completions:
     For a reference to an item of the part, it calls the part's handler, otherwise the previous handler.
     """
 
-    def __init__(self, part: ServerInterface, prefix: str, others: Completer | None) -> None:
+    def __init__(self, part: ServerInterface, prefix: str, others: CompletionHandler | None) -> None:
         self._part, self._prefix, self._others = part, prefix, others
 
     async def __call__(self, ref: Reference, argument: Argument, context: CompletionContext, ctx: Context) -> Any:
@@ -405,7 +407,7 @@ class _Completions:
         return None if self._others is None else await _complete(self._others, (ref, argument, context), ctx)
 
 
-async def _complete(completer: Completer, request: tuple[Any, ...], ctx: Context) -> Any:
+async def _complete(completer: CompletionHandler, request: tuple[Any, ...], ctx: Context) -> Any:
     bound = dict(zip(completer.names, request, strict=False))
     if completer.context is not None:
         bound[completer.context] = ctx

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 from mcpfactory_runtime.protocol.connection import LOG_LEVELS, Peer
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY, McpError
 from mcpfactory_runtime.protocol.jsonrpc import RequestId
-from mcpfactory_runtime.revisions.projection import project
+from mcpfactory_runtime.revisions.projection import project_to_revision
 from mcpfactory_runtime.server.errors import InputRequired, ToolError
 from mcpfactory_runtime.server.execution import call_other
 from mcpfactory_runtime.server.inputs import Elicit, Elicited, Question, Root, Roots, Sample, Sampled
@@ -168,7 +168,7 @@ class Context(InjectedParameter):
         self._reported = progress
         params = {"progressToken": token, "progress": progress, "total": total, "message": message}
         present = {name: value for name, value in params.items() if value is not None}
-        known = project(present, "ProgressNotificationParams", self._call.peer.revision)
+        known = project_to_revision(present, "ProgressNotificationParams", self._call.peer.revision)
         self._on_loop(self._send_progress, known)
         return _DONE
 
@@ -201,7 +201,7 @@ class Context(InjectedParameter):
         if number < least:
             return _DONE
         params = {"level": level, "data": data} if logger is None else {"level": level, "logger": logger, "data": data}
-        known = project(params, "LoggingMessageNotificationParams", peer.revision)
+        known = project_to_revision(params, "LoggingMessageNotificationParams", peer.revision)
         self._on_loop(self._send_log, known)
         return _DONE
 

@@ -17,19 +17,19 @@ from mcpfactory_runtime.protocol.connection import LOG_LEVELS, META_SERVER, META
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.protocol.methods import CALL_TOOL, METHODS
 from mcpfactory_runtime.revisions import SUPPORTED, Revision
-from mcpfactory_runtime.revisions.projection import RESULT_TYPES, project, project_tool_result
+from mcpfactory_runtime.revisions.projection import RESULT_TYPES, project_to_revision, project_tool_result
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import InputRequired, ToolError, exception_text, is_keyboard_interrupt
 from mcpfactory_runtime.server.execution import is_fast_path_tool, run_fast_path, run_tool
-from mcpfactory_runtime.server.inputs import read_completion, read_completion_request
+from mcpfactory_runtime.server.inputs import read_completion_request, to_completion_object
 from mcpfactory_runtime.server.lists import SubscriptionFilter, page
 from mcpfactory_runtime.server.middleware.layers import Layer, MiddlewareStack, Request, call_through_layers
 from mcpfactory_runtime.server.registry import Tool
 from mcpfactory_runtime.server.resources_prompts import (
+    bind_prompt_arguments,
     find_resource,
-    prompt_arguments,
-    read_contents,
-    read_messages,
+    to_prompt_messages,
+    to_resource_contents,
     uri_of,
 )
 from mcpfactory_runtime.server.threads import in_thread
@@ -140,13 +140,13 @@ class Dispatcher:
             if call.method == CALL_TOOL:
                 result = project_tool_result(result, revision)
             elif call.method in RESULT_TYPES:
-                result = project(result, RESULT_TYPES[call.method], revision)
+                result = project_to_revision(result, RESULT_TYPES[call.method], revision)
         if revision.result_type:
             result.setdefault("resultType", "complete")
             meta = result.get("_meta")
             info = self._info.get(revision.name)
             if info is None:
-                info = self._info[revision.name] = project(self._host.info, "Implementation", revision)
+                info = self._info[revision.name] = project_to_revision(self._host.info, "Implementation", revision)
             result["_meta"] = {META_SERVER: info} if meta is None else {META_SERVER: info, **meta}
             if call.method in revision.cacheable and result["resultType"] == "complete":
                 result["ttlMs"], result["cacheScope"] = self._host.cache
@@ -241,18 +241,18 @@ class Dispatcher:
         value = await self._run(resource, resource.signature.context, bound, call, channel)
         if type(value) is ProjectedResult:
             return value
-        return {"contents": read_contents(value, uri, resource.mime_type, call.peer.revision)}
+        return {"contents": to_resource_contents(value, uri, resource.mime_type, call.peer.revision)}
 
     async def _get_prompt(self, call: Call, channel: ReplyChannel) -> Json:
         name = call.params.get("name")
         prompt = self._registry.prompts.get(name) if type(name) is str else None
         if prompt is None:
             raise McpError(INVALID_PARAMS, f"Unknown prompt: {name!r}")
-        bound = prompt_arguments(prompt, call.params)
+        bound = bind_prompt_arguments(prompt, call.params)
         value = await self._run(prompt, prompt.signature.context, bound, call, channel)
         if type(value) is ProjectedResult:
             return value
-        result: Json = {"messages": read_messages(value)}
+        result: Json = {"messages": to_prompt_messages(value)}
         if "description" in prompt.wire:
             result["description"] = prompt.wire["description"]
         return result
@@ -268,7 +268,7 @@ class Dispatcher:
             raise McpError(INVALID_PARAMS, f"Unknown prompt: {request[0].name!r}")
         bound = dict(zip(completer.names, request, strict=False))
         value = await self._run(completer, completer.context, bound, call, channel)
-        return value if type(value) is ProjectedResult else {"completion": read_completion(value)}
+        return value if type(value) is ProjectedResult else {"completion": to_completion_object(value)}
 
     async def _run(self, record: Any, context_name: str | None, bound: Json, call: Call, channel: ReplyChannel) -> Any:
         """Call a resource, prompt or completion handler; replace unexpected exceptions with a generic error."""

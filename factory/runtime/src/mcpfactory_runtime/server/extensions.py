@@ -109,10 +109,10 @@ class Extensions:
     def tasks(self) -> TaskMethods:
         """Return the methods of tasks."""
         if self._task_methods is None:
-            from mcpfactory_runtime.server.tasks.manager import TaskManager, read_options  # noqa: PLC0415 - most servers have no tasks
+            from mcpfactory_runtime.server.tasks.manager import TaskManager, read_task_options  # noqa: PLC0415 - most servers have no tasks
             from mcpfactory_runtime.server.tasks.methods import TaskMethods  # noqa: PLC0415 - most servers have no tasks
 
-            self.task_manager = TaskManager(read_options(self._task_options))
+            self.task_manager = TaskManager(read_task_options(self._task_options))
             self._task_methods = TaskMethods(self._host, self.task_manager)
         return self._task_methods
 
@@ -215,7 +215,7 @@ def make_app(
     )
 
 
-def link_app(wire: Json, uri: str | None, visibility: Sequence[str]) -> None:
+def link_tool_to_app(wire: Json, uri: str | None, visibility: Sequence[str]) -> None:
     """Add two facts to a tool's object: the page for results, and the permitted callers (ext-apps, Resource Discovery).
 
     Raises:

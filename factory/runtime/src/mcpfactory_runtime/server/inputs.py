@@ -14,9 +14,9 @@ from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, 
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.revisions.projection import (
     ElicitationFormError,
-    project,
+    normalize_elicitation_form,
     project_elicitation_form,
-    read_elicitation_form,
+    project_to_revision,
 )
 from mcpfactory_runtime.schemas.walk import properties_of, required_of
 from mcpfactory_runtime.server.results import Content, Message, content_blocks
@@ -166,7 +166,7 @@ class Elicit(Question[Elicited]):
         else:
             given = dict(schema or {})
         try:
-            self.schema = read_elicitation_form(given)
+            self.schema = normalize_elicitation_form(given)
         except ElicitationFormError as error:
             raise TypeError(f"{error}\nhint: ask for one level of fields, or ask several times") from None
 
@@ -187,7 +187,7 @@ class Elicit(Question[Elicited]):
             except ElicitationFormError as error:
                 raise McpError(INVALID_REQUEST, f"The client cannot be asked: {error}") from None
         params = {"mode": "url", "message": self.message, "url": self.url, "elicitationId": self._id()}
-        projected: Json = project(params, "ElicitRequestURLParams", revision)
+        projected: Json = project_to_revision(params, "ElicitRequestURLParams", revision)
         return projected
 
     def _id(self) -> str:
@@ -252,7 +252,7 @@ class Sample(Question[Sampled]):
 
     def params(self, peer: Peer) -> Json:
         """Return the parameters for the peer, without `includeContext` if the peer lacks the required capability."""
-        params: Json = project(self._params, "CreateMessageRequestParams", peer.revision)
+        params: Json = project_to_revision(self._params, "CreateMessageRequestParams", peer.revision)
         if "tools" in peer.revision.fields["CreateMessageRequestParams"] and not peer.declares("sampling", "context"):
             params.pop("includeContext", None)  # the capability is as old as `tools` (client/sampling, Capabilities)
         return params
@@ -367,7 +367,7 @@ def read_completion_request(params: Json) -> tuple[Reference, Argument, Completi
     )
 
 
-def read_completion(value: Any) -> Json:
+def to_completion_object(value: Any) -> Json:
     """Return the handler's return value as the result's `completion` member.
 
     The value is a list of strings, a Completion, or None.

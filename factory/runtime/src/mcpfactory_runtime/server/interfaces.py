@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.rates import ClientRateLimits, Rates
     from mcpfactory_runtime.server.registry import PromptOptions, Registry, Resource, ResourceOptions, Tool, ToolOptions
     from mcpfactory_runtime.server.request_state import RequestStateSealer
-    from mcpfactory_runtime.server.routes import HttpRoutes, Readiness
+    from mcpfactory_runtime.server.routes import HttpRoutes, ReadinessChecks
     from mcpfactory_runtime.storage.base import ProcessRegistry, SharedStore
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -60,7 +60,7 @@ class ServerInterface(Protocol):
     closing: asyncio.Event
     state: Any
     metrics: MetricsInterface | None
-    readiness: Readiness
+    readiness: ReadinessChecks
     routes: HttpRoutes
 
     @property

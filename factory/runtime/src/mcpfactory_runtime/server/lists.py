@@ -29,7 +29,7 @@ def page(items: Mapping[str, Json], params: Json, size: int | None) -> tuple[lis
     """
     keys = list(items)
     start = 0
-    last = read_cursor(params)
+    last = decode_cursor(params)
     if last is not None:
         if last not in items:
             raise unknown_cursor()
@@ -38,7 +38,7 @@ def page(items: Mapping[str, Json], params: Json, size: int | None) -> tuple[lis
         size = _readable([items[key] for key in keys[start:]])
     end = len(keys) if size is None else start + size
     chosen = keys[start:end]
-    following = cursor_of(chosen[-1]) if end < len(keys) else None
+    following = encode_cursor(chosen[-1]) if end < len(keys) else None
     return [items[key] for key in chosen], following
 
 
@@ -52,12 +52,12 @@ def _readable(items: Sequence[Json]) -> int:
     return len(items)
 
 
-def cursor_of(last: str) -> str:
+def encode_cursor(last: str) -> str:
     """Return the cursor of the page after the item `last`."""
     return urlsafe_b64encode(last.encode()).decode()
 
 
-def read_cursor(params: Json) -> str | None:
+def decode_cursor(params: Json) -> str | None:
     """Return the key of the item that the cursor in `params` names, or None without a cursor.
 
     Raises:
@@ -87,7 +87,7 @@ KINDS: Final[dict[str, tuple[str, str]]] = {
 }
 
 
-class Listener(Protocol):
+class NotificationListener(Protocol):
     """A possible subscriber to change notifications."""
 
     def publish(self, method: str, params: Json) -> None:
@@ -98,13 +98,13 @@ class NotificationHub:
     """Passes change notifications to all listeners. Event loop only."""
 
     def __init__(self) -> None:
-        self._listeners: dict[Listener, None] = {}
+        self._listeners: dict[NotificationListener, None] = {}
 
-    def add(self, listener: Listener) -> None:
+    def add(self, listener: NotificationListener) -> None:
         """Start notifying `listener`."""
         self._listeners[listener] = None
 
-    def discard(self, listener: Listener) -> None:
+    def discard(self, listener: NotificationListener) -> None:
         """Stop notifying `listener`."""
         self._listeners.pop(listener, None)
 

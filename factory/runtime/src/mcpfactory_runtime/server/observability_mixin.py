@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
-from mcpfactory_runtime.server.routes import HttpRoute, HttpRoutes, Readiness
+from mcpfactory_runtime.server.routes import HttpRoute, HttpRoutes, ReadinessChecks
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from mcpfactory_runtime.server.interfaces import Function, MetricsInterface
-    from mcpfactory_runtime.server.observability.request import ObservedHandler, RequestObserver
+    from mcpfactory_runtime.server.observability.observed_request import ObservedHandler, RequestObserver
 
 
 class ObservabilityMixin:
@@ -24,7 +24,7 @@ class ObservabilityMixin:
     _dispatcher: Any  # a `Dispatcher`, which this module must not import
 
     def __init__(self) -> None:
-        self.readiness = Readiness()
+        self.readiness = ReadinessChecks()
         self.routes = HttpRoutes()
         self._telemetry: RequestObserver | None = None
         self._logged = False
@@ -131,7 +131,7 @@ class ObservabilityMixin:
             stream: the output; None is stderr.
         """
         if not self._logged:
-            from mcpfactory_runtime.server.observability.request import RequestLogger, install_json_logging  # noqa: PLC0415 - most servers log text
+            from mcpfactory_runtime.server.observability.observed_request import RequestLogger, install_json_logging  # noqa: PLC0415 - most servers log text
 
             self._logged = True
             install_json_logging(stream)
@@ -143,7 +143,7 @@ class ObservabilityMixin:
 
     def _observe(self, observer: RequestObserver) -> None:
         if self._observed is None:
-            from mcpfactory_runtime.server.observability.request import ObservedHandler  # noqa: PLC0415 - most servers have no observer
+            from mcpfactory_runtime.server.observability.observed_request import ObservedHandler  # noqa: PLC0415 - most servers have no observer
 
             self._observed = ObservedHandler(self._dispatcher.handle, self._dispatcher.registry)
         self._observed.observers.append(observer)

@@ -36,7 +36,7 @@ _SECONDS: Final = {"s": 1, "m": 60, "h": 3600}
 _CLIENTS: Final = 10_000  # maximum number of clients in memory
 
 
-class Bucket:
+class TokenBucket:
     """The tokens of one client for one kind. Event loop only."""
 
     __slots__ = ("_clock", "_count", "_gain", "_left", "_seen")
@@ -99,16 +99,16 @@ class ClientRateLimits:
 
     __slots__ = (*KINDS,)
 
-    calls: Bucket | None
-    completions: Bucket | None
-    tasks: Bucket | None
-    logs: Bucket | None
-    progress: Bucket | None
+    calls: TokenBucket | None
+    completions: TokenBucket | None
+    tasks: TokenBucket | None
+    logs: TokenBucket | None
+    progress: TokenBucket | None
 
     def __init__(self, limits: Mapping[str, tuple[int, int] | None], clock: Clock) -> None:
         for kind in KINDS:
             limit = limits[kind]
-            setattr(self, kind, None if limit is None else Bucket(*limit, clock))
+            setattr(self, kind, None if limit is None else TokenBucket(*limit, clock))
 
 
 class Rates:

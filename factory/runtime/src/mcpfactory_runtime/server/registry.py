@@ -8,7 +8,6 @@ from typing import Any, Final, Literal, NamedTuple, TypedDict
 
 from mcpfactory_runtime.revisions import TASKS
 from mcpfactory_runtime.server.dependencies import with_dependencies
-from mcpfactory_runtime.server.output import Converter, make_output_converter, unstructured_result
 from mcpfactory_runtime.server.signature import (
     InjectedParameter,
     Signature,
@@ -18,6 +17,7 @@ from mcpfactory_runtime.server.signature import (
     read_signature,
     result_annotation,
 )
+from mcpfactory_runtime.server.tool_output import Converter, make_output_converter, unstructured_result
 from mcpfactory_runtime.server.uri_template import UriTemplate
 from mcpfactory_runtime.types import Json
 
@@ -238,7 +238,7 @@ class Prompt:
         self.is_async = is_async(handler)
 
 
-class Completer:
+class CompletionHandler:
     """The completion handler. It takes reference, argument and context, or only the first of these."""
 
     __slots__ = ("context", "handler", "is_async", "names")
@@ -272,7 +272,7 @@ class Registry:
         self.resources: dict[str, Resource] = {}
         self.templates: dict[str, Template] = {}
         self.prompts: dict[str, Prompt] = {}
-        self.completion: Completer | None = None
+        self.completion: CompletionHandler | None = None
         self.generated: dict[str, GeneratedTool] = {}
         self.declares_tools = False
         self.extensions: dict[str, Json] = {}
@@ -358,7 +358,7 @@ class Registry:
         self.version += 1
 
 
-def key_of(item: Tool | Resource | Prompt) -> str:
+def registry_key(item: Tool | Resource | Prompt) -> str:
     """Return an item's key in the registry: its URI, or its name."""
     return item.uri if isinstance(item, Resource) else item.name
 

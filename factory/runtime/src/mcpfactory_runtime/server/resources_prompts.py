@@ -75,7 +75,7 @@ async def read_local_resource(
     value = None if found is None else await _run_own(found[0], found[1], context)
     if found is None or value is None:
         raise ToolError(f"This server has no resource {uri!r}.")
-    return read_contents(value, uri, found[0].mime_type, revision)
+    return to_resource_contents(value, uri, found[0].mime_type, revision)
 
 
 async def get_local_prompt(registry: Registry, name: str, arguments: Json, context: InjectedParameter) -> list[Json]:
@@ -90,10 +90,10 @@ async def get_local_prompt(registry: Registry, name: str, arguments: Json, conte
     if prompt is None:
         raise ToolError(f"This server has no prompt {name!r}.")
     try:
-        bound = prompt_arguments(prompt, {"arguments": arguments})
+        bound = bind_prompt_arguments(prompt, {"arguments": arguments})
     except McpError as error:
         raise ToolError(error.message) from None
-    return read_messages(await _run_own(prompt, bound, context))
+    return to_prompt_messages(await _run_own(prompt, bound, context))
 
 
 async def _run_own(record: Resource | Prompt, bound: Json, context: InjectedParameter) -> Any:
@@ -107,7 +107,7 @@ def not_found(uri: str, revision: Revision) -> McpError:
     return McpError(revision.resource_not_found, f"Resource not found: {uri}", {"uri": uri})
 
 
-def read_contents(value: Any, uri: str, mime_type: str | None, revision: Revision) -> list[Json]:
+def to_resource_contents(value: Any, uri: str, mime_type: str | None, revision: Revision) -> list[Json]:
     """Return a resource handler's value as `contents`.
 
     Text and bytes stay unchanged, embedded resources keep their own URI, other values become JSON text.
@@ -129,7 +129,7 @@ def read_contents(value: Any, uri: str, mime_type: str | None, revision: Revisio
     return [EmbeddedText(uri, text, mime_type or "application/json").contents()]
 
 
-def prompt_arguments(prompt: Prompt, params: Json) -> Json:
+def bind_prompt_arguments(prompt: Prompt, params: Json) -> Json:
     """Return the arguments of prompts/get for the prompt's handler. Strings that do not fit are parsed as JSON.
 
     Raises:
@@ -156,7 +156,7 @@ def _parsed(value: str) -> Any:
         return value
 
 
-def read_messages(value: Any) -> list[Json]:
+def to_prompt_messages(value: Any) -> list[Json]:
     """Return a prompt handler's value as `messages`; strings and content blocks get the role `user`."""
     if isinstance(value, str | Content | Message | dict):
         value = [value]

@@ -91,7 +91,7 @@ _NEEDED: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Pa
 Check = Callable[[], Any]
 
 
-class Readiness:
+class ReadinessChecks:
     """The checks of one server. Event loop only.
 
     A slow check runs once for all probes. After `patience`, a check counts as failed until it returns.
@@ -112,7 +112,7 @@ class Readiness:
         self._calls: dict[str, asyncio.Task[Any]] = {}
         self._failing: set[str] = set()
         self._kept: tuple[float, dict[str, bool]] | None = None
-        self._parts: list[tuple[Readiness, str]] = []
+        self._parts: list[tuple[ReadinessChecks, str]] = []
 
     def add(self, check: Check) -> None:
         """Add a `def` or `async def` function without parameters. The check fails if it raises or returns False.
@@ -132,7 +132,7 @@ class Readiness:
             raise ValueError(f"ready check {name!r} already exists\nhint: give the function another name")
         self._checks[name] = check
 
-    def include(self, part: Readiness, prefix: str) -> None:
+    def include(self, part: ReadinessChecks, prefix: str) -> None:
         """Include the checks of a mounted server, with a prefix before their names."""
         self._parts.append((part, prefix))
 

@@ -15,13 +15,21 @@ from mcpfactory_runtime.protocol.methods import UPDATED
 from mcpfactory_runtime.revisions import APPS
 from mcpfactory_runtime.server.composition import CompositionMixin
 from mcpfactory_runtime.server.dispatch import Dispatcher
-from mcpfactory_runtime.server.extensions import Extensions, link_app, make_app
+from mcpfactory_runtime.server.extensions import Extensions, link_tool_to_app, make_app
 from mcpfactory_runtime.server.interfaces import apply_decorator, check_server_info, lifespan_manager
 from mcpfactory_runtime.server.lists import KINDS, NotificationHub
 from mcpfactory_runtime.server.middleware.layers import MiddlewareStack, middleware_decorator
 from mcpfactory_runtime.server.observability_mixin import ObservabilityMixin
 from mcpfactory_runtime.server.rates import VARIABLE, Rates
-from mcpfactory_runtime.server.registry import Completer, Registry, Resource, Template, Tool, make_prompt, make_resource
+from mcpfactory_runtime.server.registry import (
+    CompletionHandler,
+    Registry,
+    Resource,
+    Template,
+    Tool,
+    make_prompt,
+    make_resource,
+)
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
@@ -165,7 +173,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         def register(handler: Function) -> Function:
             tool = Tool.from_function(handler, **options)
             if app is not None or visibility:
-                link_app(tool.wire, app, visibility)
+                link_tool_to_app(tool.wire, app, visibility)
             self.add_tool(tool)
             return handler
 
@@ -274,7 +282,7 @@ class Server(ObservabilityMixin, CompositionMixin):
 
         The function takes `(ref, argument, context)`, or fewer of these, and returns strings or a `Completion`.
         """
-        self.registry.completion = Completer(function)
+        self.registry.completion = CompletionHandler(function)
         self.registry.version += 1
         return function
 
@@ -448,7 +456,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         """Notify clients of this server and its parents that a list changed. Thread-safe."""
         self._publish(KINDS[f"{what}ListChanged"][0], {})
         for whole in tuple(self.wholes):
-            whole.update_from(self)
+            whole.sync_mounted_part(self)
 
     def notify_resource_updated(self, uri: str) -> None:
         """Notify subscribers at this server and its parents that a resource changed. Thread-safe."""
@@ -544,7 +552,7 @@ class Server(ObservabilityMixin, CompositionMixin):
 
     def run(self, arguments: Sequence[str] | None = None) -> None:
         """Run the command line: serve stdio, or HTTP with `--http [--host H] [--port P]`, until the server ends."""
-        from mcpfactory_runtime.server.command import run  # noqa: PLC0415 - transports are chosen at run time
+        from mcpfactory_runtime.server.command_line import run  # noqa: PLC0415 - transports are chosen at run time
 
         run(self, arguments)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Batch, Call, Connection, ErrorReply, Event, Notification, Response
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, McpError
-from mcpfactory_runtime.protocol.jsonrpc import Oversize, RequestId
+from mcpfactory_runtime.protocol.jsonrpc import OversizeMessage, RequestId
 from mcpfactory_runtime.protocol.methods import UPDATED
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.errors import is_keyboard_interrupt
@@ -60,14 +60,14 @@ class Session:
 
     # -- incoming messages ---------------------------------------------------------------------------------------
 
-    def feed(self, data: bytes | Oversize) -> None:
+    def feed(self, data: bytes | OversizeMessage) -> None:
         """Handle one message, or the notice of a message above the size limit."""
         self.handle(self.receive(data))
 
-    def receive(self, data: bytes | Oversize) -> Event:
+    def receive(self, data: bytes | OversizeMessage) -> Event:
         """Decode a message to an event."""
         try:
-            if isinstance(data, Oversize):
+            if isinstance(data, OversizeMessage):
                 limit = self._server.max_message_size
                 raise McpError(INVALID_REQUEST, f"Message larger than {limit} bytes")
             message = jsonrpc.decode(data)

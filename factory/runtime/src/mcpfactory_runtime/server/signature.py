@@ -219,7 +219,7 @@ def argument_binder(schema: Json) -> Callable[[Json], Json]:
     """
     from mcpfactory_runtime.schemas.references import UnusableSchemaError  # noqa: PLC0415 - only for generated tools
     from mcpfactory_runtime.schemas.validation import compile_schema  # noqa: PLC0415 - only for generated tools
-    from mcpfactory_runtime.schemas.values import ArgumentError  # noqa: PLC0415 - only for generated tools
+    from mcpfactory_runtime.schemas.value_validation import ArgumentError  # noqa: PLC0415 - only for generated tools
 
     try:
         validator = compile_schema(schema)
@@ -255,7 +255,7 @@ def _arguments(
         from mcpfactory_runtime.schemas import pydantic_schemas  # noqa: PLC0415 - this is the lazy import of pydantic
 
         for name, (annotation, default, _) in list(parameters.items()):
-            is_field, make = pydantic_schemas.field_default(default)
+            is_field, make = pydantic_schemas.pydantic_field_default(default)
             if is_field:
                 parameters[name] = (annotation, default, make is None)
                 if make is not None:

@@ -41,7 +41,7 @@ def in_background(tasks: set[asyncio.Task[Any]], work: Coroutine[Any, Any, Any])
     task.add_done_callback(tasks.discard)
 
 
-def busy() -> bool:
+def has_running_calls() -> bool:
     """Return True while a call runs in a worker thread or waits for one."""
     return _workers.calls > 0
 

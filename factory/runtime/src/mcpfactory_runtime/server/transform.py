@@ -12,7 +12,6 @@ from typing import Any, Final, TypedDict
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.schemas.walk import properties_of, required_of
 from mcpfactory_runtime.server.execution import run_handler
-from mcpfactory_runtime.server.output import Converter, make_output_converter
 from mcpfactory_runtime.server.registry import Tool, check_tool_name, return_unchanged
 from mcpfactory_runtime.server.signature import (
     ArgumentsError,
@@ -23,6 +22,7 @@ from mcpfactory_runtime.server.signature import (
     result_annotation,
 )
 from mcpfactory_runtime.server.threads import in_thread
+from mcpfactory_runtime.server.tool_output import Converter, make_output_converter
 from mcpfactory_runtime.types import Json
 
 Mapper = Callable[[Any], Any]

@@ -61,9 +61,9 @@ class SharedSessions:
         self.store = store
         self.processes = processes
         self.keep = keep
-        self.owned: dict[str, Journal] = {}
+        self.owned: dict[str, SessionJournal] = {}
         self.closing = False
-        self._pending: dict[Journal, None] = {}
+        self._pending: dict[SessionJournal, None] = {}
         self._pending_size = 0
         self._next: asyncio.Future[None] | None = None  # done when the pending changes are written
         self._current: asyncio.Future[None] | None = None  # done when the current write is finished
@@ -85,7 +85,7 @@ class SharedSessions:
         for journal in list(self.owned.values()):
             await journal.check_owner()
 
-    def schedule(self, journal: Journal, size: int) -> bool:
+    def schedule(self, journal: SessionJournal, size: int) -> bool:
         """Schedule the write of a journal's changes. Return False if too many bytes of events are waiting."""
         if size and self._pending_size > _MAX_PENDING:
             log.warning("the store is too slow: events are not recorded")
@@ -117,7 +117,7 @@ class SharedSessions:
             await asyncio.shield(waiting)
 
 
-class Journal:
+class SessionJournal:
     """One session in the store, and the recorder of its streams. Event loop only.
 
     Its key is a digest of the session ID, so that readers of the store cannot use the session. Recording methods return

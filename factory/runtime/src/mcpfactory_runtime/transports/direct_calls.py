@@ -26,7 +26,7 @@ from mcpfactory_runtime.server.threads import in_thread
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.protocol.jsonrpc import LineReader, Oversize
+    from mcpfactory_runtime.protocol.jsonrpc import LineReader, OversizeMessage
     from mcpfactory_runtime.server.session import Session
 
 # Bytes per read, which is the capacity of a pipe. Above 128 KiB, glibc may map new memory for each read, and each
@@ -62,7 +62,7 @@ class DirectCalls:
         self._loop = asyncio.get_running_loop()
         self._poll = select.poll()
         self._poll.register(fd, select.POLLIN)
-        self._pending: deque[bytes | Oversize] = deque()  # lines read but not handled yet
+        self._pending: deque[bytes | OversizeMessage] = deque()  # lines read but not handled yet
         self._leading: asyncio.Future[Any] | None = None  # the thread with the stream; done when it returns the stream
         self._running: Call | None = None  # the call that runs in that thread; None if the loop took the stream
         self._lock = threading.Lock()  # guards `_running`: only one side may end a call

@@ -21,7 +21,7 @@ from mcpfactory_runtime.protocol.connection import Call
 from mcpfactory_runtime.protocol.jsonrpc import LineReader
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.session import DROP_AT, DROPPABLE, Session
-from mcpfactory_runtime.server.threads import busy
+from mcpfactory_runtime.server.threads import has_running_calls
 from mcpfactory_runtime.transports.direct_calls import READ_SIZE, DirectCalls
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ async def serve_stdio(server: ServerInterface) -> None:
 
 def _exit_if_handlers_run() -> None:
     """Exit if `def` handlers still run: their threads cannot be stopped, and the interpreter would wait for them."""
-    if busy():
+    if has_running_calls():
         with suppress(OSError, ValueError):
             sys.stderr.flush()
         os._exit(0)

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme
-from mcpfactory_runtime.upstream.secrets import is_set, secret, secret_text
+from mcpfactory_runtime.upstream.secrets import is_variable_set, read_secret_text, secret
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -178,10 +178,12 @@ def unset_variables(scheme: SecurityScheme, environ: Mapping[str, str]) -> list[
         ToolError: a file cannot be read.
     """
     if scheme.kind == "basic":
-        unset = [name for name in scheme.variables if secret_text(name, environ) is None]
-        return unset or ([] if any(is_set(name, environ) for name in scheme.variables) else list(scheme.variables))
+        unset = [name for name in scheme.variables if read_secret_text(name, environ) is None]
+        return unset or (
+            [] if any(is_variable_set(name, environ) for name in scheme.variables) else list(scheme.variables)
+        )
     needed = scheme.variables[: _NEEDED.get(scheme.kind)]
-    return [name for name in needed if not is_set(name, environ)]
+    return [name for name in needed if not is_variable_set(name, environ)]
 
 
 def collect_credentials(
@@ -284,7 +286,7 @@ def read_service_account(variable: str, environ: Mapping[str, str]) -> ServiceAc
     Raises:
         ToolError: the file is unreadable or not a service account key.
     """
-    text = secret_text(variable, environ)
+    text = read_secret_text(variable, environ)
     if not text or not text.strip():
         return None
     try:

@@ -29,19 +29,19 @@ from mcpfactory_runtime.errors import connection_error_reason, find_os_error
 from mcpfactory_runtime.protocol.decoding import ACCEPTED, aiter_decoded
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.results import MAX_TEXT, READ_BY_CODE, ToolResult
-from mcpfactory_runtime.tracing import TracedCall, traced
+from mcpfactory_runtime.tracing import TracedCall, trace_api_call
 from mcpfactory_runtime.upstream.auth import NO_CREDENTIALS, credentials_for, sign
-from mcpfactory_runtime.upstream.connections import Certificate, ConnectionPool, GuardedBackend, tls_context
+from mcpfactory_runtime.upstream.connections import AddressCheckingBackend, Certificate, ConnectionPool, tls_context
 from mcpfactory_runtime.upstream.operation import Operation, SecurityScheme, ServerAddress
 from mcpfactory_runtime.upstream.redaction import Redaction, remember_secrets
 from mcpfactory_runtime.upstream.request import UpstreamRequest, build_request
-from mcpfactory_runtime.upstream.response import read_response
+from mcpfactory_runtime.upstream.response import to_tool_result
 from mcpfactory_runtime.upstream.secrets import Settings
 from mcpfactory_runtime.upstream.servers import Addresses
-from mcpfactory_runtime.urls import Redirect, Redirects, host_port_of
+from mcpfactory_runtime.urls import Redirect, RedirectTracker, host_port_of
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.oauth.model import Fetch, HttpAnswer
+    from mcpfactory_runtime.oauth.steps_and_metadata import Fetch, HttpAnswer
     from mcpfactory_runtime.upstream.tokens import OAuthCredentials, TokenManager
 
 _HttpAnswer = tuple[int, dict[str, str], bytes, bool]
@@ -211,7 +211,7 @@ class Upstream:
         """Return the result for the model. Redact the server's credentials, because some APIs echo them."""
         redaction = Redaction(secrets)
         try:
-            result = read_response(
+            result = to_tool_result(
                 answer[0],
                 redaction.headers(answer[1]),
                 redaction.content(answer[2]),
@@ -223,7 +223,7 @@ class Upstream:
                 variable=self._addresses.variable(operation.server),
                 cut=answer[3],
                 max_text=sys.maxsize if READ_BY_CODE.get() else self._max_text,
-                store_file=file_store(self._environ),
+                store_file=response_file_writer(self._environ),
             )
         except ToolError as error:
             raise ToolError(redaction.text(str(error))) from None
@@ -246,12 +246,12 @@ class Upstream:
         """Return the OAuth credentials, or None for an API without OAuth."""
         if not any(scheme.kind == "oauth2" for scheme in self._schemes.values()):
             return None
-        from mcpfactory_runtime.upstream.tokens import OAuthCredentials, login_base  # noqa: PLC0415 - for APIs with OAuth only
+        from mcpfactory_runtime.upstream.tokens import OAuthCredentials, login_base_url  # noqa: PLC0415 - for APIs with OAuth only
 
         return OAuthCredentials(
             self._schemes,
             base_url=self._base_url,
-            current_url=lambda: login_base(self._addresses),
+            current_url=lambda: login_base_url(self._addresses),
             name=name,
             environ=self._environ,
             fetch=self._fetch,
@@ -268,7 +268,7 @@ class Upstream:
         if client is None:
             client = self._clients[certificate] = httpx.AsyncClient(
                 transport=_Transport(
-                    GuardedBackend(self._settings, self._addresses, self._private),
+                    AddressCheckingBackend(self._settings, self._addresses, self._private),
                     tls_context(self._settings, certificate, httpx.create_ssl_context),
                 ),
                 headers={"User-Agent": f"mcpfactory-runtime/{_VERSION}", "Accept-Encoding": ACCEPTED},
@@ -281,7 +281,7 @@ class Upstream:
 
     async def _fetch(self, fetch: Fetch) -> HttpAnswer:
         """Send a request to an authorization server, in limited time and size. Raises ToolError, OAuthError."""
-        from mcpfactory_runtime.oauth.model import FETCH_SIZE, FETCH_TIME, HttpAnswer, OAuthError  # noqa: PLC0415 - for APIs with OAuth only
+        from mcpfactory_runtime.oauth.steps_and_metadata import FETCH_SIZE, FETCH_TIME, HttpAnswer, OAuthError  # noqa: PLC0415 - for APIs with OAuth only
 
         request = UpstreamRequest(fetch.method, fetch.url, tuple(fetch.headers.items()), fetch.content)
         try:
@@ -314,7 +314,7 @@ class Upstream:
         self, request: UpstreamRequest, certificate: Certificate, deadline: float
     ) -> tuple[_HttpAnswer, UpstreamRequest, Redirect | None]:
         """Send a request and follow redirects. Return the last answer, its request, and a refused redirect, if any."""
-        redirects = Redirects()
+        redirects = RedirectTracker()
         while True:
             answer = await self._with_retries(request, certificate, deadline)
             found = redirects.next(request.method, request.url, answer[0], answer[1].get("location", ""))
@@ -349,7 +349,7 @@ class Upstream:
         headers = request.headers
         if request.keys is not None:
             headers = sign(request.keys, request.method, request.url, headers, request.content)
-        with traced(request.method, request.url, attempt) as call:
+        with trace_api_call(request.method, request.url, attempt) as call:
             sent = client.build_request(
                 request.method,
                 request.url,
@@ -394,7 +394,7 @@ def _retry_after(headers: Mapping[str, str], default: float) -> float:
     return float(value) if value.isdecimal() and len(value) < 6 else _LONGEST_WAIT + 1
 
 
-def file_store(environ: Mapping[str, str]) -> Callable[[bytes, str], str] | None:
+def response_file_writer(environ: Mapping[str, str]) -> Callable[[bytes, str], str] | None:
     """Return a function that stores content in the directory in MCPFACTORY_FILES, or None if it is unset.
 
     The file name is the digest of the content with an extension for its media type, and never comes from the API. Only

@@ -22,7 +22,7 @@ Certificate = tuple[str, str] | None
 """Paths of a client's certificate and its key."""
 
 
-class GuardedBackend(httpcore.AsyncNetworkBackend):
+class AddressCheckingBackend(httpcore.AsyncNetworkBackend):
     """Network backend that resolves a name, checks the addresses, and connects to a checked address.
 
     Args:
@@ -57,7 +57,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         if not addresses:
             raise ToolError(
                 f"The API document names {host}:{port}, which is a private or local address; such calls are "
-                f"refused.\nhint: ask the person who runs this server to set {self._addresses.variable_at(host, port)} to the "
+                f"refused.\nhint: ask the person who runs this server to set {self._addresses.variable_for_host(host, port)} to the "
                 f"API's address, or {self._settings.variable('ALLOW_PRIVATE')}=1."
             )
         for address in addresses[:-1]:

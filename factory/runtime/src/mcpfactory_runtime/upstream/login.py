@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 
 from mcpfactory_runtime.oauth.grants import GrantContext, Tokens, authorization_code_grant, device_code_grant
 from mcpfactory_runtime.oauth.loopback import Loopback
-from mcpfactory_runtime.oauth.model import AuthorizationServer, OAuthError, Steps, Visit
+from mcpfactory_runtime.oauth.steps_and_metadata import AuthorizationServer, OAuthError, Steps, Visit
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.client import Upstream
 from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS, TokenManager

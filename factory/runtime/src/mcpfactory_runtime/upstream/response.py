@@ -93,7 +93,7 @@ _TEXT_TYPES: Final = re.compile(
 _CONTROL: Final = dict.fromkeys([*range(9), 11, 12, *range(14, 32), *range(127, 160)])
 
 
-def read_response(
+def to_tool_result(
     status: int,
     headers: Mapping[str, str],
     content: bytes,

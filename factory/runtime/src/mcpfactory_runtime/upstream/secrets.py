@@ -16,7 +16,7 @@ from mcpfactory_runtime.server.errors import ToolError
 _LONGEST: Final = 64 * 1024  # maximum bytes; a larger file is not a credential
 
 
-def secret_text(variable: str, environ: Mapping[str, str]) -> str | None:
+def read_secret_text(variable: str, environ: Mapping[str, str]) -> str | None:
     """Return the unchanged value of a variable or of the file at `<variable>_FILE`, or None if neither is set.
 
     The variable takes precedence. The file is read on each call, so that a rotated secret is used at once.
@@ -44,13 +44,13 @@ def secret_text(variable: str, environ: Mapping[str, str]) -> str | None:
         ) from None
 
 
-def is_set(variable: str, environ: Mapping[str, str]) -> bool:
+def is_variable_set(variable: str, environ: Mapping[str, str]) -> bool:
     """Return True if the variable or its file has a value that is not blank.
 
     Raises:
         ToolError: a file or value cannot be used.
     """
-    return bool((secret_text(variable, environ) or "").strip())
+    return bool((read_secret_text(variable, environ) or "").strip())
 
 
 def secret(variable: str, environ: Mapping[str, str]) -> str:
@@ -59,7 +59,7 @@ def secret(variable: str, environ: Mapping[str, str]) -> str:
     Raises:
         ToolError: the value cannot be read, or contains a control character.
     """
-    value = (secret_text(variable, environ) or "").strip()
+    value = (read_secret_text(variable, environ) or "").strip()
     if any(ord(character) < 32 or ord(character) == 127 for character in value):
         raise ToolError(
             f"The credential in {variable} contains a control character (a line end?) and cannot be "
@@ -74,12 +74,12 @@ SETTINGS: Final = ("BASE_URL", "ALLOW_PRIVATE", "TIMEOUT", "CA_FILE")
 """Settings that a server can override, as suffixes of their variable names."""
 
 
-def server_setting(server: str) -> str:
+def server_url_setting(server: str) -> str:
     """Return the name of the setting for the address of a server other than the root: `UPLOADS_BASE_URL`."""
     return f"{server.upper().replace('-', '_')}_BASE_URL"
 
 
-def redirect_variables(prefix: str, servers: Iterable[str], url: str) -> Mapping[str, str]:
+def server_override_variables(prefix: str, servers: Iterable[str], url: str) -> Mapping[str, str]:
     """Return variables that redirect the servers of an API, except the root, to paths below one URL.
 
     Args:
@@ -87,7 +87,7 @@ def redirect_variables(prefix: str, servers: Iterable[str], url: str) -> Mapping
         servers: names of the servers other than the root.
         url: replacement URL, without trailing slash.
     """
-    return {f"{prefix}_{server_setting(name)}": f"{url}/{name}" for name in servers}
+    return {f"{prefix}_{server_url_setting(name)}": f"{url}/{name}" for name in servers}
 
 
 class Settings:

@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.operation import Operation, ServerAddress
-from mcpfactory_runtime.upstream.secrets import Settings, server_setting
+from mcpfactory_runtime.upstream.secrets import Settings, server_url_setting
 from mcpfactory_runtime.urls import DEFAULT_PORTS, MAX_REDIRECTS, Redirect, host_port, host_port_of
 
 
@@ -58,22 +58,22 @@ class Addresses:
                 f"The server {server!r} of the API is unknown.\nhint: ask the person who runs this server to "
                 "generate its code again: mcpfactory update NAME."
             )
-        return self._settings.own(server_setting(server)) or self._followed(server) or self._servers[server].url
+        return self._settings.own(server_url_setting(server)) or self._followed(server) or self._servers[server].url
 
     def variable(self, server: str) -> str:
         """Return the variable that sets the address of a server."""
-        return self._settings.variable(server_setting(server) if server in self._servers else "BASE_URL")
+        return self._settings.variable(server_url_setting(server) if server in self._servers else "BASE_URL")
 
     def set_by(self, server: str) -> str:
         """Return the variable that sets the address of a server, or "" if the address comes from the document."""
         if "://" in server:
             return ""
-        if server and self._settings.own(server_setting(server)):
+        if server and self._settings.own(server_url_setting(server)):
             return self.variable(server)
         moved = self._settings.value("BASE_URL") and (not server or self._followed(server))
         return self._settings.set_by("BASE_URL") if moved else ""
 
-    def variable_at(self, host: str, port: int) -> str:
+    def variable_for_host(self, host: str, port: int) -> str:
         """Return the variable for the address of the server at a host and port; by default, the root's variable."""
         place = host_port(host, port)
         return self.variable(next((name for name in self._servers if host_port_of(self.of(name)) == place), ""))
@@ -85,7 +85,7 @@ class Addresses:
         """
         values = [
             self._settings.value("BASE_URL"),
-            *(self._settings.own(server_setting(name)) for name in self._servers),
+            *(self._settings.own(server_url_setting(name)) for name in self._servers),
         ]
         places = {host_port_of(value) for value in values if value}
         return frozenset(places | {f"{place}443" for one in places if (place := one.removesuffix("80")).endswith(":")})

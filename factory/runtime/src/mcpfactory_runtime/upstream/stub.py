@@ -422,13 +422,13 @@ class StubUpstream:
             response = response[min(self._served[number], len(response) - 1)]
         self._served[number] += 1
         kind = response.get("content_type", "application/json")
-        content = case_content(kind, response["body"]) if "body" in response else b""
+        content = case_response_body(kind, response["body"]) if "body" in response else b""
         headers = [("Content-Type", kind)] if kind and content else []
         headers += [(str(name), str(value)) for name, value in response.get("headers", {}).items()]
         return _Answer(int(response.get("status", 200)), tuple(headers), content)
 
 
-def case_content(kind: str, body: Any) -> bytes:
+def case_response_body(kind: str, body: Any) -> bytes:
     """Return the bytes of a case's response body: JSON by its media type, `{"base64": …}`, or text."""
     if is_json(kind):
         return json.dumps(body, ensure_ascii=False).encode()

@@ -29,7 +29,7 @@ from mcpfactory_runtime.oauth.grants import (
     jwt_bearer_grant,
     refresh_token_grant,
 )
-from mcpfactory_runtime.oauth.model import (
+from mcpfactory_runtime.oauth.steps_and_metadata import (
     AuthorizationServer,
     Fetch,
     HttpAnswer,
@@ -37,12 +37,12 @@ from mcpfactory_runtime.oauth.model import (
     Steps,
     Visit,
     bearer_challenge,
-    check_url,
+    check_metadata_url,
     drive,
+    fetch_server_metadata,
     is_loopback,
-    read_metadata,
 )
-from mcpfactory_runtime.oauth.store import TokenStore, locked, open_store
+from mcpfactory_runtime.oauth.token_store import TokenStore, locked, open_store
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.auth import (
@@ -55,7 +55,7 @@ from mcpfactory_runtime.upstream.auth import (
     unset_variables,
 )
 from mcpfactory_runtime.upstream.operation import OAuthFlow, Operation, SecurityScheme
-from mcpfactory_runtime.upstream.secrets import is_set, secret
+from mcpfactory_runtime.upstream.secrets import is_variable_set, secret
 from mcpfactory_runtime.upstream.servers import Addresses
 
 LOGIN_GRANTS: Final = ("authorizationCode", "deviceAuthorization", "discovery")
@@ -83,7 +83,7 @@ class StoredToken:
     scopes: tuple[str, ...] = ()
 
 
-def grant_key(base_url: str, scheme: SecurityScheme) -> str:
+def login_store_key(base_url: str, scheme: SecurityScheme) -> str:
     """Return the key of a login in the store. It is unique per API, scheme and authorization server.
 
     Args:
@@ -95,7 +95,7 @@ def grant_key(base_url: str, scheme: SecurityScheme) -> str:
     return sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
-def login_base(addresses: Addresses) -> str:
+def login_base_url(addresses: Addresses) -> str:
     """Return the base for relative login URLs: the root of the API, or the first of its servers if all are loopback.
 
     Return "" if there is neither.
@@ -114,7 +114,7 @@ def has_login(base_url: str, scheme: SecurityScheme, environ: Mapping[str, str])
     Raises:
         OAuthError: `no_store`: the store cannot be used.
     """
-    return open_store(environ).read(grant_key(base_url, scheme)) is not None
+    return open_store(environ).read(login_store_key(base_url, scheme)) is not None
 
 
 def has_environment_grant(scheme: SecurityScheme, environ: Mapping[str, str]) -> bool:
@@ -123,9 +123,9 @@ def has_environment_grant(scheme: SecurityScheme, environ: Mapping[str, str]) ->
     Raises:
         ToolError: a file or value cannot be used.
     """
-    refresh = len(scheme.variables) > _REFRESH and is_set(scheme.variables[_REFRESH], environ)
-    account = len(scheme.variables) > _ACCOUNT and is_set(scheme.variables[_ACCOUNT], environ)
-    return (refresh and is_set(scheme.variables[1], environ)) or account
+    refresh = len(scheme.variables) > _REFRESH and is_variable_set(scheme.variables[_REFRESH], environ)
+    account = len(scheme.variables) > _ACCOUNT and is_variable_set(scheme.variables[_ACCOUNT], environ)
+    return (refresh and is_variable_set(scheme.variables[1], environ)) or account
 
 
 class TokenManager:
@@ -151,7 +151,7 @@ class TokenManager:
         clock: Clock,
     ) -> None:
         self.scheme = scheme
-        self._key = grant_key(base_url, scheme)
+        self._key = login_store_key(base_url, scheme)
         self._current_url = current_url
         self._environ = environ
         self._fetch = fetch
@@ -263,11 +263,11 @@ class TokenManager:
         base = self._current_url()
         if flow.grant == "discovery":
             if self._metadata is None:
-                self._metadata = await drive(read_metadata(urljoin(base, flow.metadata_url), base), self._fetch)
+                self._metadata = await drive(fetch_server_metadata(urljoin(base, flow.metadata_url), base), self._fetch)
             return self._metadata
 
         def end(name: str, url: str) -> str:
-            return check_url(urljoin(base, url), base, name) if url else ""
+            return check_metadata_url(urljoin(base, url), base, name) if url else ""
 
         return AuthorizationServer(
             "",
@@ -366,7 +366,7 @@ class TokenManager:
         if not flow.refresh_url:
             return server
         base = self._current_url()
-        endpoint = check_url(urljoin(base, flow.refresh_url), base, "refresh_url")
+        endpoint = check_metadata_url(urljoin(base, flow.refresh_url), base, "refresh_url")
         return dataclasses.replace(server, token_endpoint=endpoint)
 
     async def _refresh_from_environment(self, refresh_token: str) -> StoredToken:
@@ -393,7 +393,7 @@ class TokenManager:
         base = self._current_url()
         server = await self.server(flow)
         if account.token_url:
-            endpoint = check_url(account.token_url, base, "token_uri")
+            endpoint = check_metadata_url(account.token_url, base, "token_uri")
             server = dataclasses.replace(server, token_endpoint=endpoint)
         assertion = account.assertion(server.token_endpoint, wanted, self._clock())
         context = GrantContext(server, Registration("", "", "none"), "")
@@ -474,7 +474,9 @@ class OAuthCredentials:
         managed = [name for name in mine if unset_variables(self._schemes[name], self._environ)]
         try:
             missing = {
-                name: [] if await self._managers[name].has_credentials() else [variables_text(self._schemes[name])]
+                name: []
+                if await self._managers[name].has_credentials()
+                else [describe_scheme_variables(self._schemes[name])]
                 for name in managed
             }
             chosen = choose_schemes(operation, self._schemes, self._environ, missing, self._login_hint(managed))
@@ -526,7 +528,7 @@ class OAuthCredentials:
         return f", or logs in: `mcpfactory login {self._name or 'SERVER'}`"
 
 
-def variables_text(scheme: SecurityScheme) -> str:
+def describe_scheme_variables(scheme: SecurityScheme) -> str:
     """Return a description of an oauth2 scheme's variables, as alternatives."""
     token, client_id, client_secret, *further = scheme.variables
     grants = {flow.grant for flow in scheme.flows}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from mcpfactory_codegen.text import count_tokens
+from mcpfactory_codegen.text import estimate_tokens
 from mcpfactory_pipeline.base.errors import JsonRecord
 from mcpfactory_pipeline.checks.evaluation.model_report import ModelReport
 from mcpfactory_runtime.server.generated.search_index import IndexedTool, SearchIndex
@@ -93,7 +93,7 @@ def _outranked(tools: Sequence[Tool], index: SearchIndex, known: set[frozenset[s
 
 def expensive_tools(tools: Sequence[Tool]) -> list[ToolShare]:
     """Return the tools whose tokens are far more than an even share of the list, the most expensive first."""
-    costs = {tool["name"]: count_tokens(tool) for tool in tools}
+    costs = {tool["name"]: estimate_tokens(tool) for tool in tools}
     whole = sum(costs.values())
     most = max(_SMALL, _SHARE * whole / max(len(costs), 1))
     return [

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from mcpfactory_codegen.text import count_tokens
+from mcpfactory_codegen.text import estimate_tokens
 from mcpfactory_pipeline.base.errors import JsonRecord
 from mcpfactory_pipeline.checks.elicitation import SimulatedPerson
 from mcpfactory_pipeline.checks.evaluation.confusable_tools import (
@@ -214,7 +214,7 @@ async def evaluate_server(
     return Evaluation(
         server.name,
         profile,
-        {mode: ToolList(len(tools[mode]), sum(map(count_tokens, tools[mode]))) for mode in modes},
+        {mode: ToolList(len(tools[mode]), sum(map(estimate_tokens, tools[mode]))) for mode in modes},
         found,
         competing_tools(tools["full"]),
         expensive_tools(tools["full"]),

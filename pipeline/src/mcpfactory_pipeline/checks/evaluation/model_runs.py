@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Final
 
-from mcpfactory_codegen.text import count_tokens
+from mcpfactory_codegen.text import estimate_tokens
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
 from mcpfactory_pipeline.base.ids import utc_now
 from mcpfactory_pipeline.checks.elicitation import SimulatedPerson
@@ -207,7 +207,7 @@ async def ask_cases(
         cases=hash_cases(cases),
         repeat=options.repeat,
         questions={case.name: case.question for case in cases},
-        lists={one: (len(shown.tools), sum(map(count_tokens, shown.tools))) for one, shown in offers.items()},
+        lists={one: (len(shown.tools), sum(map(estimate_tokens, shown.tools))) for one, shown in offers.items()},
         attempts=attempts,
         prices=options.prices,
     )

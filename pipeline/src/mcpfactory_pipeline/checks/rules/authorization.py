@@ -11,7 +11,7 @@ from mcpfactory_pipeline.checks.exchange import NEEDS_CREDENTIALS, STRUCTURED
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Severity, not_applicable
 from mcpfactory_pipeline.checks.transport.authorization import named_metadata, token_challenges
 from mcpfactory_pipeline.checks.transport.http_probes import http_fault
-from mcpfactory_runtime.oauth.model import is_loopback, read_challenges
+from mcpfactory_runtime.oauth.steps_and_metadata import is_loopback, read_challenges
 from mcpfactory_runtime.urls import is_same_origin, split_web_url
 
 RULES: Final = RuleTable()

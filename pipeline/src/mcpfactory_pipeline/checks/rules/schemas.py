@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from mcpfactory_codegen.text import count_tokens
+from mcpfactory_codegen.text import estimate_tokens
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import DIALECT, LATEST_HANDSHAKE, STRUCTURED, has_member
 from mcpfactory_pipeline.checks.jsonschemas import broken_references, known_dialect, schema_error
@@ -210,7 +210,7 @@ _FILLER: Final = frozenset({"a", "an", "one", "the", "tool", "function", "to", "
 
 def tokens(tool: Any) -> int:
     """Return the approximate number of tokens in the part of a tool that clients pass to models."""
-    return count_tokens({key: tool[key] for key in ("name", "description", "inputSchema") if key in tool})
+    return estimate_tokens({key: tool[key] for key in ("name", "description", "inputSchema") if key in tool})
 
 
 @rule("descriptions.tool", 3, over=each_tool,

@@ -10,8 +10,8 @@ from typing import Final
 from mcpfactory_pipeline.checks.evidence import HttpAnswer, Lifecycle
 from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, NEEDS_CREDENTIALS
 from mcpfactory_pipeline.checks.transport.http_probes import HttpAsker, HttpProbe, hello
-from mcpfactory_runtime.auth.authorization import metadata_url
-from mcpfactory_runtime.oauth.model import Challenge, origin, read_challenges
+from mcpfactory_runtime.auth.authorization import resource_metadata_url
+from mcpfactory_runtime.oauth.steps_and_metadata import AuthChallenge, origin, read_challenges
 from mcpfactory_runtime.urls import is_same_origin
 
 _OAUTH: Final = ("bearer", "dpop")  # schemes of OAuth access tokens
@@ -19,7 +19,7 @@ _ENDLESS: Final = 4_102_444_800  # seconds since 1970: the year 2100
 _ALTERED: Final = 8  # characters; a change of only the last one may change unused bits
 
 
-def token_challenges(answer: HttpAnswer) -> list[Challenge]:
+def token_challenges(answer: HttpAnswer) -> list[AuthChallenge]:
     """Return the challenges of an answer that ask for an OAuth access token."""
     return [one for one in read_challenges(answer.headers.get("www-authenticate", "")) if one.scheme in _OAUTH]
 
@@ -59,11 +59,11 @@ def _is_protected(asker: HttpAsker) -> bool:
 
 def _metadata(asker: HttpAsker) -> str:
     """Return the URL of the metadata: from the challenge, or else the well-known URL for the path of the endpoint."""
-    return named_metadata(asker.answers["no-credentials"]) or metadata_url(asker.url.rstrip("/"))
+    return named_metadata(asker.answers["no-credentials"]) or resource_metadata_url(asker.url.rstrip("/"))
 
 
 def _root_metadata(asker: HttpAsker) -> str:
-    return metadata_url(origin(asker.url))
+    return resource_metadata_url(origin(asker.url))
 
 
 def _has_metadata(asker: HttpAsker) -> bool:

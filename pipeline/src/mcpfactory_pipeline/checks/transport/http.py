@@ -33,7 +33,7 @@ from mcpfactory_pipeline.checks.transport.conversation import (
 )
 from mcpfactory_runtime.protocol.methods import METHODS
 from mcpfactory_runtime.types import Json
-from mcpfactory_runtime.urls import Redirects, redirect_of
+from mcpfactory_runtime.urls import RedirectTracker, redirect_of
 
 _LINE: Final = 65_536
 _GLANCE: Final = 0.1  # seconds to wait for further messages on a stream
@@ -49,7 +49,7 @@ class HttpConversation:
         self._credentials = credentials or {}
         self._session_id = ""
         self._revision = ""
-        self._redirects = Redirects()
+        self._redirects = RedirectTracker()
 
     @property
     def url(self) -> str:

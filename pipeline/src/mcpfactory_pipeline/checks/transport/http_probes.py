@@ -25,7 +25,7 @@ from mcpfactory_pipeline.checks.probes import LATER_REVISION, NOTHING, UNKNOWN_R
 from mcpfactory_pipeline.checks.rule import Fault, Severity
 from mcpfactory_pipeline.checks.transport.conversation import decode, is_answer
 from mcpfactory_pipeline.checks.transport.http import connected
-from mcpfactory_runtime.oauth.model import is_loopback
+from mcpfactory_runtime.oauth.steps_and_metadata import is_loopback
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
 from mcpfactory_runtime.types import Json
 

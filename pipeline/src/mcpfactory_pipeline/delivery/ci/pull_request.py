@@ -8,9 +8,9 @@ candidate and its decision must not arrive together. Both arrive in one push if 
 review.
 
 Promotions of a push are checked again (`pushed`), because `promote` checks the policy of the working tree. A line could
-be written by hand, or the same push could have removed a stage or lowered a policy. Each promotion is checked as of its
-own time, with the stages and channels of the commit before the push. So a stricter policy in the push revokes no
-promotion. For a channel that is new in the push, the push's own policy applies.
+be written by hand, or the same push could have removed a stage or lowered a policy. Each promotion is checked at the
+time of its event, with the stages and channels of the commit before the push. So a stricter policy in the push revokes
+no promotion. For a channel that is new in the push, the push's own policy applies.
 """
 
 from __future__ import annotations

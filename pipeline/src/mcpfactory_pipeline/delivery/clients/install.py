@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from mcpfactory_codegen.credentials import is_secret
-from mcpfactory_codegen.sources.translation import redacted
+from mcpfactory_codegen.credential_parameters import is_secret
+from mcpfactory_codegen.sources.translation_helpers import redacted
 from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_pipeline.base.errors import JsonRecord, NotFoundError, RefusedError
 from mcpfactory_pipeline.channels.contract import source_version

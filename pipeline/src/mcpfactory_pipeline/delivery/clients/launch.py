@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 
 from packaging.utils import canonicalize_name
 
-from mcpfactory_codegen.credentials import is_secret
+from mcpfactory_codegen.credential_parameters import is_secret
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, StateError, TargetError
 from mcpfactory_pipeline.build.distributions import RUNTIME, requires_runtime
 from mcpfactory_pipeline.build.wheels import wheel_name

@@ -23,8 +23,8 @@ from mcpfactory_pipeline.base.hashing import hash_record
 from mcpfactory_pipeline.channels.channel import read_verified
 from mcpfactory_pipeline.channels.contract import wheel_manifest
 from mcpfactory_pipeline.plan.stage import Artifact
-from mcpfactory_runtime.upstream.secrets import server_setting
-from mcpfactory_runtime.urls import describe_private
+from mcpfactory_runtime.upstream.secrets import server_url_setting
+from mcpfactory_runtime.urls import private_target_kind
 
 _LARGEST: Final = 50_000_000  # bytes; maximum size of a file that is read from a package
 _API: Final = re.compile(r"(?:.*/)?_generated/api\.py")
@@ -251,10 +251,10 @@ def _addresses(code: ast.Module, *, several: bool) -> Iterator[Variable]:
     for call in _calls(code, "Upstream"):
         names = [ast.literal_eval(one.value) for one in call.keywords if one.arg == "prefix"]
         root = next((str(ast.literal_eval(one.value)) for one in _assigned(code, "BASE_URL")), "")
-        beside = [(server_setting(name), url, not url) for name, url in servers]
+        beside = [(server_url_setting(name), url, not url) for name, url in servers]
         rooted = [] if several and servers else [("BASE_URL", root, not root and not servers)]
         for setting, url, required in (*rooted, *beside):
-            if names and (several or not url or describe_private(url)):
+            if names and (several or not url or private_target_kind(url)):
                 words = f"Address of the API, {f'{url} when unset' if url else 'such as https://api.example.com/v1'}"
                 yield Variable(f"{names[0]}_{setting}", words, required)
 

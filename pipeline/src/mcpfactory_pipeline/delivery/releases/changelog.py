@@ -13,7 +13,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_codegen.servers.diff import Change
+from mcpfactory_codegen.servers.manifest_diff import Change
 from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_pipeline.base.errors import ReleaseError
 from mcpfactory_pipeline.base.text import escape_markdown

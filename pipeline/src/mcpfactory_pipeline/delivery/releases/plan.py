@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 
 from packaging.utils import canonicalize_version
 
-from mcpfactory_codegen.servers.diff import Change
+from mcpfactory_codegen.servers.manifest_diff import Change
 from mcpfactory_pipeline.base.errors import NotFoundError, ReleaseError
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.base.versions import STEPS, Step, Version, is_sufficient_step, next_version, sufficient_version

@@ -18,13 +18,20 @@ from mcpfactory_codegen.sources.graphql.schema import (
     InputValue,
     SdlError,
     innermost_type,
-    is_list,
-    is_required,
+    is_list_type,
+    is_non_null_type,
     parse_graphql_literal,
     schema_from_introspection,
     schema_from_sdl,
 )
-from mcpfactory_codegen.sources.translation import OpenApiDraft, Translation, pointer_of, table, text, without_empty
+from mcpfactory_codegen.sources.translation_helpers import (
+    OpenApiDraft,
+    Translation,
+    make_json_pointer,
+    table,
+    text,
+    without_empty,
+)
 
 SDL: Final = "sdl"
 """Data key for the text of a schema."""
@@ -125,7 +132,7 @@ def _add(draft: OpenApiDraft, schema: GraphQLSchema, root: str, one: GraphQLFiel
     body: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
     body |= without_empty(required=[each.name for each in taken if each.required])
     data = {"type": "object", "properties": {one.name: response_schema(one.type, selection)}}
-    data |= without_empty(required=[one.name] if is_required(one.type) else [])
+    data |= without_empty(required=[one.name] if is_non_null_type(one.type) else [])
     answer = {"type": "object", "properties": {"data": data}, "required": ["data"]}
     about = f" {kind.name}: {kind.description}" if kind is not None and kind.description else ""
     operation: dict[str, Any] = {
@@ -177,11 +184,11 @@ def _input_schema(each: InputValue) -> dict[str, Any]:
 def _schema_of(written: str) -> dict[str, Any]:
     """Return the JSON Schema of a type in GraphQL syntax, without null, because nullable arguments can be omitted."""
     plain = written.removesuffix("!")
-    if is_list(plain):
+    if is_list_type(plain):
         return {"type": "array", "items": _schema_of(plain[1:-1])}
     if plain in _SCALARS:
         return dict(_SCALARS[plain])
-    return {"$ref": f"#{pointer_of('components', 'schemas', plain)}"}
+    return {"$ref": f"#{make_json_pointer('components', 'schemas', plain)}"}
 
 
 def _add_types(draft: OpenApiDraft, schema: GraphQLSchema) -> None:
@@ -198,7 +205,7 @@ def _add_types(draft: OpenApiDraft, schema: GraphQLSchema) -> None:
             draft.schemas[name] = _input_object(kind, schema)
         else:
             continue
-        draft.origins[pointer_of("components", "schemas", name)] = kind.origin
+        draft.origins[make_json_pointer("components", "schemas", name)] = kind.origin
 
 
 def _enum(kind: GraphQLType) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from mcpfactory_codegen.sources.graphql.schema import (
     GraphQLSchema,
     GraphQLType,
     innermost_type,
-    is_list,
-    is_required,
+    is_list_type,
+    is_non_null_type,
 )
 
 _FIELDS: Final = 90
@@ -80,7 +80,9 @@ class SelectionSet:
             properties[one.name] = response_schema(one.type, _leaf_schema(one.type))
         for one, below in self.objects:
             properties[one.name] = response_schema(one.type, below)
-        required += [one.name for one in [*self.leaves, *(one for one, _ in self.objects)] if is_required(one.type)]
+        required += [
+            one.name for one in [*self.leaves, *(one for one, _ in self.objects)] if is_non_null_type(one.type)
+        ]
         for fragment in self.fragments:
             properties |= fragment.schema(nullable=False)["properties"]
         schema: dict[str, Any] = {"type": ["object", "null"] if nullable else "object", "properties": properties}
@@ -89,9 +91,9 @@ class SelectionSet:
 
 def response_schema(written: str, inner: SelectionSet | dict[str, Any]) -> dict[str, Any]:
     """Return the JSON Schema of a response. `written` is its type in GraphQL syntax, `inner` its innermost type."""
-    required = is_required(written)
+    required = is_non_null_type(written)
     plain = written.removesuffix("!")
-    if is_list(plain):
+    if is_list_type(plain):
         items = response_schema(plain[1:-1], inner)
         return {"type": "array" if required else ["array", "null"], "items": items}
     if isinstance(inner, SelectionSet):
@@ -170,7 +172,7 @@ class _Choosing:
     def _objects(self, chosen: SelectionSet, level: int) -> Iterator[GraphQLField]:
         """Yield the fields with objects to select: lists last (except at the top), connections only in a wrapper."""
         for one in sorted(
-            chosen.type.fields.values(), key=lambda one: level > 0 and is_list(one.type.removesuffix("!"))
+            chosen.type.fields.values(), key=lambda one: level > 0 and is_list_type(one.type.removesuffix("!"))
         ):
             kind = self._schema.named(one.type)
             if kind is None or kind.kind not in _COMPOSITE or kind.name in chosen.above or not _callable(one):

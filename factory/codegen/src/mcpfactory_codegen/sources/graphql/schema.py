@@ -10,7 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from mcpfactory_codegen.sources.translation import iterate_objects, json_value, pointer_of, table, text
+from mcpfactory_codegen.sources.translation_helpers import (
+    iterate_objects,
+    make_json_pointer,
+    parse_json_or_none,
+    table,
+    text,
+)
 
 if TYPE_CHECKING:
     from graphql.language import ast
@@ -35,7 +41,7 @@ class InputValue:
     @property
     def required(self) -> bool:
         """Return True if a value is required."""
-        return is_required(self.type) and self.default is None
+        return is_non_null_type(self.type) and self.default is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +92,12 @@ def innermost_type(written: str) -> str:
     return written.translate(_MARKS)
 
 
-def is_required(written: str) -> bool:
+def is_non_null_type(written: str) -> bool:
     """Return True if the type is non-null."""
     return written.endswith("!")
 
 
-def is_list(written: str) -> bool:
+def is_list_type(written: str) -> bool:
     """Return True if the outermost type is a list."""
     return written.startswith("[")
 
@@ -100,7 +106,7 @@ def parse_graphql_literal(literal: str) -> Any:
     """Return the value of a GraphQL literal if it is JSON or the name of an enum value, else None."""
     if NAME.match(literal) and literal not in {"true", "false", "null"}:
         return literal
-    return json_value(literal)
+    return parse_json_or_none(literal)
 
 
 # --- introspection ---
@@ -163,7 +169,7 @@ def _written(node: Any, depth: int = 0) -> str:
     kind = text(node, "kind")
     if kind in {"NON_NULL", "LIST"}:
         inner = _written(node.get("ofType"), depth + 1)
-        if not inner or (kind == "NON_NULL" and is_required(inner)):
+        if not inner or (kind == "NON_NULL" and is_non_null_type(inner)):
             return inner
         return f"{inner}!" if kind == "NON_NULL" else f"[{inner}]"
     name = text(node, "name")
@@ -210,8 +216,8 @@ def schema_from_sdl(text: str) -> GraphQLSchema:
         found = _described(name, nodes)
         if found["kind"] == "INTERFACE":
             found["possibleTypes"] = [{"name": one} for one in _implementations(name, gathered)]
-        places = [pointer_of(name, one["name"]) for one in found.get("fields", ())]
-        types[name] = _type(found, pointer_of(name), places)
+        places = [make_json_pointer(name, one["name"]) for one in found.get("fields", ())]
+        types[name] = _type(found, make_json_pointer(name), places)
     for name in ("Int", "Float", "String", "Boolean", "ID"):
         types.setdefault(name, GraphQLType(name, "SCALAR"))
     defaults = {} if roots else {root: root.capitalize() for root in _ROOTS if root.capitalize() in types}

@@ -24,7 +24,7 @@ the call. Therefore:
 3. If a required member is missing, the result is an error. Its text reports that the call was carried out.
 4. Missing content, or content that is not JSON, becomes the empty object.
 
-Generated output schemas (`mcpfactory_codegen.describe.schemas`) use only `type`, `properties`, `required`, `items`,
+Generated output schemas (`mcpfactory_codegen.describe.tool_schemas`) use only `type`, `properties`, `required`, `items`,
 `additionalProperties` and `enum`. Other keywords are ignored here.
 """
 
@@ -41,13 +41,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic_core import from_json
 
-from mcpfactory_runtime.schemas.values import TYPES, boolean_from_text, number_from_text
+from mcpfactory_runtime.schemas.value_validation import TYPES, boolean_from_text, number_from_text
 from mcpfactory_runtime.schemas.walk import items_of, properties_of, required_of, types_of
 from mcpfactory_runtime.server.generated.catalog import Catalog, CatalogError
-from mcpfactory_runtime.server.output import Converter, unstructured_result
 from mcpfactory_runtime.server.registry import GeneratedTool, Tool
 from mcpfactory_runtime.server.results import MAX_TEXT, ToolResult
 from mcpfactory_runtime.server.signature import argument_binder
+from mcpfactory_runtime.server.tool_output import Converter, unstructured_result
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:

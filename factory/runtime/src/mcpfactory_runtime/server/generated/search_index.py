@@ -31,7 +31,7 @@ from mcpfactory_runtime.server.generated.search_words import (
     Term,
     associations,
     identifier_words,
-    read_question,
+    parse_search_question,
     suggested_http_methods,
     synonyms,
     text_words,
@@ -258,7 +258,7 @@ class SearchIndex:
         return self._twins_last(self._ranked(question, within))[:limit]
 
     def _ranked(self, question: str, within: Sequence[int] | None) -> list[tuple[int, float]]:
-        asked = read_question(question)
+        asked = parse_search_question(question)
         meant = self._possible_words(asked.terms)
         hits = _Hits(self._weights.again)
         asked_words: dict[str, float] = {}

@@ -184,7 +184,7 @@ class _Search:
             shown = {
                 key: value for key, value in wire.items() if key not in {"title", "icons", "_meta", "outputSchema"}
             }
-            shown, cut = (shown, False) if whole else outlined(shown, _OUTLINE_SIZE)
+            shown, cut = (shown, False) if whole else outline_large_tool(shown, _OUTLINE_SIZE)
             text = to_json(shown).decode()
             if texts and len(text) > room:
                 left.append(name)
@@ -321,7 +321,7 @@ _VALUES: Final = 12  # maximum number of enum values to show
 _KEPT: Final = ("type", "format", "const", "default", "minimum", "maximum", "pattern", "additionalProperties")
 
 
-def outlined(wire: Json, size: int) -> tuple[Json, bool]:
+def outline_large_tool(wire: Json, size: int) -> tuple[Json, bool]:
     """Return a tool unchanged, or its outline if it exceeds `size` bytes; the flag is True for an outline."""
     if len(to_json(wire)) <= size:
         return wire, False

@@ -179,7 +179,7 @@ class SearchQuestion:
     many: bool
 
 
-def read_question(text: str) -> SearchQuestion:
+def parse_search_question(text: str) -> SearchQuestion:
     """Parse a search question."""
     normalized = " ".join(tokenize(text))
     verbs = _verbs(text, normalized)

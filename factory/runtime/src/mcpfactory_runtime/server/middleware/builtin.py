@@ -19,7 +19,7 @@ from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.middleware.layers import Middleware, NextRequest, NextTool, Request, ToolRequest
-from mcpfactory_runtime.server.rates import Bucket, PerClientCache, read_rate
+from mcpfactory_runtime.server.rates import PerClientCache, TokenBucket, read_rate
 from mcpfactory_runtime.server.results import READ_BY_CODE
 from mcpfactory_runtime.server.signature import ArgumentsError
 from mcpfactory_runtime.types import Json
@@ -212,7 +212,7 @@ class RateLimit(Middleware):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._rates = {name: read_rate(f"rate of {name or 'each tool'}", rate) for name, rate in rates.items()}
-        self._buckets = {name: PerClientCache(partial(Bucket, *rate, clock)) for name, rate in self._rates.items()}
+        self._buckets = {name: PerClientCache(partial(TokenBucket, *rate, clock)) for name, rate in self._rates.items()}
         self._by = by or _client
 
     async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:

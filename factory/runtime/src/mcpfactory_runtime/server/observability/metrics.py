@@ -10,7 +10,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Gauge, Histogram
 from prometheus_client.exposition import choose_encoder
 
-from mcpfactory_runtime.server.observability.request import BUCKETS, ObservedRequest, error_type_label
+from mcpfactory_runtime.server.observability.observed_request import BUCKETS, ObservedRequest, error_type_label
 
 _LABELS: Final = ("mcp_method_name", "gen_ai_tool_name", "gen_ai_prompt_name", "error_type", "mcp_protocol_version")
 

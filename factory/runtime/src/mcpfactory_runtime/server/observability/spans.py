@@ -24,7 +24,12 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from mcpfactory_runtime.server.observability.request import BUCKETS, MAX_VALUE_LENGTH, ObservedRequest, error_type_label
+from mcpfactory_runtime.server.observability.observed_request import (
+    BUCKETS,
+    MAX_VALUE_LENGTH,
+    ObservedRequest,
+    error_type_label,
+)
 from mcpfactory_runtime.tracing import CURRENT, CallTracer
 
 Attributes = dict[str, str | int]

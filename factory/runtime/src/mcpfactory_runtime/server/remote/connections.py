@@ -29,7 +29,7 @@ _EVERYTHING: Final[Json] = {"elicitation": {"form": {}, "url": {}}, "sampling": 
 _IDLE: Final = 600.0  # seconds after which an idle connection is closed
 
 
-class Connect(Protocol):
+class ClientFactory(Protocol):
     """Factory of unconnected clients, with the options of `Client`."""
 
     def __call__(self, **options: Any) -> Client:
@@ -113,7 +113,7 @@ class RemoteConnections:
         most: maximum number of connections, not counting the first.
     """
 
-    def __init__(self, name: str, connect: Connect, most: int) -> None:
+    def __init__(self, name: str, connect: ClientFactory, most: int) -> None:
         self._name, self._connect, self._most = name, connect, most
         self._others: list[_Connection] = []
         self._closing: set[asyncio.Task[None]] = set()

@@ -12,12 +12,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, cast
 
 from mcpfactory_runtime.client import Client
-from mcpfactory_runtime.client.http_messages import TRACE_FIELDS, forwarded_trace
+from mcpfactory_runtime.client.http_messages import TRACE_FIELDS, forwarded_trace_metadata
 from mcpfactory_runtime.protocol.connection import META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL, META_SERVER, Peer
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, McpError
 from mcpfactory_runtime.protocol.methods import METHODS
 from mcpfactory_runtime.revisions import MODERN, Revision
-from mcpfactory_runtime.revisions.projection import project
+from mcpfactory_runtime.revisions.projection import project_to_revision
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.inputs import Argument, Completion, CompletionContext, Elicit, Question
@@ -264,7 +264,7 @@ def _meta(ctx: Context) -> Json:
 def _trace(ctx: Context) -> Json:
     """Return the trace fields for a forwarded call, from the current span or, without a span, from the client."""
     meta = ctx.meta
-    return forwarded_trace(ctx.headers if meta.keys().isdisjoint(TRACE_FIELDS) else meta)
+    return forwarded_trace_metadata(ctx.headers if meta.keys().isdisjoint(TRACE_FIELDS) else meta)
 
 
 def _progress(ctx: Context, plain: Callable[[Any], Any]) -> Callable[[Json], Any] | None:
@@ -306,7 +306,7 @@ class _ForwardedQuestion(Question[Json]):
 
     def params(self, peer: Peer) -> Json:
         name = METHODS[self.method].params
-        return project(self._params, name, peer.revision) if name else {}
+        return project_to_revision(self._params, name, peer.revision) if name else {}
 
     def read(self, answer: Json) -> Json:
         return answer

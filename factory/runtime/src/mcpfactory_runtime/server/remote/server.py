@@ -21,7 +21,7 @@ from mcpfactory_runtime.revisions import APPS
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.server.inputs import Completion
-from mcpfactory_runtime.server.registry import Completer, Tool, key_of
+from mcpfactory_runtime.server.registry import CompletionHandler, Tool, registry_key
 from mcpfactory_runtime.server.remote.connections import ForwardedCall, RemoteConnections
 from mcpfactory_runtime.server.remote.relay import (
     forward,
@@ -237,7 +237,7 @@ class RemoteServer(Server):
             if APPS in (able.get("extensions") or {}):
                 registry.extensions[APPS] = {}
             if "completions" in able and registry.completion is None:
-                registry.completion = Completer(self._complete)
+                registry.completion = CompletionHandler(self._complete)
             self.instructions = client.instructions or None
             changed = {_KINDS[kind][1] for kind, wires in found.items() if self._list(kind, wires)}
             first, self.listed = not self.listed, True
@@ -257,15 +257,15 @@ class RemoteServer(Server):
         for key in repeated:
             self._left_out(key, "its name is a duplicate")
         for _, item in before.values():
-            if item is not None and collection.get(key_of(item)) is item:
-                del collection[key_of(item)]
+            if item is not None and collection.get(registry_key(item)) is item:
+                del collection[registry_key(item)]
         self._items[kind] = found = {}
         for one, wire in wanted.items():
             known = before.get(one)
             item = known[1] if known is not None and known[0] == wire else self._relayed(kind, wire)
             found[one] = (wire, item)
             if item is not None:
-                collection.setdefault(key_of(item), item)
+                collection.setdefault(registry_key(item), item)
         return True
 
     def _replaced(self, tool: Tool, made: Tool) -> bool:

@@ -60,13 +60,13 @@ def detailed_task_object(task: Task, poll_interval: int, revision: Revision) -> 
     if task.status == "input_required":
         form["inputRequests"] = task.requests
     elif task.result is not None:
-        form["result"] = {"resultType": "complete", **tool_result(task.result, revision)}
+        form["result"] = {"resultType": "complete", **projected_tool_result(task.result, revision)}
     elif task.error is not None:
         form["error"] = task.error
     return form
 
 
-def tool_result(result: Json, revision: Revision) -> Json:
+def projected_tool_result(result: Json, revision: Revision) -> Json:
     """Return a copy of a stored result in the form of the peer's revision."""
     return dict(project_tool_result(result, revision))
 
@@ -144,7 +144,7 @@ class TaskOptions:
     watch: float = 0.5
 
 
-def read_options(given: TaskOptions | TaskStore | str | PathLike[str] | None) -> TaskOptions:
+def read_task_options(given: TaskOptions | TaskStore | str | PathLike[str] | None) -> TaskOptions:
     """Return the given options, or options for a store or a database path (default: MCPFACTORY_TASKS_DB)."""
     if isinstance(given, TaskOptions):
         return given

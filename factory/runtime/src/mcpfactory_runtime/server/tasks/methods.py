@@ -18,7 +18,7 @@ from mcpfactory_runtime.revisions import TASKS, Revision
 from mcpfactory_runtime.server.context import Context
 from mcpfactory_runtime.server.errors import InputRequired
 from mcpfactory_runtime.server.execution import run_tool
-from mcpfactory_runtime.server.lists import cursor_of, read_cursor, unknown_cursor
+from mcpfactory_runtime.server.lists import decode_cursor, encode_cursor, unknown_cursor
 from mcpfactory_runtime.server.tasks.manager import (
     TaskFollower,
     TaskManager,
@@ -29,8 +29,8 @@ from mcpfactory_runtime.server.tasks.manager import (
     extension_task_object,
     missing_extension,
     no_result_error,
+    projected_tool_result,
     related_task_meta,
-    tool_result,
 )
 from mcpfactory_runtime.storage.tasks import Task
 from mcpfactory_runtime.types import Json
@@ -272,7 +272,7 @@ class TaskMethods:
             result = handler.result()
         except InputRequired as asked:  # the handler asks before the call becomes a task
             return context.input_required(asked)
-        return tool_result(result, call.peer.revision)
+        return projected_tool_result(result, call.peer.revision)
 
     def _notify_session(self, task: Task, call: Call, channel: ReplyChannel) -> None:
         """Send a task's status to the session that created it (basic/utilities/tasks, Task Status Notification)."""
@@ -309,13 +309,13 @@ class TaskMethods:
             )
         size = self._server.page_size or _PAGE
         try:
-            after = read_cursor(call.params)
+            after = decode_cursor(call.params)
             tasks, more = await self._manager.store.list(str(channel.principal), after, size)
         except KeyError:
             raise unknown_cursor() from None
         result: Json = {"tasks": [core_task_object(task, self._poll) for task in tasks]}
         if more:
-            result["nextCursor"] = cursor_of(tasks[-1].id)
+            result["nextCursor"] = encode_cursor(tasks[-1].id)
         return result
 
     async def _result(self, call: Call, channel: ReplyChannel) -> Json:
@@ -337,7 +337,7 @@ class TaskMethods:
                 question.cancel()
         if task.result is None:
             raise no_result_error(task)
-        result = tool_result(task.result, call.peer.revision)
+        result = projected_tool_result(task.result, call.peer.revision)
         return {**result, "_meta": {**result.get("_meta", {}), **related_task_meta(task.id)}}
 
     async def _next(self, follower: TaskFollower, ending: asyncio.Future[Any]) -> Task:

@@ -21,20 +21,20 @@ from mcpfactory_runtime.protocol.http import (
     LOOPBACK,
     SESSION_HEADER,
     Accepted,
+    BeginSession,
     EndSession,
-    Handshake,
     Mirrored,
     ModernCall,
     OpenStream,
     Rejection,
     SessionMessage,
-    check_origin,
+    check_host_and_origin,
     find_header_arguments,
     route,
 )
 from mcpfactory_runtime.protocol.jsonrpc import sse_event
 from mcpfactory_runtime.server.threads import in_background
-from mcpfactory_runtime.storage.events import Journal
+from mcpfactory_runtime.storage.events import SessionJournal
 from mcpfactory_runtime.transports.http.asgi import (
     AsgiRequest,
     LifespanTask,
@@ -42,18 +42,18 @@ from mcpfactory_runtime.transports.http.asgi import (
     Receive,
     Scope,
     Send,
-    check_size,
-    client_of,
-    granted_origin,
+    allowed_origin,
+    check_request_size,
+    client_identity,
     is_preflight,
     read_body,
     read_headers,
-    reject,
-    send_answer,
     send_events,
     send_json,
     send_page,
+    send_post_response,
     send_preflight,
+    send_rejection,
     with_cors_headers,
 )
 from mcpfactory_runtime.transports.http.authentication import create_gate
@@ -61,7 +61,7 @@ from mcpfactory_runtime.transports.http.exchange import CUT_OFF, Exchange
 from mcpfactory_runtime.transports.http.health import METRICS, PROBES, HealthEndpoints
 from mcpfactory_runtime.transports.http.process_relay import MultiProcessSessions
 from mcpfactory_runtime.transports.http.sessions import HttpSession, SseEndpoints, session_id_from_url
-from mcpfactory_runtime.transports.http.stream import Stream
+from mcpfactory_runtime.transports.http.stream import EventStream
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.oauth_proxy import OAuthProxy
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.revisions import Revision
     from mcpfactory_runtime.server.interfaces import ServerInterface
     from mcpfactory_runtime.storage.base import SharedStore
-    from mcpfactory_runtime.transports.http.oauth_endpoints import LoginEndpoints
+    from mcpfactory_runtime.transports.http.oauth_endpoints import OAuthProxyEndpoints
     from mcpfactory_runtime.transports.http.routes import RouteTable
 
 _BARELY_USED: Final = 3  # a session with at most this many requests counts as barely used
@@ -151,14 +151,14 @@ class HttpApp:
         """Return the path of the MCP endpoint."""
         return self._path or "/"
 
-    def _create_login(self, proxy: OAuthProxy, store: SharedStore | None) -> LoginEndpoints:
+    def _create_login(self, proxy: OAuthProxy, store: SharedStore | None) -> OAuthProxyEndpoints:
         """Return the endpoints of an OAuth proxy. Allow its origin, so that its pages can post forms."""
-        from mcpfactory_runtime.transports.http.oauth_endpoints import LoginEndpoints  # noqa: PLC0415 - rarely needed
+        from mcpfactory_runtime.transports.http.oauth_endpoints import OAuthProxyEndpoints  # noqa: PLC0415 - rarely needed
 
         name = str(self._server.info.get("title") or self._server.name)
         proxy.bind(store, name, self._gate.supported_scopes)
         self._origins |= {proxy.origin}
-        return LoginEndpoints(proxy)
+        return OAuthProxyEndpoints(proxy)
 
     def _create_routes(self) -> RouteTable | None:
         """Return the server's custom routes. If there are none, return None without loading Starlette."""
@@ -248,13 +248,13 @@ class HttpApp:
     # -- one request ---------------------------------------------------------------------------------------------
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, *, forwarded: bool = False) -> None:
-        refused = check_size(scope)
+        refused = check_request_size(scope)
         headers = read_headers(scope["headers"]) if refused is None else {}
-        refused = refused or check_origin(headers, self._hosts, self._origins)
+        refused = refused or check_host_and_origin(headers, self._hosts, self._origins)
         if refused is not None:
-            await reject(send, refused)
+            await send_rejection(send, refused)
             return
-        origin = "" if forwarded else granted_origin(headers, self._origins)
+        origin = "" if forwarded else allowed_origin(headers, self._origins)
         if origin and is_preflight(scope["method"], headers):
             methods = self._routes.methods(scope) if self._routes is not None else None
             await send_preflight(send, origin, headers, methods or None)
@@ -280,13 +280,13 @@ class HttpApp:
             receive = here
         principal = await self._gate.authenticate(scope, headers)
         if isinstance(principal, Rejection):
-            await reject(send, principal)
+            await send_rejection(send, principal)
             return
         body: Any = None
         if scope["method"] == "POST":
             data = await read_body(receive, self._server.max_message_size)
             if data is None:
-                await reject(send, Rejection(413, None, f"Larger than {self._server.max_message_size} bytes\n"))
+                await send_rejection(send, Rejection(413, None, f"Larger than {self._server.max_message_size} bytes\n"))
                 return
             try:
                 body = jsonrpc.decode(data)
@@ -294,7 +294,7 @@ class HttpApp:
                 body = error
         refused = self._gate.authorize(principal, body)
         if refused is not None:
-            await reject(send, refused)
+            await send_rejection(send, refused)
             return
         if place != self._path:
             assert self._sse is not None
@@ -317,7 +317,7 @@ class HttpApp:
         # Unauthorized callers must not fill the store; the token is forwarded with the request.
         refused = await self._gate.authenticate(dict(scope), dict(headers))
         if isinstance(refused, Rejection):
-            await reject(send, refused)
+            await send_rejection(send, refused)
             return None
         return await self._relay.forward(session_id, scope, receive, send)
 
@@ -338,11 +338,11 @@ class HttpApp:
 
     async def _serve_metadata(self, path: str, send: Send) -> None:
         document = self._gate.document(path)
-        place = self._gate.redirect_target(path)
+        place = self._gate.issuer_redirect_url(path)
         if place is not None:
-            await reject(send, Rejection(307, None, f"See {place}\n", {"location": place}))
+            await send_rejection(send, Rejection(307, None, f"See {place}\n", {"location": place}))
         elif document is None:
-            await reject(send, Rejection(404, None, f"Nothing here. hint: the MCP endpoint is {self.path}\n"))
+            await send_rejection(send, Rejection(404, None, f"Nothing here. hint: the MCP endpoint is {self.path}\n"))
         else:
             await send_json(send, 200, jsonrpc.encode(document))
 
@@ -350,9 +350,9 @@ class HttpApp:
         """Serve a request of the per-request lifecycle. The token, otherwise the address, identifies the client."""
         if self._requests >= self._max_requests:
             error = McpError(INTERNAL_ERROR, f"{self._max_requests} requests are already in flight")
-            await reject(send, Rejection(503, jsonrpc.error_message(call.id, error), "", {"retry-after": "5"}))
+            await send_rejection(send, Rejection(503, jsonrpc.error_message(call.id, error), "", {"retry-after": "5"}))
             return
-        allowance = self._server.rates.of(client_of(principal, scope))
+        allowance = self._server.rates.of(client_identity(principal, scope))
         call.http = AsgiRequest(scope)
         self._requests += 1
         try:
@@ -370,16 +370,16 @@ class HttpApp:
             session.principal = principal  # the principal is equal, but its scopes may differ
             answer = session.post(chosen.message, AsgiRequest(scope))
             try:
-                await send_answer(answer, receive, send, streamed=streamed)
+                await send_post_response(answer, receive, send, streamed=streamed)
             except asyncio.CancelledError:
                 if not self._server.closing.is_set():
                     raise
                 await _cut_off(answer, chosen.message, send)
         elif type(chosen) is Rejection:
-            await reject(send, chosen)
+            await send_rejection(send, chosen)
         elif type(chosen) is Accepted:
             await send_json(send, 202, b"")
-        elif type(chosen) is Handshake:
+        elif type(chosen) is BeginSession:
             await self._begin_session(chosen.message, principal, scope, receive, send)
         elif type(chosen) is OpenStream:
             await self._open_stream(chosen, receive, send)
@@ -397,11 +397,11 @@ class HttpApp:
         return session.revision
 
     def _new_session(
-        self, session_id: str, principal: str, scope: Scope, journal: Journal | None = None
+        self, session_id: str, principal: str, scope: Scope, journal: SessionJournal | None = None
     ) -> HttpSession:
         session = HttpSession(self._server, session_id, asyncio.get_running_loop().time(), journal)
         session.principal = principal
-        session.owner = client_of(principal, scope)
+        session.owner = client_identity(principal, scope)
         if journal is not None:
             journal.on_lost = partial(self._lose_session, session)
         return session
@@ -414,7 +414,7 @@ class HttpApp:
             if session_id in self._sessions:
                 return
             assert self._shared is not None
-            journal = Journal(self._shared, session_id)
+            journal = SessionJournal(self._shared, session_id)
             if await journal.claim() is not None:
                 return
             found = await journal.load()
@@ -430,17 +430,17 @@ class HttpApp:
     ) -> None:
         await self._drop_idle(asyncio.get_running_loop().time())
         session_id = f"{self._label}{secrets.token_urlsafe(24)}"
-        journal = None if self._shared is None else Journal(self._shared, session_id)
+        journal = None if self._shared is None else SessionJournal(self._shared, session_id)
         session = self._new_session(session_id, principal, scope, journal)
         answer = session.post(message, AsgiRequest(scope))
         if session.connection.peer is None:  # the handshake failed, so the session does not exist
             await session.close(0)
-            await send_answer(answer, receive, send)
+            await send_post_response(answer, receive, send)
             return
         self._sessions[session.id] = session
         if self._shared is not None:
             await self._shared.wait_until_written()
-        await send_answer(answer, receive, send, [(b"mcp-session-id", session.id.encode())])
+        await send_post_response(answer, receive, send, [(b"mcp-session-id", session.id.encode())])
 
     async def _drop_idle(self, now: float) -> None:
         stale = [session for session in self._sessions.values() if now - session.used > self._idle]
@@ -467,7 +467,7 @@ class HttpApp:
         found = await session.find_stream(chosen.last_event)
         if found is None:
             error = McpError(INVALID_REQUEST, "Last-Event-ID is not from this session, or is too old")
-            await reject(send, Rejection(400, None, f"{error}\n"))
+            await send_rejection(send, Rejection(400, None, f"{error}\n"))
             return
         stream, after, earlier = found
         await send_events(stream, receive, send, after=after, earlier=earlier, resumed=True)
@@ -495,15 +495,15 @@ def _place(scope: Scope) -> tuple[str, str]:
     return path, path.rstrip("/")
 
 
-async def _cut_off(answer: Stream | ErrorReply | None, message: Any, send: Send) -> None:
+async def _cut_off(answer: EventStream | ErrorReply | None, message: Any, send: Send) -> None:
     """End the response to a request after the drain time, with an error if no message was sent."""
     task = asyncio.current_task()
     assert task is not None
     task.uncancel()
     error = jsonrpc.encode(jsonrpc.error_message(jsonrpc.error_response_id(message), CUT_OFF))
-    if isinstance(answer, Stream) and answer.is_unsent:
+    if isinstance(answer, EventStream) and answer.is_unsent:
         await send_json(send, 200, error)
-    elif isinstance(answer, Stream) and not answer.count:  # the stream began after `KEEP_ALIVE` without a message
+    elif isinstance(answer, EventStream) and not answer.count:  # the stream began after `KEEP_ALIVE` without a message
         await send({"type": "http.response.body", "body": sse_event(error)})
 
 

@@ -11,7 +11,7 @@ from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import ErrorReply
 from mcpfactory_runtime.protocol.http import Rejection, check_header_size
 from mcpfactory_runtime.storage.events import SessionLostError
-from mcpfactory_runtime.transports.http.stream import Stream
+from mcpfactory_runtime.transports.http.stream import EventStream
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -60,14 +60,14 @@ def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     return headers
 
 
-def check_size(scope: Scope) -> Rejection | None:
+def check_request_size(scope: Scope) -> Rejection | None:
     """Return a rejection if the URL or the headers of a request are too large."""
     target = len(scope.get("raw_path") or scope["path"]) + len(scope.get("query_string", b""))
     size = target + sum(len(name) + len(value) + 4 for name, value in scope["headers"])  # with ": " and the line end
     return check_header_size(target, size, len(scope["headers"]))
 
 
-def client_of(principal: str, scope: Scope) -> str:
+def client_identity(principal: str, scope: Scope) -> str:
     """Return the identity of a client: its principal or, without a token, its address."""
     return principal or f"at {address_of(scope)}"
 
@@ -108,7 +108,7 @@ async def send_json(send: Send, status: int, data: bytes, headers: Headers | Non
     await send({"type": "http.response.body", "body": data})
 
 
-def is_stream(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+def is_event_stream(headers: Iterable[tuple[bytes, bytes]]) -> bool:
     """Return True if the headers are those of an event stream."""
     return any(name.lower() == b"content-type" and value.startswith(b"text/event-stream") for name, value in headers)
 
@@ -116,7 +116,7 @@ def is_stream(headers: Iterable[tuple[bytes, bytes]]) -> bool:
 async def send_page(send: Send, page: Page, scope: Scope, headers: dict[str, str], *, admitted: bool) -> None:
     """Send a page with a policy that blocks scripts and framing; disable caching."""
     if scope["method"] not in READING:
-        await reject(send, ONLY_GET)
+        await send_rejection(send, ONLY_GET)
         return
     kind, text = page(headers.get("accept", ""), admitted)
     data = text.encode()
@@ -131,7 +131,7 @@ async def send_page(send: Send, page: Page, scope: Scope, headers: dict[str, str
     await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else data})
 
 
-async def reject(send: Send, rejection: Rejection) -> None:
+async def send_rejection(send: Send, rejection: Rejection) -> None:
     """Send a refusal."""
     extra = [(name.encode(), value.encode()) for name, value in rejection.headers.items()]
     if rejection.message is not None:
@@ -143,8 +143,8 @@ async def reject(send: Send, rejection: Rejection) -> None:
     await send({"type": "http.response.body", "body": text})
 
 
-async def send_answer(
-    answer: Stream | ErrorReply | None,
+async def send_post_response(
+    answer: EventStream | ErrorReply | None,
     receive: Receive,
     send: Send,
     headers: Headers | None = None,
@@ -161,7 +161,7 @@ async def send_answer(
     if type(answer) is ErrorReply:
         await send_json(send, 400, jsonrpc.encode(answer.message), headers)
         return
-    assert isinstance(answer, Stream)
+    assert isinstance(answer, EventStream)
     if streamed and answer.name is not None:
         await send_events(answer, receive, send, after=0, headers=headers)
         return
@@ -175,7 +175,7 @@ async def send_answer(
 
 
 async def send_events(
-    stream: Stream,
+    stream: EventStream,
     receive: Receive,
     send: Send,
     *,
@@ -276,7 +276,7 @@ _METHODS: Final = ("GET", "POST", "DELETE")
 _MAX_AGE: Final = b"7200"  # seconds that browsers cache a preflight; the maximum of browsers
 
 
-def granted_origin(headers: Mapping[str, str], origins: Collection[str]) -> str:
+def allowed_origin(headers: Mapping[str, str], origins: Collection[str]) -> str:
     """Return the origin of the calling page if it is one of the allowed `origins`, else ""."""
     origin = headers.get("origin", "")
     return origin if origin in origins or ("*" in origins and origin) else ""

@@ -25,10 +25,10 @@ from mcpfactory_runtime.auth.authorization import (
     SERVER_WELL_KNOWN,
     document,
     issuer_metadata_url,
-    metadata_paths,
-    metadata_url,
+    resource_metadata_paths,
+    resource_metadata_url,
 )
-from mcpfactory_runtime.auth.jwks import Key, KeyCache
+from mcpfactory_runtime.auth.jwks import KeyCache, PublicKey
 from mcpfactory_runtime.auth.tokens import (
     BearerChallenge,
     Principal,
@@ -43,7 +43,7 @@ from mcpfactory_runtime.auth.tokens import (
 from mcpfactory_runtime.protocol.http import Rejection
 from mcpfactory_runtime.protocol.methods import CALL_TOOL
 from mcpfactory_runtime.revisions import wire_names
-from mcpfactory_runtime.server.rates import Bucket, PerClientCache, read_rate
+from mcpfactory_runtime.server.rates import PerClientCache, TokenBucket, read_rate
 from mcpfactory_runtime.transports.http.asgi import address_of
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class FailureLimit:
 
     def __init__(self, rate: str | None, clock: Callable[[], float] = time.monotonic) -> None:
         limit = None if rate is None or rate == "off" else read_rate("failures", rate)
-        self._addresses = None if limit is None else PerClientCache(lambda: Bucket(*limit, clock))
+        self._addresses = None if limit is None else PerClientCache(lambda: TokenBucket(*limit, clock))
         self._good: dict[bytes, None] = {}
 
     def attempt(self, address: str, token: bytes) -> float:
@@ -124,7 +124,7 @@ class AnonymousAccessGate:
         """Return None: the gate has no metadata to serve."""
         return None
 
-    def redirect_target(self, path: str) -> str | None:
+    def issuer_redirect_url(self, path: str) -> str | None:
         """Return None: the gate has no issuer."""
         return None
 
@@ -155,8 +155,8 @@ class AccessGate:
         self._server = server
         self._rules = auth.rules
         self._required = merge_scopes(auth.required_scopes)
-        self._metadata_url = metadata_url(auth.resource)
-        self._paths = metadata_paths(auth.resource, endpoint)
+        self._metadata_url = resource_metadata_url(auth.resource)
+        self._paths = resource_metadata_paths(auth.resource, endpoint)
         self._keys = {issuer: KeyCache(auth.jwks) for issuer in auth.issuers}
         self._locks = {issuer: asyncio.Lock() for issuer in auth.issuers}
         self._failures = FailureLimit(auth.failures)
@@ -176,7 +176,7 @@ class AccessGate:
             return self._auth.scopes_supported
         return merge_scopes(self._required, *(tool.scopes for tool in self._server.registry.callable_tools))
 
-    def redirect_target(self, path: str) -> str | None:
+    def issuer_redirect_url(self, path: str) -> str | None:
         """Return the issuer's metadata URL if `path` is a path of authorization server metadata.
 
         Clients of the first revision with authorization do not support resource metadata. They request the issuer's
@@ -252,7 +252,7 @@ class AccessGate:
         except Exception as error:  # noqa: BLE001 - the message of an error may contain the token
             raise OSError(f"verify raised {type(error).__name__}") from None
 
-    async def _keys_for(self, issuer: str, key_id: str | None, algorithm: str) -> tuple[Key, ...]:
+    async def _keys_for(self, issuer: str, key_id: str | None, algorithm: str) -> tuple[PublicKey, ...]:
         cache, clock = self._keys[issuer], self._auth.clock
         found = cache.find(key_id, algorithm, clock())
         if found.fetch:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.http import Rejection
-from mcpfactory_runtime.transports.http.asgi import ONLY_GET, READING, Headers, Scope, Send, reject, send_json
+from mcpfactory_runtime.transports.http.asgi import ONLY_GET, READING, Headers, Scope, Send, send_json, send_rejection
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.interfaces import MetricsInterface, ServerInterface
@@ -50,7 +50,7 @@ class HealthEndpoints:
     async def serve(self, place: str, scope: Scope, headers: dict[str, str], send: Send) -> None:
         """Answer a probe: 200, or 503 if the server should get no requests now."""
         if scope["method"] not in READING:
-            await reject(send, ONLY_GET)
+            await send_rejection(send, ONLY_GET)
             return
         answer = {"status": "ok"} if place == HEALTH else await self._report_readiness(scope, headers)
         status = 200 if answer["status"] in ("ok", "ready") else 503
@@ -62,7 +62,7 @@ class HealthEndpoints:
         """Send the metrics to authorized callers; `sessions` is the number of sessions."""
         refused = await _refused(self._gate, scope, headers) if scope["method"] in READING else ONLY_GET
         if refused is not None:
-            await reject(send, refused)
+            await send_rejection(send, refused)
             return
         kind, data = await asyncio.to_thread(metrics.expose, headers.get("accept", ""), sessions)
         head = [(b"content-type", kind.encode()), (b"content-length", b"%d" % len(data)), *_HEAD]

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl
 
-from mcpfactory_runtime.oauth_proxy.proxy import LoginReply, LoginRequest
+from mcpfactory_runtime.oauth_proxy.proxy import OAuthEndpointRequest, OAuthEndpointResponse
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.http import Rejection
-from mcpfactory_runtime.transports.http.asgi import Receive, Scope, Send, address_of, read_body, reject
+from mcpfactory_runtime.transports.http.asgi import Receive, Scope, Send, address_of, read_body, send_rejection
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.oauth_proxy.proxy import OAuthProxy
@@ -19,7 +19,7 @@ _LARGEST: Final = 65_536  # maximum bytes of a body
 _MOST_FIELDS: Final = 50
 
 
-class LoginEndpoints:
+class OAuthProxyEndpoints:
     """Endpoints that an OAuth proxy serves next to the MCP endpoint.
 
     Attributes:
@@ -34,21 +34,23 @@ class LoginEndpoints:
         """Serve a request to one of the paths."""
         method = self._proxy.allowed_method(place)
         if scope["method"] != method:
-            await reject(send, Rejection(405, None, f"Only {method}\n", {"allow": method}))
+            await send_rejection(send, Rejection(405, None, f"Only {method}\n", {"allow": method}))
             return
         text, body = scope["query_string"], None
         if method == "POST":
             data = await read_body(receive, _LARGEST)
             if data is None:
-                await reject(send, Rejection(413, None, f"Larger than {_LARGEST} bytes\n"))
+                await send_rejection(send, Rejection(413, None, f"Larger than {_LARGEST} bytes\n"))
                 return
             kind = headers.get("content-type", "").partition(";")[0].strip().lower()
             text, body = (data, None) if kind == "application/x-www-form-urlencoded" else (b"", _json(data))
         fields = _fields(text)
         if fields is None:
-            await reject(send, Rejection(400, None, "A parameter is repeated, or there are too many parameters\n"))
+            await send_rejection(
+                send, Rejection(400, None, "A parameter is repeated, or there are too many parameters\n")
+            )
             return
-        asked = LoginRequest(method, fields, body, _cookies(scope["headers"]), address_of(scope))
+        asked = OAuthEndpointRequest(method, fields, body, _cookies(scope["headers"]), address_of(scope))
         await _send(send, await self._proxy.answer(place, asked))
 
 
@@ -80,7 +82,7 @@ def _cookies(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     return found
 
 
-async def _send(send: Send, reply: LoginReply) -> None:
+async def _send(send: Send, reply: OAuthEndpointResponse) -> None:
     head = [(name.encode(), value.encode("latin-1")) for name, value in reply.headers]
     head.append((b"content-length", b"%d" % len(reply.body)))
     await send({"type": "http.response.start", "status": reply.status, "headers": head})

@@ -18,14 +18,14 @@ from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.http import Rejection
 from mcpfactory_runtime.server.threads import in_background
 from mcpfactory_runtime.storage.base import ProcessRegistry, StoreError
-from mcpfactory_runtime.storage.events import Journal, SharedSessions
+from mcpfactory_runtime.storage.events import SessionJournal, SharedSessions
 from mcpfactory_runtime.transports.http.asgi import (
     Receive,
     Scope,
     Send,
-    is_stream,
+    is_event_stream,
     read_body,
-    reject,
+    send_rejection,
     wait_for_disconnect,
 )
 from mcpfactory_runtime.types import Json
@@ -137,7 +137,7 @@ class ProcessRelay:
             assert self._server is not None
             body = await read_body(receive, self._server.max_message_size) if scope["method"] == "POST" else b""
             if body is None:
-                await reject(send, Rejection(413, None, f"Larger than {self._server.max_message_size} bytes\n"))
+                await send_rejection(send, Rejection(413, None, f"Larger than {self._server.max_message_size} bytes\n"))
                 return None
             while owner is not None:
                 if await self._forward(owner, scope, body, receive, send):
@@ -146,13 +146,13 @@ class ProcessRelay:
         except StoreError as error:
             log.error("the owner of a session cannot be determined: %s", error)
             text = "The process of this session cannot be determined. hint: try again later\n"
-            await reject(send, Rejection(503, None, text, {"retry-after": "5"}))
+            await send_rejection(send, Rejection(503, None, text, {"retry-after": "5"}))
             return None
         return _received(body, receive)
 
     async def _owner(self, session_id: str) -> str | None:
         """Return another live process that owns a session, or None if this process or no process owns the session."""
-        journal = Journal(self._sessions, session_id)
+        journal = SessionJournal(self._sessions, session_id)
         owner = await journal.claim()
         if owner is None:  # an HTTP+SSE session has no journal, but its ID begins with a process label
             label, dot, _ = session_id.partition(".")
@@ -183,13 +183,13 @@ class ProcessRelay:
             await self._send_message(exchange.peer, "request", name, {"from": self._processes.id, **head}, body)
         except StoreError as error:  # the message may have been stored nevertheless, so the request is not served here
             log.error("a request could not be sent to another process: %s", error)
-            await reject(send, _unavailable("cannot be reached now"))
+            await send_rejection(send, _unavailable("cannot be reached now"))
             return True
         try:
             async with asyncio.timeout(_ACCEPT_TIMEOUT):
                 taken = await exchange.frames.get()
         except TimeoutError:
-            await reject(send, _unavailable("does not answer"))
+            await send_rejection(send, _unavailable("does not answer"))
             return True
         if taken is None:
             return False
@@ -202,7 +202,7 @@ class ProcessRelay:
             if event["kind"] == "start":
                 headers = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in event["headers"]]
                 start = {"type": "http.response.start", "status": event["status"], "headers": headers}
-                if is_stream(headers):
+                if is_event_stream(headers):
                     await send(start)
                     started = True
                 continue
@@ -217,7 +217,7 @@ class ProcessRelay:
                 await self._send_with_retries(exchange.peer, "read", name, {"bytes": read})
                 read = 0
         if not started:  # otherwise the client receives an incomplete response
-            await reject(send, _unavailable("has ended, or failed"))
+            await send_rejection(send, _unavailable("has ended, or failed"))
         return True
 
     def publish(self, method: str, params: Json) -> None:

@@ -16,7 +16,7 @@ from starlette.routing import Match, Route
 
 from mcpfactory_runtime.protocol.http import Rejection
 from mcpfactory_runtime.server.threads import in_thread
-from mcpfactory_runtime.transports.http.asgi import Receive, Scope, Send, reject
+from mcpfactory_runtime.transports.http.asgi import Receive, Scope, Send, send_rejection
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.routes import HttpRoute
@@ -65,7 +65,7 @@ class RouteTable:
         methods = self.methods(scope)
         if methods:
             allowed = ", ".join(methods)
-            await reject(send, Rejection(405, None, f"Only {allowed}\n", {"allow": allowed}))
+            await send_rejection(send, Rejection(405, None, f"Only {allowed}\n", {"allow": allowed}))
         return bool(methods)
 
     async def _admit(self, scope: Scope, headers: dict[str, str], send: Send, *, public: bool) -> bool:
@@ -75,7 +75,7 @@ class RouteTable:
             principal = await self._gate.authenticate(scope, headers)
             refused = principal if isinstance(principal, Rejection) else self._gate.authorize(principal, None)
             if refused is not None:
-                await reject(send, refused)
+                await send_rejection(send, refused)
                 return False
         scope["user"] = principal
         scope["auth"] = AuthCredentials(sorted(getattr(principal, "scopes", ())))

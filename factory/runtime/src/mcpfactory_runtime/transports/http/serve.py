@@ -26,7 +26,7 @@ import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from mcpfactory_runtime.protocol.http import LOOPBACK, check_header_size
-from mcpfactory_runtime.server.threads import busy
+from mcpfactory_runtime.server.threads import has_running_calls
 from mcpfactory_runtime.transports.http.app import HttpApp
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ class _WebServer(uvicorn.Server):
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         await super().serve(sockets)
         # A `def` handler exceeded the drain time: its thread cannot be stopped, and the interpreter would wait for it.
-        if busy():
+        if has_running_calls():
             with suppress(OSError, ValueError):
                 sys.stderr.flush()
             os._exit(0)
@@ -295,10 +295,10 @@ def listen_for_workers(host: str, port: int, count: int) -> list[socket.socket]:
 def print_url(name: str, listener: socket.socket, host: str, path: str, more: str = "") -> None:
     """Print the URL on stderr."""
     shown = f"[{host}]" if ":" in host else host
-    print_message(name, f"serving MCP{more} at http://{shown}:{listener.getsockname()[1]}{path}")
+    print_server_message(name, f"serving MCP{more} at http://{shown}:{listener.getsockname()[1]}{path}")
 
 
-def print_message(name: str, text: str) -> None:
+def print_server_message(name: str, text: str) -> None:
     """Print a message of a server on stderr, as JSON if its log is JSON."""
     if _logs_json():
         log.info("%s: %s", name, text)
@@ -531,4 +531,4 @@ class _WorkerSupervisor:
             os.kill(pid, signal.SIGKILL)
 
     def _report(self, text: str) -> None:
-        print_message(self._name, text)
+        print_server_message(self._name, text)

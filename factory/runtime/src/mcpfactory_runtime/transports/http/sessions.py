@@ -20,18 +20,26 @@ from urllib.parse import parse_qs
 from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import Batch, Call, ErrorReply, Event, Peer, State
 from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, McpError
-from mcpfactory_runtime.protocol.http import Rejection, is_json
+from mcpfactory_runtime.protocol.http import Rejection, declares_json_body
 from mcpfactory_runtime.protocol.jsonrpc import sse_event
 from mcpfactory_runtime.revisions import LEGACY, Revision
 from mcpfactory_runtime.server.session import DROPPABLE, Session
 from mcpfactory_runtime.server.threads import in_background
-from mcpfactory_runtime.transports.http.asgi import AsgiRequest, Receive, Scope, Send, reject, send_events, send_json
-from mcpfactory_runtime.transports.http.stream import Stream
+from mcpfactory_runtime.transports.http.asgi import (
+    AsgiRequest,
+    Receive,
+    Scope,
+    Send,
+    send_events,
+    send_json,
+    send_rejection,
+)
+from mcpfactory_runtime.transports.http.stream import EventStream
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.interfaces import ServerInterface
-    from mcpfactory_runtime.storage.events import Journal, UnfinishedStream
+    from mcpfactory_runtime.storage.events import SessionJournal, UnfinishedStream
 
 
 _OWN: Final = "0"  # name of the session's own stream
@@ -49,18 +57,20 @@ class HttpSession(Session):
         owner: principal or, without one, address of the client.
     """
 
-    def __init__(self, server: ServerInterface, session_id: str, now: float, journal: Journal | None = None) -> None:
+    def __init__(
+        self, server: ServerInterface, session_id: str, now: float, journal: SessionJournal | None = None
+    ) -> None:
         self.id = self.session_id = session_id
         self.used = now
         self.uses = 0
         self.owner = ""
         self._journal = journal
         self._generation = 0  # number of earlier processes that had the session
-        self.own = Stream(_OWN, primed=False, awaited=False, recorder=journal)
+        self.own = EventStream(_OWN, primed=False, awaited=False, recorder=journal)
         super().__init__(server, self.own.push)
-        self._streams: OrderedDict[str, Stream] = OrderedDict({_OWN: self.own})
+        self._streams: OrderedDict[str, EventStream] = OrderedDict({_OWN: self.own})
         self._count = 0
-        self._current: Stream | None = None
+        self._current: EventStream | None = None
         self._channels: dict[Call, _PostChannel] = {}
 
     @property
@@ -76,7 +86,7 @@ class HttpSession(Session):
         if self._journal is not None:
             self._journal.touch(now)
 
-    def post(self, message: Any, request: AsgiRequest) -> Stream | ErrorReply | None:
+    def post(self, message: Any, request: AsgiRequest) -> EventStream | ErrorReply | None:
         """Handle the body of a POST. Return the stream of the response, an error to send with 400, or None for 202."""
         event = self.connection.receive(message)
         if type(event) is ErrorReply:
@@ -91,10 +101,10 @@ class HttpSession(Session):
             self._journal.save(self._state())
         return stream
 
-    def _open_stream(self, event: Event) -> Stream:
+    def _open_stream(self, event: Event) -> EventStream:
         self._count += 1
         name = f"{self._generation}.{self._count}" if self._generation else str(self._count)
-        stream = self._streams[name] = Stream(
+        stream = self._streams[name] = EventStream(
             name,
             primed=self.connection.peer is not None and self.revision.priming,
             recorder=self._journal,
@@ -117,7 +127,7 @@ class HttpSession(Session):
         if stream is not None:  # still open, but its beginning was dropped
             missed = [event for event in stored if event[0] > number]
             return StreamPosition(stream, number, missed) if missed and missed[0][0] == number + 1 else None
-        stream = Stream(name, primed=False)
+        stream = EventStream(name, primed=False)
         stream.restore(stored)
         stream.finish()
         number = min(number, stream.count - 1)  # events may be lost with a process: resend at least the response
@@ -140,12 +150,12 @@ class HttpSession(Session):
         for stream in self._streams.values():
             stream.finish()
 
-    def _refused(self, message: Any, refusal: ErrorReply) -> Stream | ErrorReply | None:
+    def _refused(self, message: Any, refusal: ErrorReply) -> EventStream | ErrorReply | None:
         if refusal.message is None:
             return None
         if jsonrpc.error_response_id(message) is jsonrpc.MISSING or "method" not in message:
             return refusal
-        stream = Stream(None, primed=False)  # a refusal of the request's content is a normal response
+        stream = EventStream(None, primed=False)  # a refusal of the request's content is a normal response
         stream.finish(jsonrpc.encode(refusal.message))
         return stream
 
@@ -222,7 +232,7 @@ class HttpSession(Session):
 class StreamPosition(NamedTuple):
     """A position in a stream, after message `number`. `earlier` are the next messages that only the journal has."""
 
-    stream: Stream
+    stream: EventStream
     number: int
     earlier: Sequence[tuple[int, bytes]] = ()
 
@@ -232,7 +242,7 @@ class _PostChannel:
 
     __slots__ = ("_session", "allowance", "principal", "private", "stream", "subscriptions")
 
-    def __init__(self, session: HttpSession, stream: Stream) -> None:
+    def __init__(self, session: HttpSession, stream: EventStream) -> None:
         self._session = session
         self.stream = stream
         self.principal = session.principal
@@ -271,7 +281,7 @@ class SseSession(Session):
 
     def __init__(self, server: ServerInterface, principal: str) -> None:
         self.principal = principal
-        self.stream = Stream(None, primed=False)
+        self.stream = EventStream(None, primed=False)
         super().__init__(server, self.stream.push)
 
     def post(self, message: Any, request: AsgiRequest) -> None:
@@ -326,11 +336,11 @@ class SseEndpoints:
         allowed = "GET" if path == self._stream_path else "POST"
         if scope["method"] != allowed:
             # Newer clients try this URL with a POST first; a 405 makes them fall back to GET (Backwards Compatibility).
-            await reject(send, Rejection(405, None, f"Only {allowed} is served here\n", {"allow": allowed}))
+            await send_rejection(send, Rejection(405, None, f"Only {allowed} is served here\n", {"allow": allowed}))
         elif allowed == "GET":
             await self._open(scope.get("root_path", ""), principal, receive, send)
-        elif not is_json(headers):
-            await reject(send, Rejection(415, None, "Content-Type must be application/json\n"))
+        elif not declares_json_body(headers):
+            await send_rejection(send, Rejection(415, None, "Content-Type must be application/json\n"))
         else:
             await self._post(scope, body, principal, send)
 
@@ -348,7 +358,7 @@ class SseEndpoints:
     async def _open(self, root: str, principal: str, receive: Receive, send: Send) -> None:
         if len(self._sessions) >= self._max_sessions:
             text = f"The limit of {self._max_sessions} sessions is reached. hint: try again later\n"
-            await reject(send, Rejection(503, None, text, {"retry-after": "5"}))
+            await send_rejection(send, Rejection(503, None, text, {"retry-after": "5"}))
             return
         name = f"{self._label}{secrets.token_urlsafe(24)}"
         session = self._sessions[name] = SseSession(self._server, principal)
@@ -366,10 +376,10 @@ class SseEndpoints:
         session = self._sessions.get(session_id_from_url(scope))
         if session is None or session.principal != principal:  # hide the sessions of other principals
             text = f"Unknown session. hint: GET {self._stream_path} begins a session\n"
-            await reject(send, Rejection(404, None, text))
+            await send_rejection(send, Rejection(404, None, text))
             return
         if isinstance(body, McpError):
-            await reject(send, Rejection(400, jsonrpc.error_message(jsonrpc.MISSING, body)))
+            await send_rejection(send, Rejection(400, jsonrpc.error_message(jsonrpc.MISSING, body)))
             return
         session.principal = principal  # the principal is equal, but its scopes may differ
         await send_json(send, 202, b"")  # before `post`, which may put the response on the stream at once

@@ -1,6 +1,6 @@
 """Server-sent events that clients can resume (basic/transports, Resumability and Redelivery).
 
-A `Stream` keeps its latest messages in memory. Its follower, the code that sends the response, may be absent for a
+A `EventStream` keeps its latest messages in memory. Its follower, the code that sends the response, may be absent for a
 while. The stored data is bounded for any client behavior (docs/reference/transports.md, Bounds). With a store, events
 that were sent with IDs are also available to the next process (`storage/events.py`).
 """
@@ -18,7 +18,7 @@ from mcpfactory_runtime.server.session import DROP_AT
 from mcpfactory_runtime.storage.events import KEPT
 
 if TYPE_CHECKING:
-    from mcpfactory_runtime.storage.events import Journal
+    from mcpfactory_runtime.storage.events import SessionJournal
 
 KEPT_BYTES: Final = 1 << 20
 """Maximum bytes of messages that a stream keeps; the newest message is kept regardless of its size."""
@@ -32,7 +32,7 @@ KEEP_ALIVE: Final = 15.0
 _OVERHEAD: Final = 128  # bytes of overhead per message
 
 
-class Stream:
+class EventStream:
     """Numbered messages of one response (or of a session's own stream).
 
     Event loop only. One waiter at a time in `ready`.
@@ -76,7 +76,7 @@ class Stream:
         *,
         primed: bool,
         awaited: bool = True,
-        recorder: Journal | None = None,
+        recorder: SessionJournal | None = None,
         requests: Sequence[str | int] = (),
     ) -> None:
         self.name = name

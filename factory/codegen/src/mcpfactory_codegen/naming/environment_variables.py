@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from mcpfactory_codegen.ir import Api, ApiSecurityScheme
-from mcpfactory_codegen.text import choose_unique_names, unique_suffixes, word_group, words
+from mcpfactory_codegen.text import choose_unique_names, names_with_digest, word_group, words
 from mcpfactory_runtime.upstream.operation import ServerAddress
 from mcpfactory_runtime.urls import DEFAULT_PORTS
 
@@ -85,7 +85,7 @@ def _stems(scheme: ApiSecurityScheme, server: str) -> Iterator[str]:
     telling = [word for word in every if word not in _EMPTY_WORDS | set(words(server))]
     yield "_".join(telling)
     yield "_".join(every)
-    yield from unique_suffixes("_".join(every), scheme.name, 6)
+    yield from names_with_digest("_".join(every), scheme.name, 6)
 
 
 def _literal(scheme: ApiSecurityScheme, prefix: str) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ def matches_root_url(url: str, root: str) -> bool:
     return bool(root) and same and ours[1:] == theirs[1:]
 
 
-def name_servers(urls: Collection[str], root: str) -> tuple[ServerAddress, ...]:
+def name_server_urls(urls: Collection[str], root: str) -> tuple[ServerAddress, ...]:
     """Return a server for each URL, sorted by name.
 
     A name consists of short words from host and path, which distinguish the URL from all others.
@@ -133,7 +133,7 @@ def keep_server_names(api: Api, known: Mapping[str, str]) -> Api:
     `known` has the URLs of the last generation by server name ("" for the root).
     """
     root = known.get("", "")
-    if is_mock(root) and root in api.servers:  # the server was created with this mock URL; a variable overrides it
+    if is_mock_url(root) and root in api.servers:  # the server was created with this mock URL; a variable overrides it
         api = replace(api, servers=(root, *(url for url in api.servers if url != root)))
     known = {name: url for name, url in known.items() if _SERVER_NAME.fullmatch(name)}
     stay = [one.name for one in api.own_servers if matches_root_url(one.url, known.get(one.name, ""))]
@@ -162,20 +162,20 @@ _SANDBOXES: Final = frozenset({"sandbox", "sandboxes"})
 _LOOPBACK: Final = re.compile(r"127(\.\d+){3}|::1|0\.0\.0\.0")
 
 
-def is_mock(url: str) -> bool:
+def is_mock_url(url: str) -> bool:
     """Return True if a URL is an example, a mock or a loopback address, and not a real API."""
     host, path = _split(url).host.lower(), _split(url).path
     example = _EXAMPLE.search(host) is not None
-    return example or bool(_MOCKS & _labels(host)) or is_loopback(url) or path[:1] in {("mock",), ("mocks",)}
+    return example or bool(_MOCKS & _labels(host)) or is_loopback_url(url) or path[:1] in {("mock",), ("mocks",)}
 
 
-def is_loopback(url: str) -> bool:
+def is_loopback_url(url: str) -> bool:
     """Return True if the URL's host is this machine."""
     host = _split(url).host.lower()
     return host == "localhost" or _LOOPBACK.fullmatch(host) is not None
 
 
-def is_sandbox(url: str) -> bool:
+def is_sandbox_url(url: str) -> bool:
     """Return True if the URL's host is a sandbox."""
     return bool(_SANDBOXES & _labels(_split(url).host))
 
@@ -223,7 +223,7 @@ def _candidates(url: str, root: str) -> Iterator[str]:
     every = [*labels, *([ours.port] if ours.port else []), *ours.path]
     yield _name(every)
     yield _name([ours.scheme, *every])
-    yield from unique_suffixes(_name(labels) or "server", url, 6)
+    yield from names_with_digest(_name(labels) or "server", url, 6)
 
 
 def _name(parts: Sequence[str]) -> str:

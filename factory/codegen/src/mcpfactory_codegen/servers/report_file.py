@@ -11,13 +11,13 @@ from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
 from mcpfactory_codegen.describe.tools import ApiTool, tool_difficulties
-from mcpfactory_codegen.ir import Api, ApiOperation, Problem, Skipped, operation_key
+from mcpfactory_codegen.ir import Api, ApiOperation, Problem, SkippedOperation, operation_key
 from mcpfactory_codegen.naming import Names
-from mcpfactory_codegen.naming.variables import credential_parts
-from mcpfactory_codegen.servers.diff import CHANGES, Change
-from mcpfactory_codegen.sources.translation import iterate_objects, table, without_empty
+from mcpfactory_codegen.naming.environment_variables import credential_parts
+from mcpfactory_codegen.servers.manifest_diff import CHANGES, Change
+from mcpfactory_codegen.sources.translation_helpers import iterate_objects, table, without_empty
 from mcpfactory_codegen.text import one_line
-from mcpfactory_runtime.upstream.secrets import server_setting
+from mcpfactory_runtime.upstream.secrets import server_url_setting
 
 REPORT: Final = ".mcpfactory/report.json"
 _VERSION: Final = 1
@@ -46,7 +46,7 @@ def report(
     api: Api,
     names: Names,
     tools: Sequence[ApiTool],
-    skipped: Iterable[Skipped],
+    skipped: Iterable[SkippedOperation],
     problems: Iterable[Problem],
     *,
     uncurated: Mapping[str, str] | None = None,
@@ -57,7 +57,7 @@ def report(
     `uncurated` has the tool names before the user's curation, by operation. `private` are private hosts that the user
     allows.
     """
-    operations = api.by_key()
+    operations = api.operations_by_key()
     return {
         "report": _VERSION,
         "tools": [_tool(tool, operations[tool.key]) for tool in tools],
@@ -93,7 +93,7 @@ def _effect(annotations: Mapping[str, Any]) -> str:
     return "destroys" if annotations.get("destructiveHint") is True else "writes"
 
 
-def _named(operation: ApiOperation | Skipped) -> dict[str, Any]:
+def _named(operation: ApiOperation | SkippedOperation) -> dict[str, Any]:
     """Return the fields that identify an operation. `document` is the label of its document, if any."""
     label = {"document": operation.label} if operation.label else {}
     return {**label, "method": operation.method, "path": operation.path, "operationId": operation.operation_id or None}
@@ -109,10 +109,10 @@ def environment(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[dict[s
 
     `required`: no tool works without the variable. OAuth variables are never required, because other flows may exist.
     """
-    operations = api.by_key()
+    operations = api.operations_by_key()
     security = [operations[tool.key].security for tool in tools]
     rows = []
-    if tools and not api.servers and has_root(api, tools):
+    if tools and not api.servers and has_root_url(api, tools):
         text = "where the API lives, such as https://api.example.com/v1; its document names no server"
         rows.append(_row(f"{names.prefix}_BASE_URL", text, required=True))
     for server in _servers(api, names, tools):
@@ -143,7 +143,7 @@ def _credentials(api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, 
 
     `scheme_statuses` of the pipeline reads it.
     """
-    operations = api.by_key()
+    operations = api.operations_by_key()
     ways = Counter(operations[tool.key].security for tool in tools)
     used = {name for security in ways for alternative in security for name in alternative}
     schemes = []
@@ -177,21 +177,21 @@ def _address(api: Api, names: Names, tools: Sequence[ApiTool], private: Sequence
         "servers": servers,
     }
     address |= {"several": True} if any(operation.label for operation in api.operations) else {}
-    return address if has_root(api, tools) else {**address, "rootless": True}
+    return address if has_root_url(api, tools) else {**address, "rootless": True}
 
 
-def has_root(api: Api, tools: Sequence[ApiTool]) -> bool:
+def has_root_url(api: Api, tools: Sequence[ApiTool]) -> bool:
     """Return True if the server has a root URL, which `MCPF_<SERVER>_BASE_URL` overrides."""
-    operations = api.by_key()
+    operations = api.operations_by_key()
     return not tools or bool(api.servers) or any(not operations[tool.key].server for tool in tools)
 
 
 def _servers(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[dict[str, Any]]:
-    operations = api.by_key()
+    operations = api.operations_by_key()
     counts = Counter(operations[tool.key].server for tool in tools)
     rows = []
     for one in api.own_servers:
-        variable = f"{names.prefix}_{server_setting(one.name)}"
+        variable = f"{names.prefix}_{server_url_setting(one.name)}"
         rows.append({"name": one.name, "url": one.url, "variable": variable, "tools": counts[one.name]})
     return rows
 
@@ -225,7 +225,7 @@ class PublishedNames:
     prefix: str = ""
 
 
-def read_object(file: Path) -> dict[str, Any]:
+def read_json_object(file: Path) -> dict[str, Any]:
     """Return the object in a machine-owned file; {} if it is missing or damaged, because it will be regenerated."""
     try:
         data = json.loads(file.read_bytes())
@@ -236,7 +236,7 @@ def read_object(file: Path) -> dict[str, Any]:
 
 def read_report(folder: Path) -> dict[str, Any]:
     """Return the report of the server in a directory; {} if missing or damaged."""
-    return read_object(folder / REPORT)
+    return read_json_object(folder / REPORT)
 
 
 def list_report_variables(report: Mapping[str, Any]) -> list[str]:
@@ -268,7 +268,7 @@ def read_published_names(folder: Path) -> PublishedNames:
 ORIGIN_CHANGED: Final = "origin-changed"
 
 
-def origin_changes(
+def credential_origin_changes(
     before: Mapping[str, Any], after: Mapping[str, Any], added: Collection[str] = ()
 ) -> tuple[Change, ...]:
     """Return a change for each new origin that receives credentials, from the reports before and after an update.

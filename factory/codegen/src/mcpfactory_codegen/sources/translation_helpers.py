@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from mcpfactory_codegen.credentials import is_secret
-from mcpfactory_codegen.ir import Api, ApiOperation, Problem, ProblemCollector, Skipped
+from mcpfactory_codegen.credential_parameters import is_secret
+from mcpfactory_codegen.ir import Api, ApiOperation, Problem, ProblemCollector, SkippedOperation
 from mcpfactory_runtime.schemas.walk import escape, unescape
 
 
@@ -30,7 +30,7 @@ class Translation:
     data: dict[str, Any]
     origins: dict[str, str] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedOperation, ...] = ()
     quiet: frozenset[str] = frozenset()
     documents: dict[str, str] = field(default_factory=dict)
 
@@ -98,7 +98,7 @@ class OpenApiDraft:
         self.servers: list[dict[str, Any]] = []
         self.origins: dict[str, str] = {}
         self.problems = ProblemCollector()
-        self.skipped: list[Skipped] = []
+        self.skipped: list[SkippedOperation] = []
         self.info = without_empty(title=title, description=description) | {"version": version or "1"}
 
     def add(self, method: str, path: str, operation: dict[str, Any], origin: str) -> None:
@@ -109,11 +109,11 @@ class OpenApiDraft:
             self.skip_operation(method, path, str(operation.get("operationId", "")), origin, reason)
             return
         item[method.lower()] = operation
-        self.origins[pointer_of("paths", path, method.lower())] = origin
+        self.origins[make_json_pointer("paths", path, method.lower())] = origin
 
     def skip_operation(self, method: str, path: str, name: str, origin: str, reason: str) -> None:
         """Record an operation that cannot become a tool."""
-        self.skipped.append(Skipped(method.upper(), path, name, origin, reason))
+        self.skipped.append(SkippedOperation(method.upper(), path, name, origin, reason))
 
     def done(self, quiet: frozenset[str] = frozenset(), documents: dict[str, str] | None = None) -> Translation:
         """Return the translation."""
@@ -125,7 +125,7 @@ class OpenApiDraft:
 # --- access to values of unknown type ---
 
 
-def pointer_of(*tokens: str | int) -> str:
+def make_json_pointer(*tokens: str | int) -> str:
     """Return a JSON pointer."""
     return "".join(f"/{escape(str(token))}" for token in tokens)
 
@@ -161,7 +161,7 @@ def without_empty(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value not in (None, "", [], {})}
 
 
-def json_value(written: str) -> Any:
+def parse_json_or_none(written: str) -> Any:
     """Parse a JSON text; return None if it is invalid or null. Numbers that JSON cannot represent become strings."""
     try:
         return json.loads(written, parse_constant=str, parse_float=parse_finite_number)

@@ -92,7 +92,7 @@ class LoginProvider:
             "expires": now + lifetime if lifetime > 0 else 0,
         }
 
-    async def identity(self, token: str) -> Json | None:
+    async def token_owner_claims(self, token: str) -> Json | None:
         """Return the claims of a token's owner, or None if the token is no longer valid. Raises OSError."""
         answer = self.identify(token)
         claims = await answer if isawaitable(answer) else answer

@@ -149,11 +149,11 @@ def _authorization(parser: ArgumentParser) -> dict[str, Any]:
     if not any(name.startswith("MCPFACTORY_AUTH_") for name in os.environ):
         return {}
     from mcpfactory_runtime.auth import AuthorizationError  # noqa: PLC0415 - for protected servers only
-    from mcpfactory_runtime.server.auth_environment import forget_secrets, read_auth_environment  # noqa: PLC0415 - likewise
+    from mcpfactory_runtime.server.auth_environment import read_auth_environment, remove_environment_secrets  # noqa: PLC0415 - likewise
 
     try:
         found = read_auth_environment(os.environ)
     except (AuthorizationError, RuntimeError) as error:
         parser.error(str(error))
-    forget_secrets()
+    remove_environment_secrets()
     return {"auth": found}

@@ -13,7 +13,7 @@ from functools import lru_cache, partial, reduce
 from typing import Any, Final
 
 from mcpfactory_codegen.curation import OUTPUT_TOKENS, OutputMode
-from mcpfactory_codegen.describe.values import EXAMPLE_DEPTH, constant_title, enum_meanings, example_of
+from mcpfactory_codegen.describe.schema_values import EXAMPLE_DEPTH, constant_title, enum_meanings, example_of
 from mcpfactory_codegen.ir import ApiOperation, JsonSchema, Response, carries_json, is_structured
 from mcpfactory_codegen.text import dump_json, one_line
 from mcpfactory_runtime.schemas.merge import common_types, enum_values, intersect_schemas, unite_schemas
@@ -21,10 +21,10 @@ from mcpfactory_runtime.schemas.walk import (
     APPLICATORS,
     TYPES,
     definition,
+    definition_reference,
     items_of,
     map_schema,
     properties_of,
-    reference_to,
     references,
     required_of,
     resolve_definition,
@@ -138,7 +138,7 @@ class SharedDefinitions:
             return siblings
         name = definition(schema["$ref"])
         if name in shared:
-            return {"$ref": reference_to(name), **siblings}
+            return {"$ref": definition_reference(name), **siblings}
         if name not in kept:
             if outline := self.outline(name):
                 return {**outline, **siblings}
@@ -295,7 +295,7 @@ class OutputSchemas:
         ]
         return OutputSchema(reason=f"its answer is {others[0]}") if others else OutputSchema()
 
-    def is_json(self, operation: ApiOperation) -> bool:
+    def has_json_response(self, operation: ApiOperation) -> bool:
         """Return True if a successful response can be JSON."""
         success = [one for one in operation.responses if one.status.startswith("2")]
         return any(one.schema is not None and self._carries_json(one) for one in success)

@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from mcpfactory_runtime.oauth.model import OAuthError
+from mcpfactory_runtime.oauth.steps_and_metadata import OAuthError
 from mcpfactory_runtime.types import Json
 
 if sys.platform == "win32":

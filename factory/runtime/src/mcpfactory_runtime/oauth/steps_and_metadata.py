@@ -121,7 +121,7 @@ def post_form(url: str, form: dict[str, str], headers: dict[str, str]) -> Steps[
     return (yield from fetch(Fetch("POST", url, {**kind, **headers}, content)))
 
 
-def json_object(answer: HttpAnswer, what: str) -> Json:
+def parse_json_body(answer: HttpAnswer, what: str) -> Json:
     """Return the body as a JSON object.
 
     Raises:
@@ -136,7 +136,7 @@ def json_object(answer: HttpAnswer, what: str) -> Json:
     return value
 
 
-def check_url(url: Any, server: str, what: str) -> str:
+def check_metadata_url(url: Any, server: str, what: str) -> str:
     """Return a URL from a server's metadata if it is safe: https, or loopback if `server` is also a loopback URL.
 
     See Security Considerations, Communication Security. Remote servers must not refer to local ones.
@@ -192,7 +192,7 @@ _PARAMETER: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Challenge:
+class AuthChallenge:
     """A challenge; scheme and parameter names are in lower case."""
 
     scheme: str
@@ -204,7 +204,7 @@ class Challenge:
         return tuple(self.parameters.get("scope", "").split())
 
 
-def read_challenges(header: str) -> Iterator[Challenge]:
+def read_challenges(header: str) -> Iterator[AuthChallenge]:
     """Yield the challenges of a header (several headers joined by commas), up to the first invalid one."""
     at = 0
     while scheme := _SCHEME.match(header, at):
@@ -216,12 +216,12 @@ def read_challenges(header: str) -> Iterator[Challenge]:
             name, quoted, plain = parameter.groups()
             parameters[name.lower()] = plain if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
             at = parameter.end()
-        yield Challenge(scheme[1].lower(), parameters)
+        yield AuthChallenge(scheme[1].lower(), parameters)
 
 
-def bearer_challenge(header: str) -> Challenge:
+def bearer_challenge(header: str) -> AuthChallenge:
     """Return the challenge for access tokens (scheme `Bearer`), or an empty challenge if it is missing."""
-    return next((one for one in read_challenges(header) if one.scheme == "bearer"), Challenge("bearer"))
+    return next((one for one in read_challenges(header) if one.scheme == "bearer"), AuthChallenge("bearer"))
 
 
 ANY_METHOD: Final = ("client_secret_basic", "client_secret_post", "none")
@@ -259,7 +259,7 @@ class AuthorizationServer:
         Raises:
             OAuthError: `unsafe_url`: the URL of one of the `endpoints` is unsafe.
         """
-        found = {name: check_url(data[name], url, name) for name in endpoints if data.get(name) is not None}
+        found = {name: check_metadata_url(data[name], url, name) for name in endpoints if data.get(name) is not None}
         return cls(
             issuer,
             found.get("authorization_endpoint", ""),
@@ -273,7 +273,7 @@ class AuthorizationServer:
         )
 
 
-def read_metadata(url: str, base_url: str) -> Steps[AuthorizationServer]:
+def fetch_server_metadata(url: str, base_url: str) -> Steps[AuthorizationServer]:
     """Return the metadata at `url`, an `openIdConnectUrl` or `oauth2MetadataUrl`.
 
     If `url` has no well-known path, OpenID's is appended. The issuer must have the same origin, so that a document
@@ -289,11 +289,11 @@ def read_metadata(url: str, base_url: str) -> Steps[AuthorizationServer]:
     if "/.well-known/" not in urlsplit(url).path:
         url = f"{url.rstrip('/')}/.well-known/openid-configuration"
     answer = yield from fetch(
-        Fetch("GET", check_url(url, base_url, "the metadata URL"), {"Accept": "application/json"})
+        Fetch("GET", check_metadata_url(url, base_url, "the metadata URL"), {"Accept": "application/json"})
     )
     if answer.status != 200:
         raise OAuthError("bad_metadata", f"{url} returned HTTP status {answer.status}")
-    data = json_object(answer, f"the metadata at {url}")
+    data = parse_json_body(answer, f"the metadata at {url}")
     issuer = data.get("issuer")
     if not isinstance(issuer, str) or origin(issuer) != origin(url):
         raise OAuthError("issuer_mismatch", f"the metadata at {url} is from another issuer: {issuer!r}")

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from mcpfactory_runtime.schemas.diff import property_changes, removed_properties
+from mcpfactory_runtime.schemas.diff import property_changes, removed_or_retyped_properties
 from mcpfactory_runtime.types import Json
 
 Kind = Literal["breaking", "additive", "cosmetic"]
@@ -32,7 +32,7 @@ CHANGES: Final[dict[str, Kind]] = {
     "hints-changed": "cosmetic",
     "text-changed": "cosmetic",
 }
-"""Every code of `diff` and of `report.origin_changes`, with its effect on callers."""
+"""Every code of `diff` and of `report.credential_origin_changes`, with its effect on callers."""
 
 _PROMISES: Final = {"readOnlyHint": True, "idempotentHint": True, "destructiveHint": False}
 _ASSUMED: Final = {"readOnlyHint": False, "idempotentHint": False, "destructiveHint": True}  # defaults of MCP
@@ -107,7 +107,7 @@ def _output(name: str, old: Any, new: Any) -> Iterator[Change]:
         return
     if new is None:
         yield _change("output-removed", name, "", f"{name} no longer has an output schema")
-    elif old is None or not (lost := list(removed_properties(old, new))):
+    elif old is None or not (lost := list(removed_or_retyped_properties(old, new))):
         yield _change("output-added", name, "", f"{name} has a more detailed output schema")
     else:
         yield _change("output-changed", name, "", f"{name}: its results lost or changed {', '.join(lost[:6])}")

@@ -28,7 +28,7 @@ from mcpfactory_runtime.upstream.operation import OAuthFlow
 
 
 @dataclass(frozen=True, slots=True)
-class NameRule:
+class CredentialNameRule:
     """Rule for parameters that are credentials.
 
     `name` is a pattern for the normalized name (`X-Api-Key` is `xapikey`), `said` a pattern for the description.
@@ -52,33 +52,33 @@ _BEARER_WORDS: Final = (
     r"|\btoken\b.{0,40}\b(authenticat|authoriz|from a user)|\boauth\b|\bbearer\b"
 )
 RULES: Final = (
-    NameRule(r"\w*apikey", ("header",)),
-    NameRule(r"(api|rapidapi|xapi)key", PLACES),
-    NameRule(r"\w*subscriptionkey", ("header",)),
-    NameRule(r"subscriptionkey", PLACES),
-    NameRule(r"apitoken|apisecret|xapitoken|xapisecret", PLACES),
-    NameRule(r"(x|oauth|auth|user)?(accesstoken|oauthtoken|authtoken)|oauth2token", PLACES, token=True),
-    NameRule(
+    CredentialNameRule(r"\w*apikey", ("header",)),
+    CredentialNameRule(r"(api|rapidapi|xapi)key", PLACES),
+    CredentialNameRule(r"\w*subscriptionkey", ("header",)),
+    CredentialNameRule(r"subscriptionkey", PLACES),
+    CredentialNameRule(r"apitoken|apisecret|xapitoken|xapisecret", PLACES),
+    CredentialNameRule(r"(x|oauth|auth|user)?(accesstoken|oauthtoken|authtoken)|oauth2token", PLACES, token=True),
+    CredentialNameRule(
         r"token|xtoken|authtoken|jwt|auth|authentication|authenticationtoken",
         PLACES,
         _BEARER_WORDS,
         common="unsaid",
         token=True,
     ),
-    NameRule(
+    CredentialNameRule(
         r"\w*(token|authentication|sdkkey)", ("header",), r"\b(authentication|access|api) (token|key)\b|\bsdk key\b"
     ),
-    NameRule(
+    CredentialNameRule(
         r"key|appkey|applicationkey|accesskey|developerkey|devkey|userkey|secretkey|licensekey",
         PLACES,
         _KEY_WORDS,
         common="unsaid",
     ),
-    NameRule(r"(?!.*idempot)\w*(key|token|secret|authentication)", ("header",), common="needed"),
-    NameRule(
+    CredentialNameRule(r"(?!.*idempot)\w*(key|token|secret|authentication)", ("header",), common="needed"),
+    CredentialNameRule(
         r"appid", PLACES, r"\bapi[ _-]?key|\bapp(lication)?[ _-]?id\b.{0,30}\b(authenticat|key)|\byour\b.{0,20}\bkey"
     ),
-    NameRule(r"clientsecret|sessionid|sig|signature", PLACES, described=False),
+    CredentialNameRule(r"clientsecret|sessionid|sig|signature", PLACES, described=False),
 )
 PAIRS: Final = (("appid", "appkey"), ("accesskey", "secretkey"), ("apiaccesskeyid", "apisecretaccesskey"))
 """Names that are credentials if an operation has both."""
@@ -111,7 +111,7 @@ def normalize_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def is_credential(place: str, name: str) -> bool:
+def is_credential_parameter(place: str, name: str) -> bool:
     """Return True if a header, cookie or query parameter of this name authenticates the caller."""
     if place == "query":
         return any(place in rule.places and re.fullmatch(rule.name, normalize_name(name)) for rule in RULES)
@@ -228,10 +228,10 @@ def _slot(parameter: ApiParameter) -> Slot:
 
 def _rule(
     parameter: ApiParameter, operation: ApiOperation, binding: _Binding, pairs: Collection[str]
-) -> NameRule | None:
+) -> CredentialNameRule | None:
     place, name = _slot(parameter)
     if (place, name) == _AUTHORIZATION:
-        return NameRule("authorization", ("header",), token=True)  # this header is never an argument
+        return CredentialNameRule("authorization", ("header",), token=True)  # this header is never an argument
     wanted, unwanted = (
         {one.lower() for one in names} for names in (binding.options.parameters, binding.options.arguments)
     )
@@ -240,7 +240,7 @@ def _rule(
     plain = normalize_name(name)
     declared = (place, name) in binding.by_slot and not _NOT.search(parameter.description)
     if parameter.name.lower() in wanted or declared or plain in pairs:
-        return NameRule(plain, PLACES)
+        return CredentialNameRule(plain, PLACES)
     share = binding.shares.get((place, name), 0.5)
     everywhere = share >= _COMMON
     if not _plain(parameter, binding.api) or (operation.security and share < _RARE):
@@ -277,7 +277,9 @@ def _signed(operation: ApiOperation, binding: _Binding) -> bool:
     )
 
 
-def _sent_already(parameter: ApiParameter, rule: NameRule, operation: ApiOperation, binding: _Binding) -> bool:
+def _sent_already(
+    parameter: ApiParameter, rule: CredentialNameRule, operation: ApiOperation, binding: _Binding
+) -> bool:
     """Return True if a scheme of the operation already sends this token.
 
     For a required parameter, the name or description must also mention OAuth, a bearer token or a scope.

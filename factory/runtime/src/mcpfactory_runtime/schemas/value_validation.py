@@ -76,7 +76,7 @@ class _FoundProblem:
         return _FoundProblem(self.place[length:], self.code, self.text, self.value)
 
 
-def argument_error(text: str) -> PydanticCustomError:
+def pydantic_argument_error(text: str) -> PydanticCustomError:
     """Return an error. Its text continues a sentence that begins with the argument's name: "must be at least 1"."""
     return PydanticCustomError("problem", "{text}", {"text": text})
 
@@ -221,7 +221,7 @@ class NumberValidator:
         self._bounds = [(words, inside, schema[key]) for key, words, inside in _BOUNDS if is_number(schema.get(key))]
 
     def __call__(self, value: Any) -> Any:
-        """Return the number, or raise an `argument_error`."""
+        """Return the number, or raise an `pydantic_argument_error`."""
         if self._lenient and isinstance(value, str):
             value = number_from_text(value)
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -232,9 +232,9 @@ class NumberValidator:
             value = int(value)
         for words, inside, bound in self._bounds:
             if not inside(value, bound):
-                raise argument_error(f"must be {words} {short_json(bound)}")
+                raise pydantic_argument_error(f"must be {words} {short_json(bound)}")
         if self._multiple and not _is_multiple(value, self._multiple):
-            raise argument_error(f"must be a multiple of {short_json(self._multiple)}")
+            raise pydantic_argument_error(f"must be a multiple of {short_json(self._multiple)}")
         return value
 
 
@@ -250,7 +250,7 @@ class EnumValidator:
         self._by_text = dict(zip(texts, values, strict=True)) if lenient and len(set(texts)) == len(texts) else {}
 
     def __call__(self, value: Any) -> Any:
-        """Return the value or, if lenient, the listed value with the same text. Otherwise raise an `argument_error`."""
+        """Return the value or, if lenient, the listed value with the same text. Otherwise raise an `pydantic_argument_error`."""
         key = json_key(value)
         if key in self._by_key:
             return value
@@ -261,19 +261,19 @@ class EnumValidator:
         raise PydanticCustomError("enum", "{text}", {"text": f"must be {'one of ' * (len(self._values) > 1)}{listed}"})
 
 
-def check_size(low: int, high: int | None, value: Any) -> Any:
+def check_property_count(low: int, high: int | None, value: Any) -> Any:
     """Check `minProperties` and `maxProperties`."""
     if len(value) < low:
-        raise argument_error(f"needs at least {low} {'property' if low == 1 else 'properties'}")
+        raise pydantic_argument_error(f"needs at least {low} {'property' if low == 1 else 'properties'}")
     if high is not None and len(value) > high:
-        raise argument_error(f"must have at most {high} {('property' if high == 1 else 'properties')}")
+        raise pydantic_argument_error(f"must have at most {high} {('property' if high == 1 else 'properties')}")
     return value
 
 
 def check_unique(value: list[Any]) -> list[Any]:
     """Check `uniqueItems`."""
     if len({json_key(one) for one in value}) < len(value):
-        raise argument_error("must not have two items that are the same")
+        raise pydantic_argument_error("must not have two items that are the same")
     return value
 
 
@@ -309,7 +309,7 @@ object_from_text = partial(_container_from_text, "{")
 array_from_text = partial(_container_from_text, "[")
 
 
-def value_from_text(schema: Any, text: str) -> Any:
+def parse_argument_text(schema: Any, text: str) -> Any:
     """Return the value of a user's input: the text if the schema permits only strings (or null), else parsed JSON."""
     kinds = set(types_of(schema))
     if kinds == {"string"} or (kinds == {"string", "null"} and text != "null"):
