@@ -17,7 +17,7 @@ SHARED = {
     "schemas.references": "which errors a schema has",
     "schemas.sample": "values for a schema and values near it, for test cases",
     "schemas.validation": "what a tool will accept: cases, defaults and workflows are held against it",
-    "schemas.values": "how a value is repaired",
+    "schemas.value_validation": "how a value is repaired",
     "schemas.walk": "which keywords hold schemas, and readers of one schema",
     "urls": "which addresses are private, and which redirects are followed",
     "upstream.encoding": "which content types are XML, and which are JSON values in a row",
