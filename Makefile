@@ -40,7 +40,7 @@ uninstall: $(INSTALLER) ## takes away what `make install` put there
 	@bash factory/shell.sh remove $(INSTALLER)
 
 dist: $(READY) ## every wheel and source distribution of ours, in dist/: the same bytes wherever they are made
-	@$(BIN)/python -m mcpfactory_pipeline.build.distributions dist $(MEMBERS)
+	@$(BIN)/python -m mcpfactory_pipeline.build.factory_distributions dist $(MEMBERS)
 
 sbom: dist ## a bill of materials (CycloneDX) beside each of our wheels in dist/
 	@$(BIN)/python -m benchmarks.sbom dist

@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.build.wheels import wheel_name, wheel_version
-from mcpfactory_pipeline.delivery.publish.release import read_release
+from mcpfactory_pipeline.delivery.publish.candidate_release import read_release
 from mcpfactory_pipeline.delivery.publish.sbom import LockedPackage, locked_packages, sbom_document
 from mcpfactory_pipeline.plan.stage import Artifact
 

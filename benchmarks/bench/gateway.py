@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.bench import stdio
 from benchmarks.bench.messages import Pipe, call
-from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 
 COUNT = 20
 ONE_TOOL = Path(__file__).resolve().parent / "peers/servers/ours.py"
@@ -61,7 +61,7 @@ def measure(note: Note, ours: str, direct: str, floor: str, *, count: int = COUN
 @contextmanager
 def _servers(count: int) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="gateway-") as folder:
-        root = apply_setup(read_setup(Path(folder)), git=False).root
+        root = apply_setup(plan_workspace_setup(Path(folder)), git=False).root
         for number in range(count):
             name = f"s{number}"
             package = root / "servers" / name / "src" / name

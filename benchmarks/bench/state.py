@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
+from mcpfactory_pipeline.base.hashing import hash_bytes, hash_named_texts
 from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
-from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
-from mcpfactory_pipeline.state.state import ServerState, apply, to_text
+from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
+from mcpfactory_pipeline.state.state import ServerState, apply_event, state_to_text
 from mcpfactory_pipeline.state.store import Store
 
 _LIMIT: Final = 2.0  # seconds of CPU
@@ -64,21 +64,21 @@ def main(words: list[str]) -> int:
 
 def _make(root: Path, servers: int, events: int) -> int:
     """Make the workspace; return how many bytes its histories have."""
-    space = apply_setup(read_setup(root), git=False)
+    space = apply_setup(plan_workspace_setup(root), git=False)
     with (root / "mcpfactory.toml").open("a") as config:
         config.write(_CHANNELS)
     store, past = Store(space), list(_past(events))
     lines = "".join(json.dumps(event, sort_keys=True) + "\n" for event in past)
     state = ServerState("")
     for event in past:
-        state = apply(state, event)
+        state = apply_event(state, event)
     for number in range(servers):
         name = f"shop-{number:04}"
         folder = root / "servers" / name
         folder.mkdir(parents=True)
         (folder / "mcpfactory.toml").write_text(f'[server]\nname = "{name}"\npackage = "p"\ntemplate = "minimal"\n')
         store.history_file(name).write_text(lines)
-        store.state_file(name).write_text(to_text(state).replace('"server": ""', f'"server": "{name}"'))
+        store.state_file(name).write_text(state_to_text(state).replace('"server": ""', f'"server": "{name}"'))
     return len(lines) * servers
 
 
@@ -86,7 +86,7 @@ def _past(count: int) -> Iterator[dict[str, Any]]:
     """Yield the events of one run after another; each builds a candidate, checks it and puts it into staging."""
     made, last = 0, ""
     while True:
-        number, candidate = made, hash_record({"w": hash_bytes(str(made).encode())}).removeprefix("sha256:")[:16]
+        number, candidate = made, hash_named_texts({"w": hash_bytes(str(made).encode())}).removeprefix("sha256:")[:16]
         for stage in ("build", "test", "validate", "staging"):
             inputs = dict.fromkeys(("source", "tests", "template", "runtime", "stage", "python"), _HASH)
             finished: dict[str, Any] = {

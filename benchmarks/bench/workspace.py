@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from mcpfactory_codegen.servers.create import create_server
-from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
+from mcpfactory_pipeline.base.hashing import hash_bytes, hash_named_texts
 from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
-from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
-from mcpfactory_pipeline.plan.fingerprint import INPUTS, InputReader, fingerprint, read_inputs
+from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
+from mcpfactory_pipeline.plan.fingerprint import INPUTS, InputReader, fingerprint, read_stage_inputs
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state import history
-from mcpfactory_pipeline.state.state import ServerState, apply, to_text
+from mcpfactory_pipeline.state.state import ServerState, apply_event, state_to_text
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
@@ -58,7 +58,7 @@ SUMMARIES: Mapping[str, Mapping[str, Any]] = {
 
 def make(folder: Path, servers: int) -> Workspace:
     """Makes the workspace in a new folder."""
-    space = apply_setup(read_setup(folder), git=False)
+    space = apply_setup(plan_workspace_setup(folder), git=False)
     original = create_server(folder / "servers", name=_name(0), source=DOCUMENT).path
     for number in range(1, servers):
         _copy(original, _name(number))
@@ -90,19 +90,19 @@ class _Past:
     def __init__(self, store: Store, server: WorkspaceServer, stages: Sequence[Stage]) -> None:
         self.store, self.server, self.stages = store, server, stages
         self.state, self.events = ServerState(server.name), list[dict[str, Any]]()
-        self.inputs = read_inputs(stages, InputReader(server, self.state))
+        self.inputs = read_stage_inputs(stages, InputReader(server, self.state))
 
     def write(self) -> None:
         name = self.server.name
         for number in range(CANDIDATES):
             self._round(f"1.{number}.0")
         history.append(self.store.history_file(name), self.events, self.store.where(name, "history"))
-        self.store.write_state(name, to_text(self.state))
+        self.store.write_state(name, state_to_text(self.state))
 
     def _round(self, version: str) -> None:
         wheel = f"{self.server.package}-{version}-py3-none-any.whl"
         files = {wheel: hash_bytes(wheel.encode())}
-        candidate = hash_record(files).removeprefix("sha256:")[:16]
+        candidate = hash_named_texts(files).removeprefix("sha256:")[:16]
         for stage in self.stages:
             now = {"candidate": candidate, "checks": INPUTS["checks"](InputReader(self.server, self.state))}
             inputs = {name: now.get(name, value) for name, value in self.inputs[stage.name].items()}
@@ -124,7 +124,7 @@ class _Past:
         last = self.events[-1]["id"] if self.events else ""
         event = {"id": new_id(last), "at": format_time(utc_now()), "actor": "bench", "event": kind, **facts}
         self.events.append(event)
-        self.state = apply(self.state, event)
+        self.state = apply_event(self.state, event)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.exam.results import Outcome, judged, unavailable
-from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 from mcpfactory_runtime.client import connect_stdio
 
 PATIENCE = 1200  # seconds for one command
@@ -103,7 +103,7 @@ class AdoptionScenario:
     def __init__(self, folder: Path) -> None:
         self.folder, self.home, self.faults = folder / "servers-of-others", folder / "home", list[str]()
         self.home.mkdir()
-        apply_setup(read_setup(self.folder), git=False)
+        apply_setup(plan_workspace_setup(self.folder), git=False)
 
     def type(self, *words: str, at: str = ".", codes: Sequence[int] = (0,)) -> str:
         """Run a command, print it with what it prints, and note when it ends otherwise than it should."""

@@ -21,10 +21,10 @@ from typing import Any, Final
 from benchmarks.exam.results import Outcome, judged
 from benchmarks.trials.command_process import Forked, act
 from benchmarks.trials.fake_stages import kept_promises, ledger, make, stage_all
-from mcpfactory_pipeline.base.ids import created_at
-from mcpfactory_pipeline.build.distributions import runtime_wheel
+from mcpfactory_pipeline.base.ids import id_creation_time
+from mcpfactory_pipeline.build.factory_distributions import cached_runtime_wheel
 from mcpfactory_pipeline.state import history
-from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.event_schema import Event
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -49,7 +49,7 @@ def run(folder: Path, times: int, seed: int) -> Outcome:
     """Eight workers for `times` seconds; the figure says how much was accepted, refused, lost, doubled."""
     space = make(folder / "space", *SERVERS, approvals=1)
     stage_all(space)
-    runtime_wheel(space.artifacts)  # which the first promotion would build while the others wait
+    cached_runtime_wheel(space.artifacts)  # which the first promotion would build while the others wait
     workers = [Forked(work, space.root, times, number, seed) for number in range(WORKERS)]
     notes: list[Note] = [json.loads(line) for worker in workers for line in worker.end()[1].splitlines()]
     if (code := Forked(act, space.root, ["run"]).end()[0]) != 0:
@@ -110,7 +110,7 @@ def _offered(events: Sequence[Note], note: Note) -> bool:
     """Whether the channel offered what a promotion says that it did, at some moment between its beginning and its end."""
     said = note["said"]
     moves = [event for event in events if event.get("channel") == said["channel"] and _moves(event)]
-    times = [created_at(event["id"]) for event in moves]
+    times = [id_creation_time(event["id"]) for event in moves]
     until = [*times[1:], float("inf")]
     return any(
         event["candidate"] == said["candidate"] and start <= note["ended"] + _SLACK and end >= note["began"] - _SLACK

@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
-from mcpfactory_pipeline.base.locks import read_holder
+from mcpfactory_pipeline.base.hashing import hash_bytes, hash_named_texts
+from mcpfactory_pipeline.base.locks import read_run_notes
 from mcpfactory_pipeline.channels.candidate import store_candidate
-from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 from mcpfactory_pipeline.plan.stage import BuiltCandidate, BuiltFiles, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.run.run import run_pipeline
-from mcpfactory_pipeline.state.state import fold, to_text
-from mcpfactory_pipeline.state.store import Store, is_older
+from mcpfactory_pipeline.state.state import fold, state_to_text
+from mcpfactory_pipeline.state.store import Store, is_state_of_prefix
 from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.views.drift import find_drift
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
@@ -58,7 +58,7 @@ def build(inputs: StageInputs) -> StageOutputs:
     wheel = inputs.work / f"{inputs.server}-{version}-py3-none-any.whl"
     wheel.write_bytes(data)
     files = {wheel.name: hash_bytes(data)}
-    made = BuiltCandidate(hash_record(files).removeprefix("sha256:")[:16], wheel.parent, files)
+    made = BuiltCandidate(hash_named_texts(files).removeprefix("sha256:")[:16], wheel.parent, files)
     store_candidate(made, inputs.artifacts / inputs.server / made.id)
     built = BuiltFiles(made.id, version, files, {"document": False})
     return StageOutputs("passed", "built", {"token": _note(inputs)}, built=built)
@@ -92,7 +92,7 @@ def environment() -> dict[str, str]:
 
 def make(root: Path, *servers: str, approvals: int = 0) -> Workspace:
     """Make a workspace with servers that were never run, and so many approvals that production needs."""
-    space = apply_setup(read_setup(root), git=False)
+    space = apply_setup(plan_workspace_setup(root), git=False)
     (root / "mcpfactory.toml").write_text(_CONFIG.format(approvals=approvals))
     (root / ".gitignore").write_text((root / ".gitignore").read_text() + "ledger.txt\n")
     for name in servers:
@@ -125,7 +125,11 @@ def violated_invariants(space: Workspace) -> Iterator[str]:
             yield f"{server}: {error}"
             continue
         text = store.state_text(server)
-        if text is not None and text != to_text(fold(server, events)) and not is_older(server, text, events):
+        if (
+            text is not None
+            and text != state_to_text(fold(server, events))
+            and not is_state_of_prefix(server, text, events)
+        ):
             yield f"{server}: the state is not the fold of any beginning of its history"
         finished = [event for event in events if event["event"] == "stage.finished"]
         for event in finished:
@@ -146,7 +150,7 @@ def kept_promises(space: Workspace) -> Iterator[str]:
     yield from (f"{entry['server']}: {entry['message']}" for entry in verify(space))
     store = Store(space)
     for server in space.servers():
-        if read_holder(store.locks, server.name):
+        if read_run_notes(store.locks, server.name):
             yield f"{server.name}: it is still noted as running"
         try:
             state = store.state(server.name)

@@ -64,7 +64,7 @@ def _in_place() -> None:
             stream.write(data)
         return file
 
-    _patch("state.store.write_temporary", write)
+    _patch("state.store.write_temporary_file", write)
     _patch("state.store.move_into_place", lambda _temporary, _file: None)
 
 
@@ -81,7 +81,7 @@ def _unsynced(module: str) -> Callable[[], None]:
 
 
 def _hash_not_compared() -> None:
-    for place in ("decisions.promote.verify_files", "channels.candidate.verify_files"):
+    for place in ("decisions.promote.verify_candidate_files", "channels.candidate.verify_candidate_files"):
         _patch(place, lambda _artifact: None)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from mcpfactory_pipeline.delivery.clients import edits
-from mcpfactory_pipeline.delivery.clients.client_profiles import CLIENTS, ClientProfile, ConfigFile, ConfigLayout
+from mcpfactory_pipeline.delivery.clients import config_edits
+from mcpfactory_pipeline.delivery.clients.client_profiles import CLIENTS, ClientConfigFile, ClientProfile, ConfigLayout
 from mcpfactory_pipeline.delivery.clients.entry import LaunchEntry, RemoteEntry, build_entry
 
 _HEAD: Final = """\
@@ -51,7 +51,7 @@ def _row(client: ClientProfile) -> str:
     return f"| {' | '.join((*cells, names_folder))} |"
 
 
-def _files(client: ClientProfile, place: ConfigFile | None) -> str:
+def _files(client: ClientProfile, place: ClientConfigFile | None) -> str:
     if place is None:
         return "-"
     text = ", ".join(f"`{path}`" for path in place.paths)
@@ -81,5 +81,5 @@ def _example(client: ClientProfile, form: ConfigLayout) -> str:
     for name, target in (("bookshop", launch), ("acme", RemoteEntry("https://mcp.acme.test/mcp", token))):
         if isinstance(target, LaunchEntry) or form.http is not None:
             entry = build_entry(client, form, name, target, secrets=secrets)
-            text = edits.install(text, client.user, form, name, entry.value)
+            text = config_edits.install(text, client.user, form, name, entry.value)
     return text.rstrip()

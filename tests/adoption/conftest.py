@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 from tests.adoption.registries import Registry, serving
 from tests.cli.conftest import InProcessCli
 from tests.pipeline.staged_workspace import configured
@@ -33,7 +33,7 @@ def commands_in(folder: Path) -> InProcessCli:
 def empty_space(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty workspace, to be copied."""
     root = tmp_path_factory.mktemp("adoption") / "space"
-    configured(apply_setup(read_setup(root), git=False))
+    configured(apply_setup(plan_workspace_setup(root), git=False))
     return root
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
+from mcpfactory_pipeline.dashboard.workspace_reader import WorkspaceReader
 from tests.adoption.changing_server import Offering, offering, tool
 from tests.adoption.conftest import commands_in, done, state
 from tests.adoption.test_packages import with_node

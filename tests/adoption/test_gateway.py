@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 from mcpfactory_pipeline.serve.gateway import make_gateway
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.testing import connect
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("adopted_gateway")]
 
 
 async def test_both_are_called_through_one_endpoint(tmp_path):
-    space = apply_setup(read_setup(tmp_path / "space"), git=False)
+    space = apply_setup(plan_workspace_setup(tmp_path / "space"), git=False)
     put(space.root / "tools", node_files())
     with running(tmp_path, "0") as port:
         put(

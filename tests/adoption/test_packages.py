@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from mcpfactory_pipeline.adoption.npm import integrity
+from mcpfactory_pipeline.adoption.npm import npm_integrity
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from tests.adoption.conftest import done, state
 from tests.adoption.registries import node_files
@@ -120,7 +120,7 @@ def test_a_package_of_a_registry_is_pinned_and_no_script_of_it_runs(space, regis
     assert "2 packages in package-lock.json, each by its integrity" in shown.out
     assert "installation scripts are not run: @acme/greeter, @acme/words" in shown.err
     data = registry[0].tarballs["@acme/greeter"]["1.0.0"]
-    assert f'hash = "{integrity(data)}"' in (space.folder / "servers/greeter/mcpfactory.toml").read_text()
+    assert f'hash = "{npm_integrity(data)}"' in (space.folder / "servers/greeter/mcpfactory.toml").read_text()
     assert "127.0.0.1" not in (space.folder / "servers/greeter/package-lock.json").read_text()
     done(space, "pipeline", "run", "greeter")
     candidate = state(space, "greeter")["candidate"]

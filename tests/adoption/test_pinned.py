@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.adoption.npm import integrity
+from mcpfactory_pipeline.adoption.npm import npm_integrity
 from mcpfactory_pipeline.adoption.sources import check_node_lock, check_python_lock
 from mcpfactory_pipeline.base.errors import ConfigError
 from tests.adoption.conftest import done, put, state
@@ -79,7 +79,7 @@ def test_an_entry_of_a_package_lock_that_is_not_pinned_is_refused_before_it_is_f
 @pytest.fixture
 def lock(tmp_path) -> Path:
     """The lock of a package with one dependency, as npm writes it."""
-    pinned = {"version": "2.0.0", "integrity": integrity(b"")}
+    pinned = {"version": "2.0.0", "integrity": npm_integrity(b"")}
     rows = {"": {}, "node_modules/@acme/greeter": {**pinned, "resolved": "file:package.tgz"}, WORDS: pinned}
     place = tmp_path / "package-lock.json"
     place.write_text(json.dumps({"lockfileVersion": 3, "packages": rows}))
@@ -97,7 +97,7 @@ def test_every_entry_is_pinned_by_a_strong_hash_and_leads_nowhere_else(lock, row
 
 
 def test_a_folder_beside_the_packages_is_no_package(lock):
-    changed(lock, "apps/evil", {"version": "1.0.0", "integrity": integrity(b"")})
+    changed(lock, "apps/evil", {"version": "1.0.0", "integrity": npm_integrity(b"")})
     with pytest.raises(ConfigError, match="the entry 'apps/evil' is a folder outside node_modules"):
         check_node_lock(lock.read_bytes(), own="@acme/greeter")
 
@@ -143,7 +143,7 @@ def test_the_lock_of_a_project_may_say_where_its_packages_are_and_pins_each(spac
     package = {**json.loads(files["package.json"]), "dependencies": {"@acme/words": "2.0.0"}}
     words = {
         "version": "2.0.0", "resolved": f"{found.url}/tarballs/@acme/words/2.0.0",
-        "integrity": integrity(found.tarballs["@acme/words"]["2.0.0"]),
+        "integrity": npm_integrity(found.tarballs["@acme/words"]["2.0.0"]),
     }  # fmt: skip
     root = {key: package[key] for key in ("name", "version", "dependencies")}
     lock = {"name": "greeter", "version": "2.0.0", "lockfileVersion": 3, "packages": {"": root, WORDS: words}}

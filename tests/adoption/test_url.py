@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.adoption.remote import ask_offers, changed_offers
+from mcpfactory_pipeline.adoption.remote_offers import describe_offer_changes, fetch_offers
 from mcpfactory_pipeline.base.errors import ServerError
 from tests.adoption.conftest import done, state
 
@@ -119,17 +119,17 @@ def test_a_url_where_nobody_answers_is_said(space):
 
 
 def test_a_url_that_takes_too_long_is_said_in_words(monkeypatch):
-    monkeypatch.setattr("mcpfactory_pipeline.adoption.remote._ENOUGH", 0.2)
+    monkeypatch.setattr("mcpfactory_pipeline.adoption.remote_offers._ENOUGH", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/mcp"
         with pytest.raises(
             ServerError, match=r"does not list its tools, resources and prompts: it takes more than 0\.2 s"
         ):
-            asyncio.run(ask_offers(url))
+            asyncio.run(fetch_offers(url))
 
 
 def test_a_name_that_breaks_its_line_is_written_out_where_a_difference_is_told():
     def offers(*names):
         return {"tools": [{"name": name, "description": HONEST} for name in names]}
 
-    assert changed_offers(offers("a\nb"), offers("c\r\nd")) == [r"tool a\nb is gone", r"tool c\x0d\nd is new"]
+    assert describe_offer_changes(offers("a\nb"), offers("c\r\nd")) == [r"tool a\nb is gone", r"tool c\x0d\nd is new"]

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mcpfactory_pipeline.serve.access import WorkspaceAccess
 from mcpfactory_pipeline.serve.operation_tools import OperationTools
+from mcpfactory_pipeline.serve.workspace_access import WorkspaceAccess
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_runtime import Context, Server
 from mcpfactory_runtime.server.request_state import RequestStateSealer

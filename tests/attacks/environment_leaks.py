@@ -9,7 +9,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from mcpfactory_codegen.servers.config import ServerConfig, ServerTable
-from mcpfactory_pipeline.launch.command import server_environ
+from mcpfactory_pipeline.launch.start_command import server_environ
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 from tests.attacks.http_target import HarmError
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from mcpfactory import output
 from mcpfactory_pipeline.base.text import printable
-from mcpfactory_pipeline.checks.formats import FORMATS
-from mcpfactory_pipeline.checks.report import Finding, NotChecked, Report
-from mcpfactory_pipeline.delivery.ci.factory_origin import read_ci
-from mcpfactory_pipeline.delivery.ci.github import workflow
+from mcpfactory_pipeline.checks.report import Finding, NotChecked, ValidationReport
+from mcpfactory_pipeline.checks.report_formats import FORMATS
+from mcpfactory_pipeline.delivery.ci.factory_origin import read_ci_settings
+from mcpfactory_pipeline.delivery.ci.github import github_workflow
 from tests.attacks.http_target import HarmError
 from tests.pipeline.staged_workspace import settings_of
 
@@ -40,11 +40,13 @@ def _checked(text: str) -> str:
     return f"{len(text)} characters, none of which acts"
 
 
-def _report() -> Report:
+def _report() -> ValidationReport:
     found = Finding(
         "process.stdout", 5, True, HOSTILE, HOSTILE, "mend it", "us", {"stderr": HOSTILE, HOSTILE: [HOSTILE]}
     )
-    return Report(HOSTILE, 0, False, (found,), (NotChecked("process.starts", HOSTILE, True),), server={"name": HOSTILE})
+    return ValidationReport(
+        HOSTILE, 0, False, (found,), (NotChecked("process.starts", HOSTILE, True),), server={"name": HOSTILE}
+    )
 
 
 def _format(name: str) -> Callable[[Path], str]:
@@ -78,7 +80,7 @@ def _coloured(_: Path) -> str:
 
 
 def _stopped(_: Path) -> str:
-    text = workflow(read_ci(settings_of()))
+    text = github_workflow(read_ci_settings(settings_of()))
     steps = [
         step for step in text.split("      - ") if "mcpfactory ci run shard" in step or "mcpfactory ci fold" in step
     ]

@@ -12,9 +12,9 @@ from mcpfactory_codegen.servers import scaffold
 from mcpfactory_codegen.servers.server_files import UnsafePathError, resolve_server_path
 from mcpfactory_codegen.settings import SettingsError
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.delivery.ci.fold import assigned_results, changed, validate_run_id
+from mcpfactory_pipeline.delivery.ci.fold import assigned_shard_results, changed, validate_run_id
 from mcpfactory_pipeline.plan.plan import BROKEN, PlanStep
-from mcpfactory_pipeline.serve import access
+from mcpfactory_pipeline.serve import workspace_access
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.attacks.http_target import HarmError
 from tests.attacks.rejected_values import Rows, each_refused
@@ -37,14 +37,17 @@ _INSIDE = (
 @contextmanager
 def _resolved() -> Iterator[None]:
     """Resolve the names of the tests to private addresses, and numeric addresses as the system does."""
-    known, real = {"rebound.test": ["10.0.0.1"], "mixed.test": ["8.8.8.8", "127.0.0.1"]}, access.socket.getaddrinfo
+    known, real = (
+        {"rebound.test": ["10.0.0.1"], "mixed.test": ["8.8.8.8", "127.0.0.1"]},
+        workspace_access.socket.getaddrinfo,
+    )
 
     def resolve(host: str, *arguments: Any, **options: Any) -> Any:
         if host in known:
             return [(0, 0, 0, "", (address, 0)) for address in known[host]]
         return real(host, *arguments, **options)
 
-    with patch.object(access.socket, "getaddrinfo", resolve):
+    with patch.object(workspace_access.socket, "getaddrinfo", resolve):
         yield
 
 
@@ -56,7 +59,7 @@ def _document(folder: Path, name: str) -> str:
     (root / "link.yaml").symlink_to("/etc/passwd")
     (root / "circle").symlink_to(root / "circle")
     with _resolved():
-        return access.WorkspaceAccess(root).document(name)
+        return workspace_access.WorkspaceAccess(root).document(name)
 
 
 AGENTS: Rows = {
@@ -116,7 +119,7 @@ _MATRICES = (
 SETTINGS: Rows = {
     **each_refused("[ci]", _SETTINGS, lambda _, table: settings_of(ci=table), SettingsError),
     **each_refused("the run", _RUNS, lambda _, text: validate_run_id(text), ConfigError),
-    **each_refused("the matrix", _MATRICES, lambda folder, text: assigned_results([folder], text), ConfigError),
+    **each_refused("the matrix", _MATRICES, lambda folder, text: assigned_shard_results([folder], text), ConfigError),
 }
 
 # --- templates, and the files of a server ---

@@ -7,7 +7,7 @@ from pathlib import Path
 from mcpfactory_codegen.servers.server_files import resolve_server_path
 from mcpfactory_pipeline.delivery.ci import fold
 from mcpfactory_pipeline.plan.plan import RUN, PlanStep
-from mcpfactory_pipeline.serve.access import WorkspaceAccess
+from mcpfactory_pipeline.serve.workspace_access import WorkspaceAccess
 from mcpfactory_runtime.protocol.http import LOOPBACK, check_host_and_origin, declares_json_body
 from tests.attacks import network_messages
 from tests.attacks.attack_list import ATTEMPTS

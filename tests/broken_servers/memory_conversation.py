@@ -9,11 +9,11 @@ from mcpfactory_pipeline.checks.evidence import NotificationStream, Session
 from mcpfactory_pipeline.checks.exchange import ValidationTarget, WireExchange
 from mcpfactory_pipeline.checks.transport.conversation import (
     MessageLog,
+    answer_server_request,
     canceled_ids,
-    cancellation,
-    client_reply,
-    is_answer,
-    printable,
+    cancellation_message,
+    escape_surrogates,
+    is_jsonrpc_answer,
     split_streams,
 )
 from tests.broken_servers.healthy import Json, SampleServer
@@ -52,10 +52,10 @@ class MemoryConversation:
                 self.session.pollution.append(text)
                 continue
             self._log.received(message)
-            if is_answer(message):
+            if is_jsonrpc_answer(message):
                 self._came.append(message)
             elif "id" in message:
-                self._sample.feed(json.dumps(client_reply(message, self._log.declared)))
+                self._sample.feed(json.dumps(answer_server_request(message, self._log.declared)))
 
     async def ask(self, message: Json, patience: float) -> WireExchange:
         """See `Conversation.ask`. A server that does not respond at once never responds."""
@@ -76,7 +76,7 @@ class MemoryConversation:
         apart = len(came) > 1 and [str(one.get("id")) for one in came] not in self._arrays
         more = tuple(came[1:])
         raw = WireExchange(
-            printable(text), came[0] if came else None, "" if came else "no answer", more=more, separate=apart
+            escape_surrogates(text), came[0] if came else None, "" if came else "no answer", more=more, separate=apart
         )
         after = await self.ask(message, patience)
         self.session.exchanges.append(raw)
@@ -101,7 +101,7 @@ class MemoryConversation:
     ) -> tuple[NotificationStream, ...]:
         """See `Conversation.listen`."""
         self._log.heard = heard = []
-        for request in [*requests, *calls, *map(cancellation, requests)]:
+        for request in [*requests, *calls, *map(cancellation_message, requests)]:
             self._feed(json.dumps(request))
         self._log.heard = None
         self._came = []

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_pipeline.checks.exchange import CREDENTIALS, HANDSHAKES, MODERNS, ValidationTarget
-from mcpfactory_pipeline.checks.report import Report
+from mcpfactory_pipeline.checks.report import ValidationReport
 from mcpfactory_pipeline.checks.validation import validate
 from tests.broken_servers.catalog import servers
 from tests.broken_servers.healthy import Json, SampleServer
@@ -28,7 +28,7 @@ def kept(name: str) -> SampleServer:
     return SERVERS[name](list(HANDSHAKES), list(MODERNS))
 
 
-def examined(url: str, *, timeout: float = TIMEOUT, headers: Mapping[str, str] | None = None) -> Report:
+def examined(url: str, *, timeout: float = TIMEOUT, headers: Mapping[str, str] | None = None) -> ValidationReport:
     return asyncio.run(validate(ValidationTarget(url=f"{url}/mcp", headers=headers or {}), timeout=timeout))
 
 

@@ -18,10 +18,10 @@ import pytest
 from mcpfactory_pipeline.checks import call_comparisons, requester
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import HANDSHAKES, LATEST_HANDSHAKE, MODERNS, ValidationTarget
-from mcpfactory_pipeline.checks.report import Report
+from mcpfactory_pipeline.checks.report import ValidationReport
 from mcpfactory_pipeline.checks.rule_evaluation import evaluate_rules
 from mcpfactory_pipeline.checks.rules import RULES
-from mcpfactory_pipeline.checks.validation import observe, validate
+from mcpfactory_pipeline.checks.validation import observe_server, validate
 from tests.broken_servers.memory_conversation import SilentConnector
 from tests.broken_servers.validation import ROOT, SERVERS, Examination, examine
 from tests.system import free_port
@@ -49,7 +49,7 @@ def seen(name: str) -> Examination:
     return examine(name)
 
 
-def examined(name: str) -> Report:
+def examined(name: str) -> ValidationReport:
     return seen(name).judged()
 
 
@@ -168,12 +168,12 @@ def test_a_server_in_a_process_of_its_own_gets_the_report_that_it_gets_in_the_pr
     assert apart.to_json() == examined(name).to_json()
 
 
-def _roused(name: str, silent: int) -> tuple[Evidence, Report, SilentConnector]:
+def _roused(name: str, silent: int) -> tuple[Evidence, ValidationReport, SilentConnector]:
     """Observe a server that does not answer in the first sessions, as on a loaded machine."""
     connector = SilentConnector(SERVERS[name], list(HANDSHAKES), list(MODERNS), silent=silent)
     target = ValidationTarget(command=("zoo",), environ={"ZOO_API_KEY": "key-of-the-zoo-1234"})
     with patch.object(requester, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + sum(connector.patience))):
-        evidence, secrets = asyncio.run(observe(target, connect=connector))
+        evidence, secrets = asyncio.run(observe_server(target, connect=connector))
     return evidence, evaluate_rules(evidence, RULES, target=name, secrets=secrets), connector
 
 

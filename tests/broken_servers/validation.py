@@ -16,12 +16,12 @@ from mcpfactory_pipeline.checks import call_comparisons
 from mcpfactory_pipeline.checks.evaluation_calls import EvaluationSetup
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import HANDSHAKES, MODERNS, ValidationTarget
-from mcpfactory_pipeline.checks.report import Report
+from mcpfactory_pipeline.checks.report import ValidationReport
 from mcpfactory_pipeline.checks.rule import Rule
 from mcpfactory_pipeline.checks.rule_evaluation import evaluate_rules
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.transport import http_probes, stdio
-from mcpfactory_pipeline.checks.validation import observe
+from mcpfactory_pipeline.checks.validation import observe_server
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from tests.broken_servers.catalog import servers
 from tests.broken_servers.http_server import handler_of
@@ -42,7 +42,7 @@ class Examination:
     evidence: Evidence
     secrets: dict[str, str]
 
-    def judged(self, rules: Sequence[Rule] = RULES) -> Report:
+    def judged(self, rules: Sequence[Rule] = RULES) -> ValidationReport:
         return evaluate_rules(self.evidence, rules, target=self.name, secrets=self.secrets)
 
 
@@ -88,7 +88,7 @@ def examine(name: str, *, own_process: bool = False, at_url: bool = False) -> Ex
         stack.enter_context(patch.object(stdio, "END_PATIENCE", 2.5))  # and so do their processes
         cases = [EvaluationCase.model_validate(one) for one in kind.evaluations]
         evaluations = EvaluationSetup(cases, None, dict) if cases else None
-        evidence, secrets = asyncio.run(observe(target, connect=connect, evaluations=evaluations))
+        evidence, secrets = asyncio.run(observe_server(target, connect=connect, evaluations=evaluations))
     for session in evidence.sessions:
         session.milliseconds *= kind.haste
     return Examination(name, evidence, secrets)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mcpfactory_pipeline.dashboard.pages import PAGES, path_of
-from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
+from mcpfactory_pipeline.dashboard.workspace_reader import WorkspaceReader
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.browser.demo_workspace import TOKEN, command, dashboard

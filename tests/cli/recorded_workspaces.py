@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NoReturn
 
-from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
-from mcpfactory_pipeline.channels.candidate import artifact_of, publish_candidate
-from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from mcpfactory_pipeline.base.hashing import hash_bytes, hash_named_texts
+from mcpfactory_pipeline.channels.candidate import copy_into_channel, find_artifact
+from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 
 def make(root: Path, *servers: str) -> Workspace:
     """Return a workspace with these servers, without any runs."""
-    space = apply_setup(read_setup(root), git=False)
+    space = apply_setup(plan_workspace_setup(root), git=False)
     for name in servers:
         folder = root / "servers" / name
         (folder / "tests").mkdir(parents=True)
@@ -29,7 +29,7 @@ def finish(space: Workspace, server: str, stage: str, outcome: str = "passed", *
         transaction.append("stage.started", stage=stage, run=run)
         transaction.append(
             "stage.finished", stage=stage, run=run, outcome=outcome, seconds=1.0, inputs=inputs,
-            **{"fingerprint": hash_record(inputs), "message": f"{stage} {outcome}", "summary": {}, **facts},
+            **{"fingerprint": hash_named_texts(inputs), "message": f"{stage} {outcome}", "summary": {}, **facts},
         )  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def stage(space: Workspace, server: str, text: str, *, score: int = 97) -> str:
     version = next((one.version for one in known if content in one.files.values()), f"1.{len(known)}")
     name = f"{server}-{version}-py3-none-any.whl"
     files = {name: content}
-    candidate = hash_record(files).removeprefix("sha256:")[:16]
+    candidate = hash_named_texts(files).removeprefix("sha256:")[:16]
     folder = space.artifacts / server / candidate
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(text)
@@ -47,9 +47,9 @@ def stage(space: Workspace, server: str, text: str, *, score: int = 97) -> str:
     finish(space, server, "build", candidate=candidate, built={"version": version, "files": files, "facts": {}})
     finish(space, server, "test", candidate=candidate, summary={"passed": 3})
     finish(space, server, "validate", candidate=candidate, summary={"score": score, "critical": 0, "gates": []})
-    artifact = artifact_of(space, Store(space).state(server))
+    artifact = find_artifact(space, Store(space).state(server))
     assert artifact is not None
-    publish_candidate(space, "staging", artifact, build=False)
+    copy_into_channel(space, "staging", artifact, build=False)
     finish(space, server, "staging", candidate=candidate, channel="staging", version=version)
     return candidate
 

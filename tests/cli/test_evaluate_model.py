@@ -151,7 +151,7 @@ def test_cases_are_checked_with_swapped_words_and_confused_tools_are_suggested(s
     assert "list-books" not in names, "a case expects it"
     assert "proposals:" in (evals / proposed.data["file"]).read_text()
     text = at(shop, {})("evaluate", "bookshop", "--suggest")
-    assert "list_books is confused with list_reviews, 1 times by openai:scripted" in text.out
+    assert "list_books is confused_cases with list_reviews, 1 times by openai:scripted" in text.out
 
 
 @pytest.mark.parametrize(

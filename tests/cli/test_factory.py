@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mcpfactory import version
-from mcpfactory_pipeline.build.distributions import DISTRIBUTIONS
+from mcpfactory_pipeline.build.factory_distributions import DISTRIBUTIONS
 from tests.cli.conftest import CliProcess
 
 TOOLS = "tools/mcpfactory/"

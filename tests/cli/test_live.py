@@ -13,12 +13,12 @@ from mcpfactory_pipeline.base.events import (
     RunFinished,
     RunStarted,
     ServerUnusable,
-    StepFinished,
-    StepSkipped,
-    StepStarted,
+    StageFinished,
+    StageSkipped,
+    StageStarted,
 )
-from mcpfactory_pipeline.base.text import cell_width
-from mcpfactory_pipeline.reporting.live import RunTable
+from mcpfactory_pipeline.base.text import terminal_width
+from mcpfactory_pipeline.reporting.live_reporter import RunTable
 from tests.cli.recorded_workspaces import make
 from tests.cli.terminal_capture import COLUMNS, run, screens
 
@@ -63,7 +63,7 @@ def test_a_run_fits_where_it_is_read_and_says_how_each_server_ended(
         assert "torn: generate failed" in text or "torn: generate errored" in text
     assert any(line.startswith("3 servers: 2 passed, 1 ") for line in end)
     if terminal:
-        assert [line for screen in (*before, end) for line in screen if cell_width(line) > COLUMNS] == []
+        assert [line for screen in (*before, end) for line in screen if terminal_width(line) > COLUMNS] == []
 
 
 class Terminal(io.StringIO):
@@ -120,9 +120,9 @@ def test_of_two_hundred_servers_those_at_work_and_those_that_failed_are_on_the_s
     clock = Clock()
     shown = table(200, ("build", "test"), clock)
     for number in range(60):
-        shown.update(StepSkipped(f"server-{number:03}", "build", "up-to-date"))
-    shown.update(StepFinished("server-003", "test", "failed", "no", 1.0))
-    shown.update(StepStarted("server-150", "build", ("never run",)))
+        shown.update(StageSkipped(f"server-{number:03}", "build", "up-to-date"))
+    shown.update(StageFinished("server-003", "test", "failed", "no", 1.0))
+    shown.update(StageStarted("server-150", "build", ("never run",)))
     clock.now = 75
     lines = current(shown)
     assert len(lines) <= 23
@@ -138,11 +138,11 @@ def test_of_two_hundred_servers_those_at_work_and_those_that_failed_are_on_the_s
 @pytest.mark.parametrize("width", [20, 40, 80])
 def test_however_many_stages_there_are_no_line_is_wider_than_the_terminal(width: int) -> None:
     shown = table(3, tuple(f"stage-number-{number}" for number in range(9)), Clock())
-    shown.update(StepStarted("server-001", "stage-number-4", ()))
-    shown.update(StepFinished("server-002", "stage-number-0", "errored", "", 1.0))
+    shown.update(StageStarted("server-001", "stage-number-4", ()))
+    shown.update(StageFinished("server-002", "stage-number-0", "errored", "", 1.0))
     shown.update(ServerUnusable("server-000", "unreadable"))
     lines = current(shown, width) + final(shown, width)
-    assert all(cell_width(line) <= width for line in lines)
+    assert all(terminal_width(line) <= width for line in lines)
     if width == 80:
         assert "server-001  0/9    stage-number-4 now 0:00" in lines
     shown.update(RunFinished({}, 0, 0.0))  # nothing of it is about a server

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_codegen.servers.create import create_server
-from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 from tests.cli.conftest import InProcessCli
 
 ADA = {f"GIT_{who}_{what}": "ada@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
@@ -18,7 +18,7 @@ ADA = {f"GIT_{who}_{what}": "ada@example.org" for who in ("AUTHOR", "COMMITTER")
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
     """A workspace with the server `notes`, committed and never released; to be copied."""
-    folder = apply_setup(read_setup(tmp_path_factory.mktemp("release") / "ws")).root
+    folder = apply_setup(plan_workspace_setup(tmp_path_factory.mktemp("release") / "ws")).root
     create_server(folder / "servers", name="notes", template="minimal")
     commit(folder)
     return folder

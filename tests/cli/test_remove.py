@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from mcpfactory_pipeline.delivery.clients.files import read_user_paths
+from mcpfactory_pipeline.delivery.clients.config_files import read_user_paths
 from mcpfactory_pipeline.maintenance.remove import remove
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.cli import terminal_capture

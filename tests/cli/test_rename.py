@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_pipeline.decisions.decision import hold
-from mcpfactory_pipeline.delivery.clients.files import read_user_paths
+from mcpfactory_pipeline.delivery.clients.config_files import read_user_paths
 from mcpfactory_pipeline.maintenance.rename import rename
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.cli.recorded_workspaces import contents, interrupt, make, stage

@@ -12,7 +12,7 @@ import typer
 
 from docs.pages.commands import NO_JSON, commands
 from mcpfactory.main import app
-from mcpfactory_pipeline.base.text import cell_width, printable, table_lines, truncate, wrap
+from mcpfactory_pipeline.base.text import printable, table_lines, terminal_width, truncate, wrap
 from mcpfactory_pipeline.views.inbox import InboxItem, next_commands
 from tests.cli.conftest import InProcessCli
 from tests.cli.recorded_workspaces import finish, make, stage
@@ -117,14 +117,14 @@ ROWS = [
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_tables_fold_into_a_terminal_and_lose_nothing(width: int) -> None:
     lines = table_lines(ROWS, width)
-    assert all(cell_width(line) <= width for row in lines for line in row)
+    assert all(terminal_width(line) <= width for row in lines for line in row)
     for row, cells in zip(lines, ROWS, strict=True):
         kept = "".join("".join(row).split())
         assert len(kept) == sum(len("".join(cell.split())) for cell in cells)
 
 
 def test_text_is_cut_and_wrapped_by_the_room_it_takes() -> None:
-    assert (cell_width("本"), cell_width("e\u0301"), cell_width("\x1b[2mab\x1b[0m")) == (2, 1, 2)
+    assert (terminal_width("本"), terminal_width("e\u0301"), terminal_width("\x1b[2mab\x1b[0m")) == (2, 1, 2)
     assert truncate("日本語", 5) == "日本…"
     assert truncate("short", 5) == "short"
     assert wrap("two words", 4) == ["two", "word", "s"]

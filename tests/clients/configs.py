@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mcpfactory_pipeline.delivery.clients.client_profiles import ClientProfile, ConfigFile, ConfigLayout
-from mcpfactory_pipeline.delivery.clients.files import UserPaths, path_of
+from mcpfactory_pipeline.delivery.clients.client_profiles import ClientConfigFile, ClientProfile, ConfigLayout
+from mcpfactory_pipeline.delivery.clients.config_files import UserPaths, client_config_path
 
 _JSON = """\
 // mine, and nobody else's
@@ -80,7 +80,7 @@ UNREADABLE = {
 }
 
 
-def config(place: ConfigFile, form: ConfigLayout) -> str:
+def config(place: ClientConfigFile, form: ConfigLayout) -> str:
     """Return a client configuration with two other servers."""
     container = form.container
     if place.format == "json":
@@ -97,7 +97,7 @@ def home_in(folder: Path) -> UserPaths:
 
 def give(client: ClientProfile, home: UserPaths, text: str, project: Path | None = None) -> Path:
     """Write a client's configuration with unchanged line ends."""
-    file, _ = path_of(client, home, project)
+    file, _ = client_config_path(client, home, project)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(text.encode())
     return file

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcpfactory_pipeline.delivery.clients import edits, jsonc
+from mcpfactory_pipeline.delivery.clients import config_edits, jsonc
 from mcpfactory_pipeline.delivery.clients.client_profiles import CLIENTS, ClientProfile
-from mcpfactory_pipeline.delivery.clients.files import UnreadableError
+from mcpfactory_pipeline.delivery.clients.config_files import ConfigSyntaxError
 from tests.fuzzing import examples
 from tests.subtest_table import parametrize_subtests
 
@@ -83,8 +83,8 @@ TEXTS = {
 
 def readable(client: ClientProfile, text: str) -> bool:
     try:
-        edits.read(text, client.user)
-    except UnreadableError:
+        config_edits.read(text, client.user)
+    except ConfigSyntaxError:
         return False
     return True
 
@@ -96,21 +96,21 @@ def test_what_was_installed_and_taken_out_was_never_there(kind, data):
     client = BY_FORMAT[kind]
     place, form = client.user, client.forms[0]
     text = data.draw(TEXTS[kind].filter(lambda text: readable(client, text)))
-    before = edits.read(text, place)
-    others = edits.entries(before, form, place)
+    before = config_edits.read(text, place)
+    others = config_edits.entries(before, form, place)
     entry = {"name": "n", **ENTRY} if kind == "yaml list" else ENTRY
     try:
-        after = edits.install(text, place, form, "n", entry)
-    except UnreadableError:
+        after = config_edits.install(text, place, form, "n", entry)
+    except ConfigSyntaxError:
         assert kind != "toml"  # a refusal is for containers in a form that cannot be changed in place
         return
-    assert edits.entries(edits.read(after, place), form, place) == {**others, "n": entry}
-    assert edits.install(after, place, form, "n", entry) == after
-    assert edits.uninstall(after, place, form, "n", backups=[text]) == text
-    back = edits.uninstall(after, place, form, "n")
+    assert config_edits.entries(config_edits.read(after, place), form, place) == {**others, "n": entry}
+    assert config_edits.install(after, place, form, "n", entry) == after
+    assert config_edits.uninstall(after, place, form, "n", backups=[text]) == text
+    back = config_edits.uninstall(after, place, form, "n")
     assert back is not None
     assert back == text or not others  # an emptied container stays, unless it is known that there was none
-    assert edits.entries(edits.read(back, place), form, place) == others
+    assert config_edits.entries(config_edits.read(back, place), form, place) == others
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -129,7 +129,7 @@ def test_what_is_no_json_is_refused_and_what_is_json_is_read_alike(text):
         strict = None
     try:
         found = jsonc.parse(text)
-    except UnreadableError:
+    except ConfigSyntaxError:
         found = None
     assert strict is None or found == strict
 
@@ -150,7 +150,7 @@ def test_what_is_no_json_is_refused_and_what_is_json_is_read_alike(text):
     ],
 )
 def test_what_is_wrong_beside_comments_and_trailing_commas_is_refused(text):
-    with pytest.raises(UnreadableError):
+    with pytest.raises(ConfigSyntaxError):
         jsonc.parse(text)
 
 
@@ -163,9 +163,9 @@ def test_a_comment_of_many_pages_is_read_at_once():
 def test_what_looks_like_a_table_within_a_text_is_none(quotes):
     client = BY_FORMAT["toml"]
     text = f"[a]\nx = {quotes}\n[mcp_servers.n]\n# y\n{quotes}\n"
-    after = edits.install(text, client.user, client.forms[0], "n", ENTRY)
+    after = config_edits.install(text, client.user, client.forms[0], "n", ENTRY)
     assert after.startswith(text)
-    assert edits.uninstall(after, client.user, client.forms[0], "n") == text
+    assert config_edits.uninstall(after, client.user, client.forms[0], "n") == text
 
 
 @parametrize_subtests(
@@ -186,5 +186,5 @@ def test_what_looks_like_a_table_within_a_text_is_none(quotes):
 )
 def test_a_form_that_cannot_be_changed_in_place_is_refused(kind, text):
     client = BY_FORMAT[kind]
-    with pytest.raises(UnreadableError):
-        edits.install(text, client.user, client.forms[0], "n", {"name": "n", **ENTRY})
+    with pytest.raises(ConfigSyntaxError):
+        config_edits.install(text, client.user, client.forms[0], "n", {"name": "n", **ENTRY})

@@ -6,10 +6,10 @@ import shutil
 
 import pytest
 
-from mcpfactory_pipeline.delivery.clients import edits
+from mcpfactory_pipeline.delivery.clients import config_edits
 from mcpfactory_pipeline.delivery.clients.client_profiles import CLIENTS, ClientProfile
+from mcpfactory_pipeline.delivery.clients.config_files import ClientConfigError, backups, client_config_path
 from mcpfactory_pipeline.delivery.clients.entry import PROJECT, LaunchEntry
-from mcpfactory_pipeline.delivery.clients.files import ClientError, backups, path_of
 from mcpfactory_pipeline.delivery.clients.install import InstallTarget, install, remote_target, uninstall
 from tests.clients.configs import UNREADABLE, config, give, home_in, is_only_more
 from tests.subtest_table import parametrize_subtests
@@ -27,8 +27,8 @@ def target(version: str = "1.2.3") -> InstallTarget:
 
 
 def servers(client: ClientProfile, text: str) -> dict:
-    data = edits.read(text, client.user)
-    return edits.entries(data, edits.detect_layout(data, client.forms), client.user)
+    data = config_edits.read(text, client.user)
+    return config_edits.entries(data, config_edits.detect_layout(data, client.forms), client.user)
 
 
 def line(entry: dict) -> list[str]:
@@ -73,7 +73,7 @@ def test_a_server_comes_and_goes_and_every_other_byte_stays(tmp_path, client, fo
 @parametrize_subtests("client", CLIENTS, name=lambda client: client.id)
 def test_a_file_that_was_not_there_is_gone_again(tmp_path, client):
     home = home_in(tmp_path)
-    file, _ = path_of(client, home)
+    file, _ = client_config_path(client, home)
     install(client, target(), home)
     assert list(servers(client, file.read_text())) == ["bookshop"]
     install(client, target("2.0.0"), home)
@@ -86,11 +86,11 @@ def test_what_cannot_be_read_is_not_touched(tmp_path, client):
     home = home_in(tmp_path)
     for text in UNREADABLE[client.user.format]:
         file = give(client, home, text)
-        with pytest.raises(ClientError) as refused:
+        with pytest.raises(ClientConfigError) as refused:
             install(client, target(), home)
         assert str(file) in str(refused.value)
         assert refused.value.hint
-        with pytest.raises(ClientError):
+        with pytest.raises(ClientConfigError):
             uninstall(client, "bookshop", home)
         assert file.read_bytes() == text.encode()
     assert not home.state.exists()
@@ -100,7 +100,7 @@ def test_what_cannot_be_read_is_not_touched(tmp_path, client):
 def test_no_secret_stands_in_the_file_and_the_program_is_named_by_its_whole_path(tmp_path, client):
     home = home_in(tmp_path)
     install(client, target(), home)
-    entry = servers(client, path_of(client, home)[0].read_text())["bookshop"]
+    entry = servers(client, client_config_path(client, home)[0].read_text())["bookshop"]
     assert line(entry) == ["/opt/uv/uvx", "bookshop-mcp==1.2.3"]
     variables = entry.get("env") or entry.get("envs") or entry.get("environment")
     assert variables["LEVEL"] == "1"
@@ -116,12 +116,12 @@ def test_no_secret_stands_in_the_file_and_the_program_is_named_by_its_whole_path
 def test_a_url_is_installed_or_refused_with_a_way_out(tmp_path, client):
     home, wanted = home_in(tmp_path), remote_target("https://mcp.shop.test/mcp")
     if client.forms[0].http is None:
-        with pytest.raises(ClientError) as refused:
+        with pytest.raises(ClientConfigError) as refused:
             install(client, wanted, home)
         assert refused.value.hint
         return
     install(client, wanted, home)
-    entry = servers(client, path_of(client, home)[0].read_text())["shop-test"]
+    entry = servers(client, client_config_path(client, home)[0].read_text())["shop-test"]
     assert "https://mcp.shop.test/mcp" in entry.values()
     assert "<" not in str(entry)
 
@@ -130,12 +130,12 @@ def test_a_url_is_installed_or_refused_with_a_way_out(tmp_path, client):
 def test_a_token_is_a_reference_or_refused(tmp_path, client):
     home, wanted = home_in(tmp_path), remote_target("https://mcp.shop.test/mcp", variable="SHOP_TOKEN")
     if client.header is None and client.id != "codex":
-        with pytest.raises(ClientError) as refused:
+        with pytest.raises(ClientConfigError) as refused:
             install(client, wanted, home)
         assert refused.value.hint
         return
     install(client, wanted, home)
-    assert "SHOP_TOKEN" in path_of(client, home)[0].read_text()
+    assert "SHOP_TOKEN" in client_config_path(client, home)[0].read_text()
 
 
 @parametrize_subtests("client", PROJECTS, name=lambda client: client.id)
@@ -158,7 +158,7 @@ def test_a_server_of_the_project_is_started_in_the_clients_own_words_or_refused(
     )
     wanted = InstallTarget("bookshop", reached, "source", lambda _: True)
     if client.folder is None:
-        with pytest.raises(ClientError) as refused:
+        with pytest.raises(ClientConfigError) as refused:
             install(client, wanted, home, project=project)
         assert "--from index" in refused.value.hint
         assert not project.exists()
@@ -188,7 +188,7 @@ def test_a_file_that_others_may_read_is_for_its_owner_once_a_secret_is_in_it(tmp
 def test_what_a_person_added_to_an_entry_stays_when_the_version_changes(tmp_path):
     client = next(row for row in CLIENTS if row.id == "cline")
     home = home_in(tmp_path)
-    file = path_of(client, home)[0]
+    file = client_config_path(client, home)[0]
     install(client, target(), home)
     text = file.read_text().replace('"disabled": false', '"disabled": true,\n      "autoApprove": ["list_books"]')
     file.write_text(text.replace('"LEVEL": "1"', '"LEVEL": "1",\n        "MINE": "2"'))

@@ -9,14 +9,14 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.delivery.clients.install import server_target
-from mcpfactory_pipeline.delivery.clients.launch import launch
-from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from mcpfactory_pipeline.delivery.clients.launch_commands import launch
+from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> tuple[Workspace, WorkspaceServer]:
-    space = apply_setup(read_setup(tmp_path / "ws"), git=False)
+    space = apply_setup(plan_workspace_setup(tmp_path / "ws"), git=False)
     folder = space.root / "servers/shop"
     (folder / ".mcpfactory").mkdir(parents=True)
     (folder / "mcpfactory.toml").write_text('[server]\nname = "shop"\npackage = "shop_mcp"\n')

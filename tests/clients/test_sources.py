@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.base.hashing import hash_bytes
-from mcpfactory_pipeline.build.distributions import RUNTIME
+from mcpfactory_pipeline.build.factory_distributions import RUNTIME
 from mcpfactory_pipeline.build.wheels import wheel_name
-from mcpfactory_pipeline.channels.channel import publish_files, withdraw
+from mcpfactory_pipeline.channels.channel import copy_files_into_channel, withdraw_project
 from tests.cli.conftest import CommandResult, InProcessCli
 from tests.publish.package_index import TOKEN, Index, serving
 from tests.publish.promoted_workspace import PromotedWorkspace, packages
@@ -57,7 +57,7 @@ class InstallFixture:
         runtime = self.home.parent / "ours" / f"{RUNTIME.replace('-', '_')}-0.1.0-py3-none-any.whl"
         runtime.parent.mkdir(exist_ok=True)
         runtime.write_bytes(a_runtime("0.1.0", "our runtime"))
-        publish_files(self.channels, channel, wheel, hash_bytes(wheel.read_bytes()), [runtime])
+        copy_files_into_channel(self.channels, channel, wheel, hash_bytes(wheel.read_bytes()), [runtime])
 
     @property
     def channels(self) -> Path:
@@ -137,7 +137,7 @@ def test_a_link_to_the_factory_on_the_path_is_what_entries_name(installation, tm
 def test_a_server_that_left_the_channel_is_not_looked_for_elsewhere(installation, tmp_path):
     installation.offer()
     installation.install()
-    withdraw(installation.channels, "staging", "books-mcp")
+    withdraw_project(installation.channels, "staging", "books-mcp")
     for wheel in installation.channels.glob("staging/files/*/books_mcp-*"):
         wheel.unlink()
     said = installation.started(UV_DEFAULT_INDEX=strangers(tmp_path / "theirs"))
@@ -148,7 +148,7 @@ def test_a_server_that_left_the_channel_is_not_looked_for_elsewhere(installation
 def test_a_channel_without_the_runtime_is_refused(installation):
     candidate = installation.shelf.put(channel="staging", requires=(f"{RUNTIME}>=0.1",))
     wheel = next((installation.shelf.workspace.artifacts / "books" / candidate).glob("*.whl"))
-    publish_files(installation.channels, "staging", wheel, hash_bytes(wheel.read_bytes()))
+    copy_files_into_channel(installation.channels, "staging", wheel, hash_bytes(wheel.read_bytes()))
     done = installation.install()
     assert done.code == 4
     assert "does not contain the runtime" in done.err

@@ -14,7 +14,7 @@ import uvicorn
 
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.dashboard.app import create_app
-from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, stage_inputs
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.store import Store
@@ -44,7 +44,7 @@ class WorkspaceBuilder:
 
     def __init__(self, root: Path, run: str = "") -> None:
         made = (root / "mcpfactory.toml").is_file()
-        self.workspace = Workspace.find(root) if made else apply_setup(read_setup(root, "library"), git=False)
+        self.workspace = Workspace.find(root) if made else apply_setup(plan_workspace_setup(root, "library"), git=False)
         self.root = root
         self.store = Store(self.workspace)
         self.run = run or new_id()

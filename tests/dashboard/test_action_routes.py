@@ -19,8 +19,8 @@ from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.ids import new_id
-from mcpfactory_pipeline.build.distributions import runtime_wheel
-from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess, read_people
+from mcpfactory_pipeline.build.factory_distributions import cached_runtime_wheel
+from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess, read_access_tokens
 from mcpfactory_pipeline.dashboard.actions import ACTIONS
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.operations.run import Run
@@ -64,7 +64,7 @@ def offering_builder(filled_builder: WorkspaceBuilder, tmp_path_factory: pytest.
     config.write_text(config.read_text() + POLICY)
     for version in ("1.3.0", "1.4.0"):
         offered(builder, "bookshop", version)
-    runtime_wheel(builder.workspace.artifacts)  # Each promotion would build it, which takes a second.
+    cached_runtime_wheel(builder.workspace.artifacts)  # Each promotion would build it, which takes a second.
     return builder
 
 
@@ -333,10 +333,14 @@ def test_tokens_come_from_a_file_that_only_its_owner_reads(tmp_path: Path) -> No
     file.write_text("# who\nAda: ada-token-0123456789\n\nGrace:grace-token-0123456789\n")
     file.chmod(0o640)
     with pytest.raises(ConfigError, match="by other users"):
-        read_people({}, file, "me")
+        read_access_tokens({}, file, "me")
     file.chmod(0o600)
-    assert read_people({}, file, "me") == PEOPLE
-    assert set(read_people({"MCPFACTORY_DASHBOARD_TOKEN": "my-own-token-0123"}, file, "me")) == {"Ada", "Grace", "me"}
+    assert read_access_tokens({}, file, "me") == PEOPLE
+    assert set(read_access_tokens({"MCPFACTORY_DASHBOARD_TOKEN": "my-own-token-0123"}, file, "me")) == {
+        "Ada",
+        "Grace",
+        "me",
+    }
 
 
 @parametrize_subtests(
@@ -347,7 +351,7 @@ def test_tokens_that_protect_nothing_are_refused(tmp_path: Path, text: str) -> N
     file.write_text(text)
     file.chmod(0o600)
     with pytest.raises(ConfigError):
-        read_people({}, file, "me")
+        read_access_tokens({}, file, "me")
 
 
 @parametrize_subtests("other", ["ada", "ADA ", "A\u200bda", "A da", "\uff21da", "Ada"])
@@ -357,18 +361,18 @@ def test_one_person_is_not_named_twice(tmp_path: Path, other: str) -> None:
     file.write_text(f"Ada: ada-token-0123456789\nGrace: grace-token-0123456789\n{other}: other-token-0123456789\n")
     file.chmod(0o600)
     with pytest.raises(ConfigError, match=r"line 3 of .*same person") as refused:
-        read_people({}, file, "me")
+        read_access_tokens({}, file, "me")
     assert "\u200b" not in str(refused.value)
     assert "remove one of the lines" in str(refused.value.hint)
     file.write_text("Ada: ada-token-0123456789\n")
     environ = {"MCPFACTORY_DASHBOARD_TOKEN": "my-own-token-0123"}
-    assert read_people(environ, file, "Ada") == {"Ada": "my-own-token-0123"}
+    assert read_access_tokens(environ, file, "Ada") == {"Ada": "my-own-token-0123"}
     if other.strip() != "Ada":
         with pytest.raises(ConfigError, match=r"MCPFACTORY_DASHBOARD_TOKEN names .*same person"):
-            read_people(environ, file, other.strip())
+            read_access_tokens(environ, file, other.strip())
     file.write_text("\u200b: other-token-0123456789\n")
     with pytest.raises(ConfigError, match=r"has an invalid name: '\\\\u200b' has no letter"):
-        read_people({}, file, "me")
+        read_access_tokens({}, file, "me")
 
 
 def test_sessions_and_tickets_end_with_time() -> None:

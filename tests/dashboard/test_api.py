@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page, path_of
-from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
+from mcpfactory_pipeline.dashboard.workspace_reader import WorkspaceReader
 from tests.dashboard.conftest import WorkspaceBuilder
 from tests.timeouts import TIMEOUT
 

@@ -17,8 +17,15 @@ from hypothesis import strategies as st
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.base.locks import register_run, run_lock
 from mcpfactory_pipeline.base.text import escape_invisible
-from mcpfactory_pipeline.dashboard.files import plain_text
-from mcpfactory_pipeline.dashboard.live import LogTail, PageSubscriptions, Position, Snapshot, events_since, read_tail
+from mcpfactory_pipeline.dashboard.live_updates import (
+    LogTail,
+    PageSnapshot,
+    PageSubscriptions,
+    StreamPosition,
+    events_since,
+    read_log_tail,
+)
+from mcpfactory_pipeline.dashboard.workspace_files import strip_terminal_codes
 from tests.dashboard.conftest import WorkspaceBuilder
 from tests.timeouts import TIMEOUT
 
@@ -180,10 +187,10 @@ def test_the_board_is_told_when_a_server_changes(four_servers: WorkspaceBuilder,
 async def test_fifty_who_follow_one_thing_cost_one_look_at_a_time_and_all_are_told() -> None:
     looks = 0
 
-    def look() -> Snapshot | None:
+    def look() -> PageSnapshot | None:
         nonlocal looks
         looks += 1
-        return Snapshot(str(min(looks, 3)), over=looks >= 3)
+        return PageSnapshot(str(min(looks, 3)), over=looks >= 3)
 
     followers = PageSubscriptions()
 
@@ -200,30 +207,30 @@ def test_whoever_applies_the_news_from_any_position_has_the_log(writes: list[tup
     """A reader who is told at some moments only has, at the end, the last bytes of each log."""
     logs: dict[str, bytes] = {}
     had: dict[str, str] = {}
-    position = Position()
+    position = StreamPosition()
     for number, (step, more) in enumerate(writes):
         name = f"s/{step}@,;/1"
         logs[name] = logs.get(name, b"") + more.replace(b"\n", b"").replace(b"\r", b"") + b"\n"
-        now = Snapshot("x", tuple(LogTail(key, 0, text) for key, text in logs.items()))
+        now = PageSnapshot("x", tuple(LogTail(key, 0, text) for key, text in logs.items()))
         if number < listened or number == len(writes) - 1:
-            sent, position = events_since(Position.read(str(position)), now)
+            sent, position = events_since(StreamPosition.read(str(position)), now)
             for event in sent.decode().split("\n\n"):
                 if event.startswith("event: log"):
                     told = json.loads(event.split("\n")[1].removeprefix("data: "))
                     had[told["step"]] = told["text"] if told["fresh"] else had[told["step"]] + told["text"]
-    assert had == {name: escape_invisible(plain_text(text)) for name, text in logs.items()}
+    assert had == {name: escape_invisible(strip_terminal_codes(text)) for name, text in logs.items()}
 
 
 def test_the_tail_of_a_log_is_whole_lines_of_its_end(tmp_path: Any) -> None:
     file = tmp_path / "a.log"
     file.write_bytes(b"".join(b"%05d %s\n" % (number, b"x" * 60) for number in range(1000)) + b"half")
-    tail = read_tail("s", file)
+    tail = read_log_tail("s", file)
     assert tail.end == 1000 * 67
     assert len(tail.text) <= 12_000
     assert tail.text.startswith(b"0")
     assert tail.text.endswith(b"x\n")
     assert file.read_bytes()[tail.start : tail.end] == tail.text
-    assert read_tail("s", tmp_path / "none.log").end == 0
+    assert read_log_tail("s", tmp_path / "none.log").end == 0
 
 
 def _get(address: str, path: str) -> str:

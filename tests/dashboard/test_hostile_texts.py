@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.pages import PAGES, path_of
-from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
+from mcpfactory_pipeline.dashboard.workspace_reader import WorkspaceReader
 from tests.dashboard.conftest import WorkspaceBuilder
 
 HTML = {"Accept": "text/html"}

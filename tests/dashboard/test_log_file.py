@@ -10,8 +10,8 @@ from starlette.testclient import TestClient
 
 from mcpfactory_pipeline.base.errors import NotFoundError
 from mcpfactory_pipeline.dashboard.app import create_app
-from mcpfactory_pipeline.dashboard.files import read_log
-from mcpfactory_pipeline.dashboard.live import read_tail
+from mcpfactory_pipeline.dashboard.live_updates import read_log_tail
+from mcpfactory_pipeline.dashboard.workspace_files import read_log
 from mcpfactory_pipeline.views import status
 from tests.dashboard.conftest import WorkspaceBuilder
 
@@ -48,6 +48,6 @@ def test_what_is_no_file_of_its_own_is_not_shown(four_servers: WorkspaceBuilder,
         assert SECRET not in answer.text
         assert "logs/test.log from its artifacts" in answer.text
     assert read_log(file) == ""
-    assert read_tail("atlas/test/1", file).text == b""
+    assert read_log_tail("atlas/test/1", file).text == b""
     with pytest.raises(NotFoundError):
         status.read_log(four_servers.workspace, "atlas", "test")

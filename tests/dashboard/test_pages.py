@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 import pytest
 from starlette.testclient import TestClient
 
-from mcpfactory_pipeline.base.ids import created_at, new_id
+from mcpfactory_pipeline.base.ids import id_creation_time, new_id
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.inbox import inbox
-from mcpfactory_pipeline.dashboard.runs import gantt, run_page, runs_of, runs_page
+from mcpfactory_pipeline.dashboard.runs import gantt_chart, run_page, run_rows, runs_page
 from mcpfactory_pipeline.views.inbox import KINDS, InboxItem
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from tests.dashboard.conftest import WorkspaceBuilder
@@ -89,16 +89,16 @@ def test_a_run_tells_every_step_with_its_reason_and_how_it_ended() -> None:
     assert running.steps[0].reasons == ("never run",)
     assert running.status.key == "running"
     known = RunFacts("zoo", "R", {"atlas": events}, {"atlas": ("build",)}, going=True)
-    began = created_at(str(events[0]["id"]))
+    began = id_creation_time(str(events[0]["id"]))
     going = run_page(replace(known, now=began + 90.0))
     assert (going.seconds, going.steps[2].working, going.steps[1].working) == (90.0, True, False)
     assert going.steps[2].seconds == pytest.approx(90.0 - going.steps[2].start)
-    chart = gantt(going.steps, going.seconds)
+    chart = gantt_chart(going.steps, going.seconds)
     assert chart.ticks[-1].text == "90.0 s"
     assert chart.bars[2].x + chart.bars[2].width == pytest.approx(chart.width, abs=0.2)  # it ends now
     dead = run_page(RunFacts("zoo", "R", {"atlas": events}))
     assert dead.steps[2].status.key == "interrupted"
-    assert runs_page("zoo", runs_of({"atlas": events})).runs[0].steps == 2
+    assert runs_page("zoo", run_rows({"atlas": events})).runs[0].steps == 2
 
 
 def test_a_run_is_drawn_with_its_timeline_and_links_to_the_logs(

@@ -11,8 +11,8 @@ from starlette.testclient import TestClient
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.dashboard.inbox import RejectedCandidate, inbox
 from mcpfactory_pipeline.dashboard.pages import PAGES
-from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import Links, render
+from mcpfactory_pipeline.dashboard.workspace_reader import WorkspaceReader
 from mcpfactory_pipeline.decisions import decision
 from mcpfactory_pipeline.views.status import status
 from tests.dashboard.conftest import EVIL, WorkspaceBuilder, serving

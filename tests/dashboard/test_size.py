@@ -14,9 +14,9 @@ from mcpfactory_pipeline.dashboard.board import SORTS, board
 from mcpfactory_pipeline.dashboard.facts import RunFacts, ServerFacts, WorkspaceFacts
 from mcpfactory_pipeline.dashboard.inbox import inbox
 from mcpfactory_pipeline.dashboard.pages import PAGES
-from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import Links, render
-from mcpfactory_pipeline.dashboard.runs import run_page, runs_of, runs_page
+from mcpfactory_pipeline.dashboard.runs import run_page, run_rows, runs_page
+from mcpfactory_pipeline.dashboard.workspace_reader import WorkspaceReader
 from mcpfactory_pipeline.views.inbox import KINDS, InboxItem
 from tests.dashboard.conftest import WorkspaceBuilder
 
@@ -62,7 +62,7 @@ def test_the_other_pages_about_a_thousand_servers_are_small_too() -> None:
     assert (
         size(
             "runs",
-            runs_page("big", runs_of({NAME: [event for _ in range(1000) for event in steps(new_id())]})),
+            runs_page("big", run_rows({NAME: [event for _ in range(1000) for event in steps(new_id())]})),
             "/runs/",
         )
         < LIMIT
@@ -139,13 +139,13 @@ def test_reader_reads_only_the_server_that_changed(four_servers: WorkspaceBuilde
 
 def test_runs_are_made_once_for_as_long_as_no_history_changes(four_servers: WorkspaceBuilder) -> None:
     reader = WorkspaceReader(four_servers.root)
-    before = reader.from_histories("runs", runs_of)
-    assert reader.from_histories("runs", runs_of) is before
-    assert reader.from_histories("other", len) == len(reader.histories())
+    before = reader.cached_from_histories("runs", run_rows)
+    assert reader.cached_from_histories("runs", run_rows) is before
+    assert reader.cached_from_histories("other", len) == len(reader.histories())
     four_servers.passed("zebra", "generate", run=(later := new_id()))
-    after = reader.from_histories("runs", runs_of)
+    after = reader.cached_from_histories("runs", run_rows)
     assert after is not before
     assert after[0].run == later
-    assert reader.from_histories("runs", runs_of) is after
+    assert reader.cached_from_histories("runs", run_rows) is after
     four_servers.store.history_file("zebra").unlink()
-    assert later not in [row.run for row in reader.from_histories("runs", runs_of)]
+    assert later not in [row.run for row in reader.cached_from_histories("runs", run_rows)]

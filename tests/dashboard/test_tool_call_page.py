@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.servers.create import create_server
-from mcpfactory_pipeline.checks.declared_tests import read_tests
+from mcpfactory_pipeline.checks.declared_tests import read_declared_tests
 from tests.cli.conftest import InProcessCli
 from tests.dashboard.conftest import WorkspaceBuilder, serving
 from tests.dashboard.http_browser import PEOPLE, Browser, confirming
@@ -141,7 +141,7 @@ def test_what_was_tried_is_kept_as_a_link_a_test_and_a_command(ada: Browser, bui
     (folder / "tests" / "get_book.yaml").write_text(text)
     second = ada.post(path, {**confirming(again), "arg.isbn": isbn}).text
     assert "servers/shop/tests/get_book1.yaml" in second  # what is kept takes the place of nothing
-    (kept,) = read_tests(folder)
+    (kept,) = read_declared_tests(folder)
     assert (kept.tool, kept.arguments, kept.status, kept.snapshot) == ("get_book", {"isbn": isbn}, "ok", True)
     assert kept.upstream[0]["response"]["status"] == 200
     run = InProcessCli(builder.root)

@@ -13,20 +13,20 @@ import pytest
 from mcpfactory.commands.pipeline import COMMANDS as PIPELINE
 from mcpfactory.main import COMMANDS, build_command_tree
 from mcpfactory_pipeline.dashboard.actions import ACTIONS
-from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 from mcpfactory_pipeline.operations.decisions import DECISIONS
 from mcpfactory_pipeline.operations.operation import (
     FullAccess,
     Operation,
     OperationContext,
-    is_list,
+    field_presentation,
+    is_list_field,
     option_names,
-    param_of,
 )
 from mcpfactory_pipeline.operations.publish import Publish
-from mcpfactory_pipeline.operations.table import OPERATIONS, read_command
+from mcpfactory_pipeline.operations.table import OPERATIONS, parse_operation_command
 from mcpfactory_pipeline.serve import resources
-from mcpfactory_pipeline.serve.factory import make_factory_server
+from mcpfactory_pipeline.serve.factory_server import make_factory_server
 from mcpfactory_pipeline.workspace.policy import AGENT_ACTIONS
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.testing import connect
@@ -79,7 +79,7 @@ def test_the_command_has_an_option_for_each_field(operation):
         option = options[flag]
         assert option.help == info.description, flag
         assert option.required == info.is_required(), flag
-        if not (info.is_required() or is_list(info)):
+        if not (info.is_required() or is_list_field(info)):
             assert option.default == (None if info.default == "" else info.default), flag
 
 
@@ -93,7 +93,7 @@ def test_the_dashboard_has_a_form_with_each_field(operation):
 
 @pytest.mark.anyio
 async def test_agents_have_a_tool_with_each_field(tmp_path):
-    async with connect(make_factory_server(apply_setup(read_setup(tmp_path), git=False).root)) as client:
+    async with connect(make_factory_server(apply_setup(plan_workspace_setup(tmp_path), git=False).root)) as client:
         listed = await client.list_tools()
     tools = {tool["name"]: tool["inputSchema"] for tool in listed}
     hints = {tool["name"]: tool["annotations"] for tool in listed}
@@ -114,13 +114,13 @@ async def test_agents_have_a_tool_with_each_field(tmp_path):
             if name not in ASKED_OF_AGENTS:
                 assert (name in schema.get("required", ())) == info.is_required()
             if not info.is_required() and name not in ASKED_OF_AGENTS:
-                default = list(info.default) if is_list(info) else info.default
+                default = list(info.default) if is_list_field(info) else info.default
                 assert told.get("default", default) == default
 
 
 @parametrize_subtests("operation", OPERATIONS)
 def test_what_a_surface_leaves_out_has_a_reason(operation):
-    omitted = [operation.omit, *(param_of(info).omit for info in operation.model_fields.values())]
+    omitted = [operation.omit, *(field_presentation(info).omit for info in operation.model_fields.values())]
     assert all(len(reason.split()) >= 3 for one in omitted for reason in one.values())
 
 
@@ -128,7 +128,7 @@ def test_what_a_surface_leaves_out_has_a_reason(operation):
 def test_a_command_line_is_read_as_the_operation_that_it_came_from(operation):
     values = {name: sample(name, info) for name, info, _ in operation.fields("cli")}
     made = operation.read(values)
-    assert read_command(made.command_line()) == made
+    assert parse_operation_command(made.command_line()) == made
 
 
 def sample(name: str, info: Any) -> Any:
@@ -140,7 +140,7 @@ def sample(name: str, info: Any) -> Any:
         return 3
     if get_origin(kind) is Literal:
         return "search"
-    if is_list(info):
+    if is_list_field(info):
         return (f"{name}-a", f"{name} b")
     return "2031-01-31" if "date" in str(kind) else f"{name}-x"
 
@@ -198,7 +198,7 @@ def test_a_policy_can_leave_each_decision_to_agents():
 
 
 def test_prompts_name_tools_that_there_are(tmp_path):
-    factory = make_factory_server(apply_setup(read_setup(tmp_path), git=False).root)
+    factory = make_factory_server(apply_setup(plan_workspace_setup(tmp_path), git=False).root)
     text = Path(resources.__file__).read_text("utf-8")
     prompts = text[text.index("def bring_to_production") :]
     called = set(re.findall(r"`([a-z_]+)`(?= (?:with|of|without))", prompts))

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_pipeline.base.events import Reporter, RunEvent
-from mcpfactory_pipeline.build.distributions import runtime_wheel
-from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from mcpfactory_pipeline.build.factory_distributions import cached_runtime_wheel
+from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 from mcpfactory_pipeline.run.executor import Executor
 from mcpfactory_pipeline.run.run import RunOutcome, run_pipeline
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -46,14 +46,14 @@ def _named_actor(monkeypatch):
 def wheelhouse(tmp_path_factory) -> Path:
     """Return the folder of the runtime's wheel for channels, built once for all workspaces."""
     artifacts = tmp_path_factory.mktemp("runtime")
-    runtime_wheel(artifacts)
+    cached_runtime_wheel(artifacts)
     return artifacts / ".wheelhouse"
 
 
 @pytest.fixture(scope="session")
 def empty_workspace(tmp_path_factory, wheelhouse) -> Path:
     """Return a workspace without servers and retry delays; tests must not change it."""
-    space = configured(apply_setup(read_setup(tmp_path_factory.mktemp("empty") / "space"), git=False))
+    space = configured(apply_setup(plan_workspace_setup(tmp_path_factory.mktemp("empty") / "space"), git=False))
     shutil.copytree(wheelhouse, space.artifacts / ".wheelhouse")
     return space.root
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from mcpfactory_pipeline.base.errors import StageError
-from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
+from mcpfactory_pipeline.base.hashing import hash_bytes, hash_named_texts
 from mcpfactory_pipeline.isolation.levels import make_sandbox
 from mcpfactory_pipeline.plan.stage import BuiltFiles, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
@@ -34,7 +34,7 @@ def build(inputs: StageInputs) -> StageOutputs:
     version = "1.0" if data == b"one" else f"1.0.post{int(hash_bytes(data)[-8:], 16)}"
     name = f"{inputs.server.replace('-', '_')}-{version}-py3-none-any.whl"
     files = {name: hash_bytes(data)}
-    candidate = hash_record(files).removeprefix("sha256:")[:16]
+    candidate = hash_named_texts(files).removeprefix("sha256:")[:16]
     folder = inputs.artifacts / inputs.server / candidate
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(data)

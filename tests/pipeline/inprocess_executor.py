@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from mcpfactory_pipeline.build import distributions
+from mcpfactory_pipeline.build import factory_distributions
 from mcpfactory_pipeline.plan.stage import StageOutputs
 from mcpfactory_pipeline.run.job import run_job
 from mcpfactory_pipeline.run.run import EXECUTORS
 
-_build = functools.cache(distributions.build_files)
+_build = functools.cache(factory_distributions.build_wheel_contents)
 
 
 def _built_once() -> contextlib.AbstractContextManager[object]:
     """Build wheels of mcpfactory once in this process, not for each workspace."""
-    return patch.object(distributions, "build_files", _build)
+    return patch.object(factory_distributions, "build_wheel_contents", _build)
 
 
 class InProcessExecutor:

@@ -12,8 +12,8 @@ import pytest
 
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import new_id
-from mcpfactory_pipeline.delivery.ci.admission import AdmissionRules, ShardResultError, admit
-from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from mcpfactory_pipeline.delivery.ci.admission import AdmissionRules, ShardResultError, admit_job_events
+from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.store import Store
@@ -43,7 +43,7 @@ PROBE = replace(SMOKE, name="probe")  # known, and never run
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, wheelhouse) -> tuple[str, list[Event]]:
     """The second of two runs, and the events of both: a bad candidate after one that was good."""
-    space = configured(apply_setup(read_setup(tmp_path_factory.mktemp("admission") / "space"), git=False))
+    space = configured(apply_setup(plan_workspace_setup(tmp_path_factory.mktemp("admission") / "space"), git=False))
     shutil.copytree(wheelhouse, space.artifacts / ".wheelhouse")
     folder, runs = add_server(space.root, "books"), []
     with pytest.MonkeyPatch.context() as patch:
@@ -66,7 +66,7 @@ def handed(made) -> Callable[..., list[Event]]:
         for event in theirs[len(first) :]:
             change(event)
         stages = {stage.name: stage for stage in (*STAGES, smoke, PROBE)}
-        return admit("books", first, theirs, AdmissionRules(run, stages))
+        return admit_job_events("books", first, theirs, AdmissionRules(run, stages))
 
     return admitted
 

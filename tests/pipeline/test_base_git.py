@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.base.files import write_temporary
+from mcpfactory_pipeline.base.files import write_temporary_file
 from mcpfactory_pipeline.base.git import git_output, git_text
 
 
@@ -51,6 +51,6 @@ def test_a_file_for_its_owner_alone_is_so_before_its_first_byte(
     modes: list[int] = []
     real = Path.chmod
     monkeypatch.setattr(Path, "chmod", lambda file, mode: modes.append(file.stat().st_mode & 0o777) or real(file, mode))
-    assert write_temporary(tmp_path / "a", b"secret", mode=0o600).stat().st_mode & 0o777 == 0o600
-    assert write_temporary(tmp_path / "b", b"text", mode=0o644).stat().st_mode & 0o777 == 0o644
+    assert write_temporary_file(tmp_path / "a", b"secret", mode=0o600).stat().st_mode & 0o777 == 0o600
+    assert write_temporary_file(tmp_path / "b", b"text", mode=0o644).stat().st_mode & 0o777 == 0o644
     assert [mode & 0o077 for mode in modes] == [0, 0]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_pipeline.build import pep517_backend
-from mcpfactory_pipeline.build.programs import ProgramRefusedError
+from mcpfactory_pipeline.build.programs import ToolRejectedInputError
 from mcpfactory_pipeline.build.wheels import build_packages, build_wheel
 from mcpfactory_pipeline.isolation import levels
 from tests.skip_conditions import needs
@@ -99,16 +99,16 @@ def test_a_backend_reaches_neither_the_sources_nor_the_caches_nor_its_parents(tm
 def test_a_link_that_a_backend_leaves_in_place_of_a_package_is_not_followed(tmp_path, work):
     (tmp_path / "secret.whl").write_text(SECRET)
     set_actor = f"os.symlink({str(tmp_path / 'secret.whl')!r}, os.path.join(out, NAME))"
-    with pytest.raises(ProgramRefusedError, match="not a regular file from the build"):
+    with pytest.raises(ToolRejectedInputError, match="not a regular file from the build"):
         build_wheel(project(tmp_path / "hello", set_actor), FILES, work, log=False)
     assert not (work / "dist" / "hello-1.0-py3-none-any.whl").exists()
 
 
 @pytest.mark.parametrize("text", ["--index-url=http://127.0.0.1:9", "-e ."])
 def test_what_a_backend_asks_for_is_a_requirement_and_no_option(tmp_path, work, text):
-    with pytest.raises(ProgramRefusedError, match="cannot be read"):
+    with pytest.raises(ToolRejectedInputError, match="cannot be read"):
         build_packages(project(tmp_path / "hello", requires=repr([text])), FILES, work, log=False)
-    with pytest.raises(ProgramRefusedError, match="cannot be read"):
+    with pytest.raises(ToolRejectedInputError, match="cannot be read"):
         build_packages(
             project(tmp_path / "other", system=f"requires = [{text!r}]"), FILES, tmp_path / "again", log=False
         )
@@ -118,7 +118,7 @@ def test_what_a_backend_asks_for_is_installed_and_it_is_called_again(tmp_path, w
     wheel, _ = build_packages(project(tmp_path / "hello", requires="['packaging']"), FILES, work, log=False)
     assert wheel.is_file()
     asks = "[f'packaging!={os.getpid()}']"
-    with pytest.raises(ProgramRefusedError, match="requests other packages each time"):
+    with pytest.raises(ToolRejectedInputError, match="requests other packages each time"):
         build_packages(project(tmp_path / "other", requires=asks), FILES, tmp_path / "again", log=False)
 
 

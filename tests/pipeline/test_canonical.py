@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpfactory_pipeline.base.hashing import canonical_text
+from mcpfactory_pipeline.base.hashing import canonical_json
 
 FACTS = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -27,10 +27,10 @@ def written(data: object) -> str:
 
 @given(FACTS)
 def test_it_is_what_the_standard_library_writes(data: object) -> None:
-    assert canonical_text(data) == written(data)
+    assert canonical_json(data) == written(data)
 
 
 @pytest.mark.parametrize("data", [{1: "a number for a key"}, {"a": {2}}, [object()]])
 def test_what_is_no_data_is_refused(data: object) -> None:
     with pytest.raises(TypeError):
-        canonical_text(data)
+        canonical_json(data)

@@ -14,21 +14,21 @@ from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, StateErr
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.decisions.restore import restore
 from mcpfactory_pipeline.delivery.ci.bundle import pack_run
-from mcpfactory_pipeline.delivery.ci.factory_origin import read_ci
+from mcpfactory_pipeline.delivery.ci.factory_origin import read_ci_settings
 from mcpfactory_pipeline.delivery.ci.fold import (
     ShardResult,
-    assigned_results,
+    assigned_shard_results,
     changed,
     fold_results,
     matrix,
-    named_results,
-    shards,
+    named_shard_results,
+    split_into_shards,
     summary,
     validate_run_id,
 )
-from mcpfactory_pipeline.delivery.ci.github import PLACE, release_workflow, workflow
+from mcpfactory_pipeline.delivery.ci.github import PLACE, github_release_workflow, github_workflow
 from mcpfactory_pipeline.delivery.ci.gitlab import gitlab_pipeline, gitlab_release, gitlab_shards
-from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 from mcpfactory_pipeline.plan.plan import BROKEN, RUN, UP_TO_DATE, PlanStep
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.state.store import Store
@@ -57,7 +57,7 @@ from tests.system import git
 )
 def test_servers_are_assigned_evenly_within_the_providers_limit(count, jobs, least, groups):
     names = [f"s{number}" for number in range(count)]
-    assigned = shards(names, jobs, least)
+    assigned = split_into_shards(names, jobs, least)
     assert len(assigned) == groups <= 256
     assert [name for group in assigned for name in group] == names
     sizes = [len(group) for group in assigned]
@@ -66,7 +66,7 @@ def test_servers_are_assigned_evenly_within_the_providers_limit(count, jobs, lea
 
 
 def test_the_matrix_of_a_thousand_changed_servers_fits_into_a_jobs_output():
-    assigned = matrix(shards([f"server-with-a-long-name-{n:04}" for n in range(1000)], 256, 4))
+    assigned = matrix(split_into_shards([f"server-with-a-long-name-{n:04}" for n in range(1000)], 256, 4))
     assert len(json.dumps(assigned)) < 1_000_000
 
 
@@ -92,7 +92,7 @@ def test_a_folder_whose_name_is_more_than_a_name_is_assigned_to_no_job_and_the_o
 @pytest.fixture
 def origin(tmp_path):
     """A repository with four servers, of which none ever ran."""
-    space = apply_setup(read_setup(tmp_path / "origin"))
+    space = apply_setup(plan_workspace_setup(tmp_path / "origin"))
     for name in ("a", "b", "c", "d"):
         add_server(space.root, name, outcome="failed" if name == "d" else "passed")
     git(space.root, "add", "-A")
@@ -119,11 +119,11 @@ def fold(origin, *shard_results, **options):
 
 
 def test_two_clones_run_a_shard_each_and_are_folded_into_a_state_that_verifies(origin):
-    assigned = shards(changed(plan_servers(origin, stages=STAGES))[0], 2, 1)
+    assigned = split_into_shards(changed(plan_servers(origin, stages=STAGES))[0], 2, 1)
     assert assigned == [("a", "b"), ("c", "d")]
     for number, group in enumerate(assigned, 1):
         shard(origin, number, group)
-    shard_results = assigned_results([origin.root.parent / "shards"], json.dumps(matrix(assigned)))
+    shard_results = assigned_shard_results([origin.root.parent / "shards"], json.dumps(matrix(assigned)))
     folded, refused = fold(origin, *shard_results)
     assert [(one.server, one.passed) for one in folded] == [("a", True), ("b", True), ("c", True), ("d", False)]
     assert (verify(origin), refused) == ([], [])
@@ -186,9 +186,9 @@ def test_a_server_whose_files_were_changed_after_they_were_recorded_is_not_hande
 
 def test_a_folder_that_is_not_there_and_a_matrix_that_is_none_are_refused(tmp_path):
     with pytest.raises(NotFoundError, match="no folder"):
-        named_results([tmp_path / "nowhere"], ["a"])
+        named_shard_results([tmp_path / "nowhere"], ["a"])
     with pytest.raises(ConfigError, match="not a valid matrix"):
-        assigned_results([tmp_path], "[]")
+        assigned_shard_results([tmp_path], "[]")
     with pytest.raises(ConfigError, match="'run-1' is not a valid run id"):
         validate_run_id("run-1")
 
@@ -210,8 +210,8 @@ def test_a_run_with_nothing_due_says_so():
 
 @pytest.fixture
 def written():
-    return workflow(
-        read_ci(settings_of(ci={"branch": "trunk", "install": 'pip install "mcpfactory[dask]" # ours: all'}))
+    return github_workflow(
+        read_ci_settings(settings_of(ci={"branch": "trunk", "install": 'pip install "mcpfactory[dask]" # ours: all'}))
     )
 
 
@@ -249,9 +249,9 @@ UNQUOTED = re.compile(r"'[^']*'|\"\$\([^()]*\)\"|\"[^\"]*\"")
 
 
 def test_every_value_in_a_script_is_quoted(written):
-    texts = [written, release_workflow(read_ci(settings_of()))]
+    texts = [written, github_release_workflow(read_ci_settings(settings_of()))]
     scripts = [step["run"] for text in texts for _, step in steps(text) if "run" in step]
-    settings = read_ci(settings_of())
+    settings = read_ci_settings(settings_of())
     for text in (gitlab_pipeline(settings), gitlab_shards([("a",)], settings, "RUN"), gitlab_release(settings)):
         for job in yaml.safe_load(text).values():
             if isinstance(job, dict):
@@ -265,8 +265,8 @@ def test_no_mark_of_the_template_is_left(written):
 
 
 def test_a_new_workspace_has_the_workflow_that_would_be_written(tmp_path):
-    made = apply_setup(read_setup(tmp_path / "new"), git=False)
-    assert (made.root / PLACE).read_text() == workflow(read_ci(made.settings))
+    made = apply_setup(plan_workspace_setup(tmp_path / "new"), git=False)
+    assert (made.root / PLACE).read_text() == github_workflow(read_ci_settings(made.settings))
 
 
 @parametrize_subtests(

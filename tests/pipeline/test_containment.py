@@ -12,8 +12,8 @@ import pytest
 
 from mcpfactory.main import main
 from mcpfactory_pipeline.base.events import ServerUnusable
-from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
-from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from mcpfactory_pipeline.dashboard.workspace_reader import WorkspaceReader
+from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state import history
 from mcpfactory_pipeline.state.store import Store
@@ -27,7 +27,7 @@ BROKEN, SOUND = "books", "notes"
 @pytest.fixture(scope="module")
 def origin(tmp_path_factory):
     """A workspace whose two servers went through all stages."""
-    space = apply_setup(read_setup(tmp_path_factory.mktemp("origin") / "space"), git=False)
+    space = apply_setup(plan_workspace_setup(tmp_path_factory.mktemp("origin") / "space"), git=False)
     for name in (BROKEN, SOUND):
         add_server(space.root, name)
     assert not run_pipeline(space, stages=STAGES, executor=InProcessExecutor(), jobs=1).errored

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError, StateError
-from mcpfactory_pipeline.base.versions import is_sufficient_step, next_version, step_between
+from mcpfactory_pipeline.base.versions import is_sufficient_step, next_version, version_step
 from mcpfactory_pipeline.channels.contract import (
     Contract,
     breaking_changes_by_candidate,
-    compare,
-    contract_text,
+    compare_contracts,
+    contract_to_text,
     find_contract,
 )
 from mcpfactory_pipeline.decisions.precondition import breaking_changes_line
@@ -47,7 +47,7 @@ TOLD = {**SEARCH, "description": "Search books by title."}
     ],
 )
 def test_changes_ask_for_a_step_and_only_a_major_one_may_break(before, after, version, found) -> None:
-    made = compare(Contract(tuple(before), "1.2.3"), Contract(tuple(after), version))
+    made = compare_contracts(Contract(tuple(before), "1.2.3"), Contract(tuple(after), version))
     assert (made.needed, made.kept, made.proposed) == found
 
 
@@ -66,7 +66,7 @@ def test_changes_ask_for_a_step_and_only_a_major_one_may_break(before, after, ve
     ],
 )
 def test_below_one_a_minor_step_may_break(before, after, step, may_break) -> None:
-    assert step_between(before, after) == step
+    assert version_step(before, after) == step
     assert is_sufficient_step(before, after, "major") is may_break
 
 
@@ -74,15 +74,15 @@ def test_below_one_a_minor_step_may_break(before, after, step, may_break) -> Non
 def test_the_version_that_is_proposed_is_large_enough_and_no_larger(version, needed) -> None:
     proposed = next_version(version, needed)
     assert is_sufficient_step(version, proposed, needed)
-    assert step_between(version, proposed) in {"patch", "minor", "major"}
+    assert version_step(version, proposed) in {"patch", "minor", "major"}
     if needed == "patch":
-        assert step_between(version, proposed) == "patch"
+        assert version_step(version, proposed) == "patch"
 
 
 def keep(folder: Path, candidate: str, *tools: Any) -> Path:
     place = folder / candidate / "validate"
     place.mkdir(parents=True)
-    (place / "tools.json").write_text(contract_text(tools))
+    (place / "tools.json").write_text(contract_to_text(tools))
     return folder
 
 

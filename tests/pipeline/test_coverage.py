@@ -11,7 +11,7 @@ from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.status import status
-from mcpfactory_pipeline.workspace.coverage import coverage, source_facts
+from mcpfactory_pipeline.workspace.coverage import coverage, source_gate_facts
 from tests.pipeline.conftest import ROOT
 from tests.pipeline.inprocess_executor import InProcessExecutor
 
@@ -31,7 +31,7 @@ def test_operations_are_made_left_out_with_the_reason_or_missing(tmp_path):
     assert coverage(tmp_path, 4) == {
         "operations": 4, "made": 2, "left_out": {"POST /a": "no JSON"}, "missing": 1, "share": 50,
     }  # fmt: skip
-    assert source_facts(tmp_path) == {"document": True, "tools": 2, "tokens": 70, "coverage": 66}
+    assert source_gate_facts(tmp_path) == {"document": True, "tools": 2, "tokens": 70, "coverage": 66}
 
 
 def test_only_everything_is_a_hundred_percent(tmp_path):
@@ -43,7 +43,7 @@ def test_only_everything_is_a_hundred_percent(tmp_path):
 
 
 def test_a_server_without_a_report_has_no_manifest(tmp_path):
-    assert (coverage(tmp_path), source_facts(tmp_path)) == ({}, {"document": False})
+    assert (coverage(tmp_path), source_gate_facts(tmp_path)) == ({}, {"document": False})
 
 
 @pytest.mark.parametrize("parts", [{}, {"tools": [{}], "skipped": []}, {"tools": [], "skipped": [{"path": "/"}]}])

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_codegen.servers.config import AdoptedSettings
-from mcpfactory_pipeline.adoption.remote import read_offers
+from mcpfactory_pipeline.adoption.remote_offers import parse_offers
 from mcpfactory_pipeline.base.errors import PipelineError
-from mcpfactory_pipeline.build.programs import ProgramRefusedError
+from mcpfactory_pipeline.build.programs import ToolRejectedInputError
 from mcpfactory_pipeline.workspace.adopted import read_known_drift
 from tests.subtest_table import parametrize_subtests
 
-REFUSED = (PipelineError, ProgramRefusedError)
+REFUSED = (PipelineError, ToolRejectedInputError)
 PYTHON = re.compile(
     r"Error|object|indices|attribute|NoneType|codec|recursion|Expecting|set_int_max_str_digits|Errno", re.IGNORECASE
 )
@@ -28,7 +28,7 @@ def drift(text: bytes, folder: Path) -> object:
 
 
 READERS: dict[str, Callable[[bytes, Path], object]] = {
-    "offers": lambda text, _: read_offers(text),
+    "offers": lambda text, _: parse_offers(text),
     "drift": drift,
 }
 DAMAGED = (b"", b"<<<<<<< HEAD", b"\xff\xfe{", b"[]", b"{}", b"null", b"3", b"[" * 100_000, b'"text"', b"9" * 5_000)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcpfactory_pipeline.views.inbox import InboxItem
-from mcpfactory_pipeline.views.inbox_notifications import decided_channel, decision_path
+from mcpfactory_pipeline.views.inbox_notifications import decision_page_channel, decision_path
 from tests.subtest_table import parametrize_subtests
 
 PLACES = {
@@ -21,4 +21,4 @@ PLACES = {
 def test_a_thing_leads_to_where_it_is_decided(item: tuple[str, str, str], path: str) -> None:
     kind, about, command = item
     waits = InboxItem(kind, "books", about, "", command)
-    assert decision_path("books", about, decided_channel(waits, {"staging", "production"})) == path
+    assert decision_path("books", about, decision_page_channel(waits, {"staging", "production"})) == path

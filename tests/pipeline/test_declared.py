@@ -14,7 +14,13 @@ import httpx
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError
-from mcpfactory_pipeline.checks.declared_tests import DeclaredTest, ServerSetup, check_result, read_tests, run_tests
+from mcpfactory_pipeline.checks.declared_tests import (
+    DeclaredTest,
+    DeclaredTestSetup,
+    declared_test_faults,
+    read_declared_tests,
+    run_declared_tests,
+)
 from mcpfactory_pipeline.checks.recorder import RequestRecorder, recording_path
 from tests.loopback_server import LoopbackHandler, serving
 from tests.subtest_table import parametrize_subtests
@@ -100,8 +106,8 @@ def zoo(tmp_path: Path) -> Path:
 def run(folder: Path, **options: Any) -> list[Any]:
     secrets = {} if options.get("mode", "replay") == "replay" else {"ZOO_TOKEN": SECRET}
     environ = {"ZOO_TOKEN": SECRET, **options.pop("environ", {})}
-    bench = ServerSetup([sys.executable, str(folder / "zoo.py")], environ, secrets=secrets)
-    return asyncio.run(run_tests(read_tests(folder), bench, **options))
+    bench = DeclaredTestSetup([sys.executable, str(folder / "zoo.py")], environ, secrets=secrets)
+    return asyncio.run(run_declared_tests(read_declared_tests(folder), bench, **options))
 
 
 def test_what_was_recorded_is_replayed_without_the_api_and_holds_no_secret(zoo, api) -> None:
@@ -123,9 +129,9 @@ def test_a_recording_keeps_the_servers_of_an_api_apart(api) -> None:
     url, asked = api
     root = url.removesuffix("/v1")  # has no path, so that an operation may have that of the other server's folder
     with RequestRecorder(root, {}, {"files": f"{url}/files"}) as recorder:
-        for place in (f"{recorder.base_url}/files/a?x=1", f"{recorder.servers_url}/files/b?y=2"):
+        for place in (f"{recorder.base_url}/files/a?x=1", f"{recorder.additional_servers_url}/files/b?y=2"):
             httpx.get(place, trust_env=False)
-        unknown = httpx.get(f"{recorder.servers_url}/filesystem", trust_env=False)
+        unknown = httpx.get(f"{recorder.additional_servers_url}/filesystem", trust_env=False)
     assert asked == ["/files/a?x=1", "/v1/files/b?y=2"]
     assert [case["request"]["path"] for case in recorder.cases] == ["/files/a", "/files/b"]
     assert (unknown.status_code, unknown.text) == (
@@ -197,7 +203,7 @@ RESULT: dict[str, Any] = {"content": [{"type": "text", "text": '{"n": 1, "ok": t
     ],
 )
 def test_an_expectation_holds_or_says_why_not(expected, words) -> None:
-    found = check_result(DeclaredTest("t", "t", Path("t.yaml"), expect=(expected,)), RESULT)
+    found = declared_test_faults(DeclaredTest("t", "t", Path("t.yaml"), expect=(expected,)), RESULT)
     assert (words == "" and found == []) or (words != "" and len(found) == 1 and words in found[0])
 
 
@@ -224,7 +230,7 @@ def test_a_slip_of_the_pen_is_refused(tmp_path, text, words) -> None:
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests/a.yaml").write_text(text)
     with pytest.raises(ConfigError, match=words):
-        read_tests(tmp_path)
+        read_declared_tests(tmp_path)
 
 
 def test_a_server_under_test_gets_what_it_is_given_and_nothing_of_the_shell(tmp_path, monkeypatch) -> None:

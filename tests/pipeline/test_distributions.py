@@ -16,7 +16,7 @@ import uv
 
 from mcpfactory import version
 from mcpfactory_pipeline.base.hashing import hash_file
-from mcpfactory_pipeline.build.distributions import DISTRIBUTIONS, distribution_wheel, runtime_wheel
+from mcpfactory_pipeline.build.factory_distributions import DISTRIBUTIONS, cached_runtime_wheel, write_factory_wheel
 from mcpfactory_pipeline.build.wheels import canonical_wheel, read_wheel
 
 pytestmark = pytest.mark.xdist_group("distributions")  # what the module's fixtures build is built once
@@ -26,9 +26,9 @@ MEMBERS = {"mcpfactory-runtime": "factory/runtime", "mcpfactory-codegen": "facto
 HAND_OUT = """
 import sys
 from pathlib import Path
-from mcpfactory_pipeline.build.distributions import DISTRIBUTIONS, distribution_wheel
+from mcpfactory_pipeline.build.factory_distributions import DISTRIBUTIONS, write_factory_wheel
 for name in DISTRIBUTIONS:
-    distribution_wheel(name, Path(sys.argv[1]))
+    write_factory_wheel(name, Path(sys.argv[1]))
 """
 Run = Callable[..., subprocess.CompletedProcess]
 
@@ -38,7 +38,7 @@ def wheels(tmp_path_factory) -> Path:
     """The four wheels, of the sources of this repository."""
     into = tmp_path_factory.mktemp("wheels")
     for name in DISTRIBUTIONS:
-        distribution_wheel(name, into)
+        write_factory_wheel(name, into)
     return into
 
 
@@ -149,7 +149,7 @@ def test_a_stage_that_cannot_have_the_runtime_says_why_and_what_to_do(installed,
 
 
 def test_what_lies_in_the_wheelhouse_and_was_changed_is_put_right(installed, tmp_path):
-    ask = "import sys; from pathlib import Path; from mcpfactory_pipeline.build.distributions import runtime_wheel as r; print(r(Path(sys.argv[1]), build=False))"
+    ask = "import sys; from pathlib import Path; from mcpfactory_pipeline.build.factory_distributions import cached_runtime_wheel as r; print(r(Path(sys.argv[1]), build=False))"
     place = Path(installed("-c", ask, str(tmp_path)).stdout.strip())
     right = place.read_bytes()
     place.write_bytes(b"other")
@@ -158,17 +158,17 @@ def test_what_lies_in_the_wheelhouse_and_was_changed_is_put_right(installed, tmp
 
 
 def test_the_runtime_of_sources_is_built_once(tmp_path, capfd):
-    assert runtime_wheel(tmp_path, build=False) is None
-    first = runtime_wheel(tmp_path)
+    assert cached_runtime_wheel(tmp_path, build=False) is None
+    first = cached_runtime_wheel(tmp_path)
     assert first is not None
     assert "built mcpfactory_runtime-" in capfd.readouterr().out, "the log of a stage has what was built"
-    assert runtime_wheel(tmp_path, build=False) == first
+    assert cached_runtime_wheel(tmp_path, build=False) == first
     assert capfd.readouterr().out == ""
 
 
 def make_dist(into: Path, *folders: Path, umask: int = 0o022, **environ: str) -> subprocess.CompletedProcess:
     """What `make dist` runs."""
-    command = [sys.executable, "-m", "mcpfactory_pipeline.build.distributions", str(into), *map(str, folders)]
+    command = [sys.executable, "-m", "mcpfactory_pipeline.build.factory_distributions", str(into), *map(str, folders)]
     return subprocess.run(
         command,
         cwd=into.parent,

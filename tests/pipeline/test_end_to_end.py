@@ -20,7 +20,7 @@ from mcpfactory_pipeline.channels.contract import find_contract
 from mcpfactory_pipeline.decisions.decision import approve
 from mcpfactory_pipeline.decisions.promote import promote
 from mcpfactory_pipeline.decisions.restore import restore
-from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
@@ -44,7 +44,7 @@ def tree(folder: Path) -> set[str]:
 @pytest.fixture(scope="module")
 def staged(tmp_path_factory):
     """A workspace whose one server went all the way, while a token stood in the caller's environment."""
-    space = apply_setup(read_setup(tmp_path_factory.mktemp("real") / "space"), git=False)
+    space = apply_setup(plan_workspace_setup(tmp_path_factory.mktemp("real") / "space"), git=False)
     create_server(space.root / "servers", name="hello", template="minimal")
     before = tree(space.root / "servers")
     recorder = Recorder()
@@ -273,7 +273,7 @@ def test_unusual_but_sound_documents_reach_staging(tmp_path):
     paths["/health"] = {"head": {"responses": {"200": {"description": "ok"}}}}
     document = {"openapi": "3.1.0", "info": {"title": "T", "version": "1"}, "servers": [{"url": "https://t.example"}]}
     (tmp_path / "api.json").write_text(json.dumps(document | {"paths": paths}))
-    space = apply_setup(read_setup(tmp_path / "space"), git=False)
+    space = apply_setup(plan_workspace_setup(tmp_path / "space"), git=False)
     create_server(space.root / "servers", name="odd", source=str(tmp_path / "api.json"))
     recorder = Recorder()
     outcome = run_pipeline(space, reporter=recorder, executor=InProcessExecutor())

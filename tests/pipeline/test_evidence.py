@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_pipeline.stages.test import (
-    count_missing_tests,
     defined_tests,
     judge_tests,
+    missing_tests_by_candidate,
     prepare_evidence,
     read_evidence,
     store_passed_tests,
@@ -144,10 +144,10 @@ def test_tests_are_looked_at_in_one_process(tmp_path):
 
 
 def test_tests_that_are_gone_are_named_and_counted_for_each_candidate(tmp_path):
-    assert count_missing_tests(["a", "b"], tmp_path, "first") == ({}, "")
+    assert missing_tests_by_candidate(["a", "b"], tmp_path, "first") == ({}, "")
     store_passed_tests(["t::a", "t::b"], tmp_path, "first")
     store_passed_tests(["t::a", "t::b", "t::c"], tmp_path, "second")
-    lost, words = count_missing_tests(["t::a", "t::d"], tmp_path, "third")
+    lost, words = missing_tests_by_candidate(["t::a", "t::d"], tmp_path, "third")
     assert lost == {"first": 1, "second": 2}
     assert words == "2 tests that candidate second passed are gone: b, c"
 
@@ -155,7 +155,7 @@ def test_tests_that_are_gone_are_named_and_counted_for_each_candidate(tmp_path):
 def test_tests_that_are_deleted_without_another_candidate_are_gone_too(tmp_path):
     store_passed_tests(["t::a", "t::b"], tmp_path, "first")
     store_passed_tests(["t::a"], tmp_path, "first")
-    assert count_missing_tests(["t::a"], tmp_path, "first") == (
+    assert missing_tests_by_candidate(["t::a"], tmp_path, "first") == (
         {"first": 1},
         "1 test that candidate first passed are gone: b",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcpfactory_pipeline.run.runner import log_excerpt
+from mcpfactory_pipeline.run.runner import failed_stage_log_excerpt
 
 LOG = """NOT PROMOTABLE  server
 closed gates: security.orders, process.starts
@@ -23,7 +23,7 @@ not applicable: 110 rules""".splitlines()
 
 
 def test_what_closed_a_gate_is_shown_and_nothing_else() -> None:
-    assert log_excerpt(LOG, ["security.orders", "process.starts"]) == [
+    assert failed_stage_log_excerpt(LOG, ["security.orders", "process.starts"]) == [
         "security.orders [gate] at greet",
         "  the text reads like an order",
         "  hint: rewrite the text",
@@ -32,5 +32,5 @@ def test_what_closed_a_gate_is_shown_and_nothing_else() -> None:
 
 
 def test_the_end_is_shown_where_the_log_says_nothing_of_a_gate() -> None:
-    assert log_excerpt(LOG, []) == LOG[-15:]
-    assert log_excerpt(["a", "b"], ["security.orders"]) == ["a", "b"]
+    assert failed_stage_log_excerpt(LOG, []) == LOG[-15:]
+    assert failed_stage_log_excerpt(["a", "b"], ["security.orders"]) == ["a", "b"]

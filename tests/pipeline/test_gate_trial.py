@@ -15,7 +15,7 @@ import pytest
 from benchmarks.trials.fake_stages import environment
 from benchmarks.trials.gate import ATTEMPTS, attack
 from benchmarks.trials.gate.workspace import AttackedWorkspace, Done
-from mcpfactory_pipeline.base.hashing import hash_file, hash_record
+from mcpfactory_pipeline.base.hashing import hash_file, hash_named_texts
 from mcpfactory_pipeline.delivery.ci import admission
 from mcpfactory_pipeline.plan.stage import BuiltFiles, StageInputs, StageOutputs
 from mcpfactory_pipeline.run.run import run_pipeline
@@ -53,7 +53,7 @@ def build(inputs: StageInputs) -> StageOutputs:
     version = "0.1.0" if (inputs.folder / "source.txt").read_text() == "one" else "0.1.1"
     name = f"{inputs.server}_mcp-{version}-py3-none-any.whl"
     content = hash_file(inputs.folder / "source.txt")
-    candidate = hash_record({name: content}).removeprefix("sha256:")[:16]
+    candidate = hash_named_texts({name: content}).removeprefix("sha256:")[:16]
     place = inputs.artifacts / inputs.server / candidate
     place.mkdir(parents=True)
     shutil.copy(inputs.folder / "source.txt", place / name)

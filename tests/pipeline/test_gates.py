@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date, timedelta
 
-from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 from mcpfactory_pipeline.plan.gates import GATES, closed_gates
 from mcpfactory_pipeline.plan.policy import cost_limits
 from mcpfactory_pipeline.run.run import plan_servers, run_pipeline
@@ -102,7 +102,7 @@ def test_no_tests_are_lost_where_a_channel_offers_nothing_yet():
 
 
 def test_what_a_server_may_cost_is_what_the_strictest_channel_allows_and_an_input_of_its_validation(tmp_path):
-    space = apply_setup(read_setup(tmp_path), git=False)
+    space = apply_setup(plan_workspace_setup(tmp_path), git=False)
     channels = (
         ChannelPolicy(name="staging", gates={"max_start_ms": 500, "max_memory_mb": 200, "min_score": 80}),
         ChannelPolicy(name="production", source="staging", gates={"max_start_ms": 400}),

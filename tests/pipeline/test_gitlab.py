@@ -10,12 +10,12 @@ import subprocess
 import pytest
 import yaml
 
-from mcpfactory_pipeline.delivery.ci.factory_origin import read_ci
+from mcpfactory_pipeline.delivery.ci.factory_origin import read_ci_settings
 from mcpfactory_pipeline.delivery.ci.fold import matrix
 from mcpfactory_pipeline.delivery.ci.gitlab import gitlab_pipeline, gitlab_release, gitlab_shards
 from tests.pipeline.staged_workspace import settings_of
 
-SETTINGS = read_ci(
+SETTINGS = read_ci_settings(
     settings_of(ci={"branch": "trunk", "channel": "stable", "environment": "guarded", "image": "ours@sha256:00"})
 )
 GROUPS = (("books", "tea"), ("notes",))

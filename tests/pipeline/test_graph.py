@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.views.graph import FORMATS, graph_of
+from mcpfactory_pipeline.views.graph import FORMATS, stage_graph
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from tests.pipeline.fake_stages import STAGES
 from tests.pipeline.staged_workspace import configured
@@ -40,17 +40,17 @@ def stages(workspace):
 
 def test_channels_that_people_promote_to_are_drawn_behind_their_approvals():
     policies = (ChannelPolicy(name="staging"), ChannelPolicy(name="production", source="staging", approvals=2))
-    nodes = graph_of(STAGES, {"stages": {}, "channels": {"production": {"version": "1.2"}}}, policies)
+    nodes = stage_graph(STAGES, {"stages": {}, "channels": {"production": {"version": "1.2"}}}, policies)
     drawn = [(node.name, node.kind, node.needs, node.status, node.note) for node in nodes[len(STAGES) :]]
     assert drawn == [
         ("approval for production", "approval", ("staging",), "", "2 approvals"),
         ("production", "channel", ("approval for production",), "offers 1.2", ""),
     ]
-    assert len(graph_of(STAGES)) == len(STAGES)
+    assert len(stage_graph(STAGES)) == len(STAGES)
 
 
 def test_json_has_kind_level_and_the_nearest_needs(stages):
-    nodes = {node["name"]: node for node in json.loads(FORMATS["json"](graph_of(stages, ROW)))}
+    nodes = {node["name"]: node for node in json.loads(FORMATS["json"](stage_graph(stages, ROW)))}
     assert (nodes["staging"]["kind"], nodes["approve-tools"]["kind"], nodes["smoke"]["kind"]) == (
         "channel",
         "approval",
@@ -62,7 +62,7 @@ def test_json_has_kind_level_and_the_nearest_needs(stages):
 
 
 def test_mermaid_has_a_shape_for_each_kind_and_an_arrow_for_each_need(stages):
-    text = FORMATS["mermaid"](graph_of(stages, ROW))
+    text = FORMATS["mermaid"](stage_graph(stages, ROW))
     assert '  s1(["approve-tools<br>waiting"])' in text
     assert '  s5[["staging"]]' in text
     assert text.count("-->") == 7
@@ -74,7 +74,7 @@ def test_gates_and_soak_of_a_channel_stand_before_its_approvals_and_it():
         ChannelPolicy(name="production", source="staging", gates={"contract": 1}, soak="1h", approvals=1),
     )
     staged = [replace(stage, channel=policies[0]) if stage.channel else stage for stage in STAGES]
-    nodes = {node.name: node for node in graph_of(staged, None, policies)}
+    nodes = {node.name: node for node in stage_graph(staged, None, policies)}
     assert nodes["gates of staging"].needs == ("test",)
     assert nodes["gates of staging"].note == "min score 80"
     assert nodes["staging"].needs == ("gates of staging",)

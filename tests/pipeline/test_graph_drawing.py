@@ -15,12 +15,12 @@ from mcpfactory_pipeline.views.graph import (
     GraphNode,
     GraphPlace,
     PlaceChip,
-    graph_of,
-    positions_of,
     server_graph,
+    server_positions,
+    stage_graph,
     workspace_graph,
 )
-from mcpfactory_pipeline.views.graph_svg import DARK, LIGHT, draw, to_svg
+from mcpfactory_pipeline.views.graph_svg import DARK, LIGHT, draw_graph_svg, graph_svg_file
 from mcpfactory_pipeline.views.inbox import InboxItem
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from tests.subtest_table import parametrize_subtests
@@ -53,7 +53,7 @@ def item(kind: str, about: str = "production") -> InboxItem:
 
 
 def where(known: dict[str, Any], *items: InboxItem) -> list[tuple[str, str, str, str]]:
-    return [(one.place, one.version, one.status, one.path) for one in positions_of(known, items, STAGED, CHANNELS)]
+    return [(one.place, one.version, one.status, one.path) for one in server_positions(known, items, STAGED, CHANNELS)]
 
 
 ATLAS = "/servers/atlas/"
@@ -129,7 +129,7 @@ def test_who_is_retired_or_cannot_be_read_stands_nowhere() -> None:
 
 
 def draw_of(places: list[GraphPlace], **options: Any) -> str:
-    return draw(places, title="A <title>", link=lambda path: f"..{path}", **options)
+    return draw_graph_svg(places, title="A <title>", link=lambda path: f"..{path}", **options)
 
 
 def crowd(number: int) -> list[Any]:
@@ -139,12 +139,12 @@ def crowd(number: int) -> list[Any]:
         known = {**row({"staging": NEW}), "server": f"s{count:04}"}
         if count < 3:
             known = {**row({}, test=cell("blocked", "failed")), "server": f"s{count:04}"}
-        found += positions_of(known, [item("approval")] if count >= 3 else [], STAGED, CHANNELS)
+        found += server_positions(known, [item("approval")] if count >= 3 else [], STAGED, CHANNELS)
     return found
 
 
 def test_few_servers_are_chips_and_a_place_with_too_many_counts_the_rest() -> None:
-    places = {place.node.name: place for place in workspace_graph(graph_of(STAGED, None, CHANNELS), crowd(20), 20)}
+    places = {place.node.name: place for place in workspace_graph(stage_graph(STAGED, None, CHANNELS), crowd(20), 20)}
     assert [chip.label for chip in places["test"].chips] == ["s0000 2.0", "s0001 2.0", "s0002 2.0"]
     assert places["test"].number == 3
     staging = places["staging"]
@@ -153,7 +153,7 @@ def test_few_servers_are_chips_and_a_place_with_too_many_counts_the_rest() -> No
 
 
 def test_a_thousand_servers_are_numbers_that_lead_to_them() -> None:
-    places = workspace_graph(graph_of(STAGED, None, CHANNELS), crowd(1000), 1000)
+    places = workspace_graph(stage_graph(STAGED, None, CHANNELS), crowd(1000), 1000)
     chips = {place.node.name: [(chip.label, chip.status, chip.path) for chip in place.chips] for place in places}
     assert chips["test"] == [("3", "failed", "/board/?status=failed")]
     assert chips["approval for production"] == [("997", "approval", "/?kind=approval")]
@@ -179,7 +179,7 @@ def test_texts_are_texts_and_every_chip_is_a_link_with_a_word_for_its_sign() -> 
 
 def test_a_picture_alone_is_one_image_in_both_themes_and_loads_nothing() -> None:
     places = server_graph(row(), [item("approval")], STAGED, CHANNELS)
-    text = to_svg(places, "Pipeline of atlas")
+    text = graph_svg_file(places, "Pipeline of atlas")
     root = ET.fromstring(text)
     assert (root.tag, root.get("role")) == (f"{SVG}svg", "img")
     assert root.find(f"{SVG}title").text == "Pipeline of atlas"  # type: ignore[union-attr]

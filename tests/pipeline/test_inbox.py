@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mcpfactory_pipeline.channels.channel import publish_files
+from mcpfactory_pipeline.channels.channel import copy_files_into_channel
 from mcpfactory_pipeline.decisions import decision
 from mcpfactory_pipeline.decisions.promote import promote, rollback
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
@@ -196,12 +196,12 @@ def drifting(workspace):
     (folder / ".mcpfactory" / "lock.json").write_text(
         json.dumps({"lock": 1, "files": {"src/p/_generated/api.py": entry}})
     )
-    from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, read_inputs
+    from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, read_stage_inputs
     from mcpfactory_pipeline.views.drift import find_drift
 
     def now():
         state = Store(workspace).state("books")
-        return read_inputs((GENERATE,), InputReader(workspace.server("books"), state)), state
+        return read_stage_inputs((GENERATE,), InputReader(workspace.server("books"), state)), state
 
     with Store(workspace).transaction("books") as transaction:
         inputs = now()[0]["generate"]
@@ -329,7 +329,7 @@ def test_a_channel_folder_with_other_bytes_than_the_state_says_is_drift(workspac
     run("books")
     other = tmp_path / "books-1.0-py3-none-any.whl"
     other.write_bytes(b"other")
-    publish_files(workspace.pipeline / "channels", "staging", other, hash_bytes(b"other"))
+    copy_files_into_channel(workspace.pipeline / "channels", "staging", other, hash_bytes(b"other"))
     (found,) = status(workspace)[0]["drift"]
     assert (found["kind"], found["command"]) == ("channel", "mcpfactory pipeline restore books")
 

@@ -22,7 +22,7 @@ from mcpfactory.commands.pipeline_run import warn_missing_isolation
 from mcpfactory_pipeline.base.errors import ConfigError, StageError
 from mcpfactory_pipeline.build.programs import job_environ, uv_environ
 from mcpfactory_pipeline.isolation import levels
-from mcpfactory_pipeline.isolation.container_client import client_command
+from mcpfactory_pipeline.isolation.container_client import container_client_command
 from mcpfactory_pipeline.isolation.landlock import seccomp_program
 from mcpfactory_pipeline.isolation.levels import Sandbox, clean_environ, interpreter_paths, make_sandbox
 from mcpfactory_pipeline.plan.stage import Stage, StageInputs, StageOutputs
@@ -224,7 +224,7 @@ def test_auto_takes_the_first_level_that_is_here_and_never_a_container(monkeypat
             for name, level in levels.LEVELS.items()
         }
         monkeypatch.setattr(levels, "LEVELS", table)
-        return levels.find_level("auto").name
+        return levels.find_isolation_level("auto").name
 
     here = [name for name in ("landlock", "bubblewrap") if not levels.LEVELS[name].lacking()]
     assert without() == [*here, "none"][0]
@@ -278,7 +278,7 @@ def test_a_level_that_is_demanded_and_not_to_be_had_breaks_the_stage(monkeypatch
     gone = levels.IsolationLevel("landlock", "", lambda: "it is gone", levels.NONE.command)
     monkeypatch.setattr(levels, "LEVELS", {**levels.LEVELS, "landlock": gone})
     with pytest.raises(StageError, match="it is gone") as told:
-        levels.find_level("landlock")
+        levels.find_isolation_level("landlock")
     assert told.value.hint
 
 
@@ -291,7 +291,7 @@ def test_a_container_gets_the_folders_and_the_variables_and_the_values_stand_in_
     )  # fmt: skip
     sandbox = make_sandbox(settings, tmp_path, readable=(Path(__file__).parent,))
     words = sandbox.command(["python", "-m", "hello"])
-    command, environ = client_command(words[words.index("-S") + 2 :], {**sandbox.environ, "API_KEY": SECRET})
+    command, environ = container_client_command(words[words.index("-S") + 2 :], {**sandbox.environ, "API_KEY": SECRET})
     assert command[:3] == ["podman", "run", "--rm"]
     assert command[-4:] == ["python:3.13", "python", "-m", "hello"]
     assert f"type=bind,source={sandbox.folder},target={sandbox.folder}" in command

@@ -9,7 +9,7 @@ import signal
 import pytest
 from filelock import FileLock
 
-from mcpfactory_pipeline.base.locks import read_holder
+from mcpfactory_pipeline.base.locks import read_run_notes
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.views.status import status
@@ -52,7 +52,7 @@ def test_ctrl_c_ends_in_order_and_keeps_what_was_finished(workspace, held, numbe
     state = Store(workspace).state("books")
     assert (state.stages["build"].outcome, state.stages["test"].outcome) == ("passed", "interrupted")
     assert verify(workspace) == []
-    assert read_holder(workspace.pipeline / "locks", "books") == {}
+    assert read_run_notes(workspace.pipeline / "locks", "books") == {}
 
 
 def test_when_the_run_is_killed_its_stages_die_and_the_next_run_records_and_repeats_them(workspace, held, run):

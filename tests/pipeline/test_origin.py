@@ -8,14 +8,14 @@ import tomllib
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.build.distributions import DISTRIBUTIONS
+from mcpfactory_pipeline.build.factory_distributions import DISTRIBUTIONS
 from mcpfactory_pipeline.delivery.ci.factory_origin import (
     SUBFOLDERS,
     VENDORED,
     choose_origin,
-    install_line,
+    factory_install_command,
     is_public,
-    is_readable,
+    is_readable_repository,
     parse_origin,
     with_origin,
     with_uv_tables,
@@ -50,7 +50,7 @@ def test_nothing_that_a_shell_or_a_url_reads_otherwise_is_written_into_a_script(
 
 @parametrize_subtests("text", PLACES)
 def test_the_line_that_installs_is_words_of_a_shell_and_names_each_part(text):
-    line = install_line(parse_origin(text))
+    line = factory_install_command(parse_origin(text))
     done = subprocess.run(["bash", "-c", f"printf '%s\\n' {line}"], capture_output=True, text=True, check=True)
     words = done.stdout.splitlines()
     assert words[:4] == ["python", "-m", "pip", "install"]
@@ -100,10 +100,10 @@ class Forge(LoopbackHandler):
 
 def test_a_repository_that_asks_for_a_password_is_not_chosen_and_nobody_is_asked(tmp_path):
     subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "there")], check=True)
-    assert is_readable((tmp_path / "there").as_uri())
-    assert not is_readable((tmp_path / "nowhere").as_uri())
+    assert is_readable_repository((tmp_path / "there").as_uri())
+    assert not is_readable_repository((tmp_path / "nowhere").as_uri())
     with serving(Forge) as url:
-        assert not is_readable(f"{url}/a")
+        assert not is_readable_repository(f"{url}/a")
 
 
 def test_a_factory_that_is_used_from_its_sources_is_taken_as_wheels():
@@ -118,7 +118,7 @@ def test_the_configuration_of_the_repository_around_is_not_asked_whether_another
     with (tmp_path / ".git/config").open("a") as file:
         file.write(f'[protocol "ext"]\nallow = always\n[url "ext::touch {marker} "]\ninsteadOf = file:///\n')
     monkeypatch.chdir(tmp_path)
-    assert not is_readable((tmp_path / "nowhere").as_uri())
+    assert not is_readable_repository((tmp_path / "nowhere").as_uri())
     assert not marker.exists()
     subprocess.run(["git", "ls-remote", "file:///x"], capture_output=True, check=False)
     assert marker.exists(), "git itself runs it: the trap is one"

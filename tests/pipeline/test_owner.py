@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.channels.candidate import refuse_foreign_project
+from mcpfactory_pipeline.channels.candidate import refuse_taken_project_name
 from tests.pipeline.fake_stages import add_server
 
 
 def test_a_server_with_the_name_of_another_is_refused_and_the_channel_stays(books):
-    refuse_foreign_project(books.workspace, "staging", "books", "books")
+    refuse_taken_project_name(books.workspace, "staging", "books", "books")
     with pytest.raises(StateError, match="others has the distribution name of books, books") as caught:
-        refuse_foreign_project(books.workspace, "staging", "books", "others")
+        refuse_taken_project_name(books.workspace, "staging", "books", "others")
     assert "pyproject.toml" in caught.value.hint
 
 

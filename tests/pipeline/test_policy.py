@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError
-from mcpfactory_pipeline.base.hashing import hash_files, source_files
+from mcpfactory_pipeline.base.hashing import hash_files, list_source_files
 from mcpfactory_pipeline.decisions import decision
 from mcpfactory_pipeline.decisions.promote import promote_due
 from mcpfactory_pipeline.plan.policy import read_channels
@@ -20,7 +20,7 @@ def test_a_dry_run_of_anything_checks_everything_and_writes_nothing(books):
     books.next("three")
 
     def everything() -> str:
-        return hash_files(books.workspace.root, source_files(books.workspace.root))
+        return hash_files(books.workspace.root, list_source_files(books.workspace.root))
 
     before = everything()
     calls = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines, run_uv
+from mcpfactory_pipeline.build.programs import ToolRejectedInputError, last_lines, run_uv
 
 
 def test_short_words_are_all_there():
@@ -25,7 +25,7 @@ def test_one_long_line_is_whole():
 def test_what_uv_refuses_is_told_whole(tmp_path):
     needs = [f"a-distribution-that-nobody-has-{number}" for number in range(40)]
     (tmp_path / "requirements.txt").write_text("\n".join(needs))
-    with pytest.raises(ProgramRefusedError) as told:
+    with pytest.raises(ToolRejectedInputError) as told:
         run_uv("pip", "compile", "--no-index", "requirements.txt", cwd=tmp_path)
     assert "No solution found when resolving dependencies" in str(told.value)
     assert "a-distribution-that-nobody-has-" in str(told.value)

@@ -8,7 +8,7 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import PromotionError, StateError
 from mcpfactory_pipeline.base.hashing import hash_bytes
-from mcpfactory_pipeline.channels.channel import publish_files
+from mcpfactory_pipeline.channels.channel import copy_files_into_channel
 from mcpfactory_pipeline.decisions.promote import promote, rollback
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
@@ -138,7 +138,7 @@ def put(folder, name: str, data: bytes):
 
 def test_a_channel_lists_every_project_once(tmp_path):
     for name in ("a_b-1.0-py3-none-any.whl", "c-2.0-py3-none-any.whl", "a_b-1.1-py3-none-any.whl"):
-        publish_files(tmp_path / "channels", "staging", *put(tmp_path, name, name.encode()))
+        copy_files_into_channel(tmp_path / "channels", "staging", *put(tmp_path, name, name.encode()))
     root = (tmp_path / "channels/staging/simple/index.html").read_text()
     assert re.findall(r'href="([^"]+)"', root) == ["a-b/", "c/"]
     page = (tmp_path / "channels/staging/simple/a-b/index.html").read_text()
@@ -147,7 +147,9 @@ def test_a_channel_lists_every_project_once(tmp_path):
 
 def test_what_was_offered_before_stays_for_those_who_are_installing_it_and_no_longer(tmp_path):
     for number in range(4):
-        publish_files(tmp_path / "channels", "staging", *put(tmp_path, "a-1.0-py3-none-any.whl", b"%d" % number))
+        copy_files_into_channel(
+            tmp_path / "channels", "staging", *put(tmp_path, "a-1.0-py3-none-any.whl", b"%d" % number)
+        )
     kept = sorted(file.read_bytes() for file in (tmp_path / "channels/staging/files").rglob("*.whl"))
     assert kept == [b"2", b"3"]
 
@@ -155,5 +157,5 @@ def test_what_was_offered_before_stays_for_those_who_are_installing_it_and_no_lo
 def test_a_wheel_with_another_hash_is_not_published(tmp_path):
     file, _ = put(tmp_path, "a-1.0-py3-none-any.whl", b"a")
     with pytest.raises(StateError, match="differs from the checked file"):
-        publish_files(tmp_path / "channels", "staging", file, hash_bytes(b"b"))
+        copy_files_into_channel(tmp_path / "channels", "staging", file, hash_bytes(b"b"))
     assert not (tmp_path / "channels" / "staging").exists()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mcpfactory_pipeline.base.text import MAX_REASON_LENGTH, ReasonError
+from mcpfactory_pipeline.base.text import MAX_REASON_LENGTH, InvalidReasonError
 from mcpfactory_pipeline.decisions.stage_decision import approve_stage, reject_stage
-from mcpfactory_pipeline.delivery.clients.files import read_user_paths
+from mcpfactory_pipeline.delivery.clients.config_files import read_user_paths
 from mcpfactory_pipeline.maintenance.remove import remove
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_runtime.errors import Exit
@@ -36,7 +36,7 @@ def test_too_long_a_reason_is_refused_before_anything_is_done(books, decision):
     (books.folder / "README.md").write_text("a server")
     two_in_production(books)
     before, offered = Store(books.workspace).history("books"), books.offered("production")
-    with pytest.raises(ReasonError, match="at most 500 characters, and this one has 501") as caught:
+    with pytest.raises(InvalidReasonError, match="at most 500 characters, and this one has 501") as caught:
         DECISIONS[decision](books, "x" * (MAX_REASON_LENGTH + 1))
     assert (caught.value.exit_code, caught.value.hint) == (Exit.USAGE, "shorten it")
     assert Store(books.workspace).history("books") == before
@@ -47,7 +47,7 @@ def test_too_long_a_reason_is_refused_before_anything_is_done(books, decision):
 @pytest.mark.parametrize("reason", ["\u200b\u200b", "\u3164", " \u2060\n\u115f", "\u2800", "\u034f", "\ufe0f"])
 def test_a_reason_that_nobody_sees_is_none(books, reason):
     before = Store(books.workspace).history("books")
-    with pytest.raises(ReasonError, match="only invisible characters"):
+    with pytest.raises(InvalidReasonError, match="only invisible characters"):
         books.decide("hold", "staging", reason=reason)
     assert Store(books.workspace).history("books") == before
 

@@ -6,7 +6,7 @@ import io
 import json
 
 from mcpfactory_pipeline.reporting import make_reporter
-from mcpfactory_pipeline.reporting.lines import status_table
+from mcpfactory_pipeline.reporting.line_reporter import status_table
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.status import status
 from tests.pipeline.fake_stages import add_server

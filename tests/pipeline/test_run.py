@@ -8,9 +8,9 @@ import signal
 import pytest
 
 from mcpfactory_pipeline.base.errors import NotFoundError
-from mcpfactory_pipeline.base.events import LogLines, ServerUnusable, StepFinished, StepSkipped, StepStarted
-from mcpfactory_pipeline.base.versions import tool_version
-from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
+from mcpfactory_pipeline.base.events import FailedStageLog, ServerUnusable, StageFinished, StageSkipped, StageStarted
+from mcpfactory_pipeline.base.versions import installed_version
+from mcpfactory_pipeline.plan.fingerprint import InputReader, read_stage_inputs
 from mcpfactory_pipeline.run.run import plan_servers
 from mcpfactory_pipeline.stages import STAGES as ALL_STAGES
 from mcpfactory_pipeline.state.state import ServerState
@@ -32,15 +32,15 @@ def recorder() -> Recorder:
 
 
 def ran(recorder: Recorder) -> list[tuple[str, str]]:
-    return [(event.stage, event.outcome) for event in recorder.of(StepFinished)]
+    return [(event.stage, event.outcome) for event in recorder.of(StageFinished)]
 
 
 def test_another_uv_makes_no_stage_due(workspace):
     add_server(workspace.root, "books")
     subject = InputReader(workspace.server("books"), ServerState("books"))
-    read = read_inputs(ALL_STAGES, subject)
+    read = read_stage_inputs(ALL_STAGES, subject)
     assert set(read) >= {"generate", "build", "test", "validate", "staging"}
-    assert [stage for stage, inputs in read.items() if tool_version("uv") in inputs.values()] == []
+    assert [stage for stage, inputs in read.items() if installed_version("uv") in inputs.values()] == []
 
 
 @IN_PROCESSES
@@ -61,7 +61,7 @@ def test_a_second_run_without_changes_runs_nothing_and_writes_nothing(workspace,
     run()
     before = {file: file.read_bytes() for file in workspace.pipeline.glob("[sh]*/*")}
     assert run(reporter=recorder).ran == 0
-    assert recorder.of(StepStarted) == []
+    assert recorder.of(StageStarted) == []
     assert {file: file.read_bytes() for file in workspace.pipeline.glob("[sh]*/*")} == before
     assert [step.verdict for step in plan_servers(workspace, stages=STAGES)] == ["up-to-date"] * 3
 
@@ -104,10 +104,10 @@ def test_a_failed_stage_is_tried_once_and_bars_what_needs_it(workspace, run, rec
     assert outcome.failed
     assert outcome.servers == {"books": "failed"}
     assert ran(recorder) == [("build", "passed"), ("test", "failed")]
-    assert [(event.stage, event.verdict, event.reasons) for event in recorder.of(StepSkipped)] == [
+    assert [(event.stage, event.verdict, event.reasons) for event in recorder.of(StageSkipped)] == [
         ("staging", "blocked", ("needs test, which failed",))
     ]
-    (log,) = recorder.of(LogLines)
+    (log,) = recorder.of(FailedStageLog)
     assert log.lines == ("the outcome is to be failed",)
     assert (workspace.root / log.log).exists()
     assert Store(workspace).state("books").channels == {}
@@ -145,8 +145,8 @@ def test_broken_machinery_is_tried_again_as_often_as_allowed(workspace, run, rec
     ended = run("books", reporter=recorder)
     assert ended.servers == {"books": outcome}
     assert ran(recorder) == [("build", "passed"), ("test", outcome), ("test", outcome)]
-    assert [event.attempt for event in recorder.of(StepStarted)] == [1, 1, 2]
-    assert {event.message for event in recorder.of(StepFinished) if event.stage == "test"} == {message}
+    assert [event.attempt for event in recorder.of(StageStarted)] == [1, 1, 2]
+    assert {event.message for event in recorder.of(StageFinished) if event.stage == "test"} == {message}
     test_step = plan_servers(workspace, stages=STAGES)[1]
     assert (test_step.verdict, test_step.reasons) == ("run", (f"last outcome {outcome}",))
     assert verify(workspace) == []
@@ -181,7 +181,7 @@ def test_a_stage_over_its_time_limit_is_ended(workspace, run, recorder):
     add_server(workspace.root, "books", outcome="held")
     ended = run("books", stages=IMPATIENT, reporter=recorder)
     assert ended.errored
-    assert recorder.of(StepFinished)[-1].message == "took longer than its limit of 0.5 seconds"
+    assert recorder.of(StageFinished)[-1].message == "took longer than its limit of 0.5 seconds"
 
 
 def test_no_path_of_this_machine_gets_into_the_state(workspace, run):

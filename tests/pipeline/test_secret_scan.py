@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.build.programs import ProgramRefusedError
-from mcpfactory_pipeline.build.secret_scan import find_secrets, without_ignored
+from mcpfactory_pipeline.build.programs import ToolRejectedInputError
+from mcpfactory_pipeline.build.secret_scan import exclude_git_ignored, find_secrets_in_packages
 from mcpfactory_pipeline.channels import candidate
 from mcpfactory_pipeline.channels.candidate import build_candidate
 from tests.subtest_table import parametrize_subtests
@@ -66,13 +66,13 @@ def packages(folder: Path, files: dict[str, str]) -> tuple[Path, Path]:
 
 @parametrize_subtests("name", LEAKS)
 def test_a_secret_is_found_in_wheel_and_source_distribution_and_not_shown(tmp_path, name):
-    found = list(find_secrets(packages(tmp_path, HONEST | {name: LEAKS[name]})))
+    found = list(find_secrets_in_packages(packages(tmp_path, HONEST | {name: LEAKS[name]})))
     assert [words.split(" in ")[0] for words in found] == [name, f"p-1/{name}"]
     assert not any("MIIE" in words or "aB3" in words or "QRST" in words for words in found)
 
 
 def test_what_only_speaks_of_keys_is_none(tmp_path):
-    assert list(find_secrets(packages(tmp_path, HONEST))) == []
+    assert list(find_secrets_in_packages(packages(tmp_path, HONEST))) == []
 
 
 def test_what_git_ignores_is_left_out_and_without_git_nothing_is(tmp_path):
@@ -81,15 +81,15 @@ def test_what_git_ignores_is_left_out_and_without_git_nothing_is(tmp_path):
         (tmp_path / name).write_text("x")
     (tmp_path / ".gitignore").write_text("*.pem\nsecrets/\n")
     files = ["a.py", "prod.pem", "secrets/token.txt"]
-    assert without_ignored(tmp_path, files) == files
+    assert exclude_git_ignored(tmp_path, files) == files
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    assert without_ignored(tmp_path, files) == ["a.py"]
+    assert exclude_git_ignored(tmp_path, files) == ["a.py"]
 
 
 def test_packages_with_a_secret_are_no_candidate(tmp_path, monkeypatch):
     made = packages(tmp_path, {"prod.pem": KEY})
     monkeypatch.setattr(candidate, "build_packages", lambda *_arguments, **_options: made)
-    with pytest.raises(ProgramRefusedError, match=r"would publish secrets: prod\.pem"):
+    with pytest.raises(ToolRejectedInputError, match=r"would publish secrets: prod\.pem"):
         build_candidate(tmp_path, tmp_path)
 
 
@@ -100,7 +100,7 @@ def test_examples_of_an_api_document_are_public_wherever_they_stand(tmp_path):
         "src/p/_generated/api.py": KEY,
         "tests/cases.json": example,
     }
-    assert [words for words in find_secrets(packages(tmp_path, files)) if "whl" not in words] == []
+    assert [words for words in find_secrets_in_packages(packages(tmp_path, files)) if "whl" not in words] == []
     other = {**files, "src/p/server.py": f"xoxb-999999999999-{'aB3d' * 6}"}
-    found = [words for words in find_secrets(packages(tmp_path, other)) if "tar" in words]
+    found = [words for words in find_secrets_in_packages(packages(tmp_path, other)) if "tar" in words]
     assert [words.split(" in ")[0] for words in found] == ["p-1/src/p/server.py"]

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import new_id
-from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
-from mcpfactory_pipeline.state.schema import EVENT_KINDS
+from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
+from mcpfactory_pipeline.state.event_schema import EVENT_KINDS
 from mcpfactory_pipeline.state.state import (
     EVENT_HANDLERS,
     fold,
     parse,
-    to_text,
+    state_to_text,
 )
-from mcpfactory_pipeline.state.store import Store, is_older
+from mcpfactory_pipeline.state.store import Store, is_state_of_prefix
 from mcpfactory_pipeline.state.verify import verify
 from tests.subtest_table import parametrize_subtests
 
@@ -97,22 +97,22 @@ def put(space, server: str, events: list[dict], text: str | None = None) -> Stor
     """Writes history and state as they would lie in a repository."""
     store = Store(space)
     store.history_file(server).write_text(lines(events))
-    store.state_file(server).write_text(text if text is not None else to_text(fold(server, events)))
+    store.state_file(server).write_text(text if text is not None else state_to_text(fold(server, events)))
     return store
 
 
 @given(HISTORIES)
 def test_the_text_of_a_state_reads_back_as_the_same_state(events):
     state = fold("s", events)
-    assert parse(to_text(state), "x") == state
-    assert to_text(parse(to_text(state), "x")) == to_text(state)
+    assert parse(state_to_text(state), "x") == state
+    assert state_to_text(parse(state_to_text(state), "x")) == state_to_text(state)
 
 
 @given(HISTORIES)
 def test_state_holds_no_clock_run_or_process_and_names_people_only_for_what_they_decided(events):
     marked = [{**item, "at": "CLOCK", "actor": "ACTOR", "run": "RUN", "pid": "PID"} for item in events]
     state = fold("s", marked)
-    assert [word for word in ("CLOCK", "RUN", "PID") if word in to_text(state)] == []
+    assert [word for word in ("CLOCK", "RUN", "PID") if word in state_to_text(state)] == []
     undecided = replace(
         state,
         holds={},
@@ -121,7 +121,7 @@ def test_state_holds_no_clock_run_or_process_and_names_people_only_for_what_they
             name: replace(candidate, approvals={}, rejections={}) for name, candidate in state.candidates.items()
         },
     )
-    assert "ACTOR" not in to_text(undecided)
+    assert "ACTOR" not in state_to_text(undecided)
 
 
 @given(HISTORIES)
@@ -137,7 +137,7 @@ def test_the_newest_ten_candidates_are_kept_with_what_is_in_a_channel(events):
 @quick
 @given(HISTORIES, st.randoms(use_true_random=False))
 def test_lines_in_any_order_and_repeated_say_the_same(tmp_path_factory, events, random):
-    space = apply_setup(read_setup(tmp_path_factory.mktemp("w")), git=False)
+    space = apply_setup(plan_workspace_setup(tmp_path_factory.mktemp("w")), git=False)
     store = put(space, "s", events)
     merged = [*events, *random.sample(events, len(events) // 2)]
     random.shuffle(merged)
@@ -149,9 +149,9 @@ def test_lines_in_any_order_and_repeated_say_the_same(tmp_path_factory, events, 
 @quick
 @given(HISTORIES.filter(bool), st.data())
 def test_a_state_of_any_moment_before_is_brought_up_to_date(tmp_path_factory, events, data):
-    space = apply_setup(read_setup(tmp_path_factory.mktemp("w")), git=False)
+    space = apply_setup(plan_workspace_setup(tmp_path_factory.mktemp("w")), git=False)
     cut = data.draw(st.integers(0, len(events)))
-    store = put(space, "s", events, to_text(fold("s", events[:cut])))
+    store = put(space, "s", events, state_to_text(fold("s", events[:cut])))
     with store.transaction("s") as transaction:
         assert transaction.state == fold("s", events)
     assert verify(space) == []
@@ -160,11 +160,11 @@ def test_a_state_of_any_moment_before_is_brought_up_to_date(tmp_path_factory, ev
 @quick
 @given(HISTORIES.filter(bool), st.data())
 def test_a_state_in_which_anything_was_changed_is_noticed_and_not_built_on(tmp_path_factory, events, data):
-    space = apply_setup(read_setup(tmp_path_factory.mktemp("w")), git=False)
-    text = to_text(fold("s", events))
+    space = apply_setup(plan_workspace_setup(tmp_path_factory.mktemp("w")), git=False)
+    text = state_to_text(fold("s", events))
     place = data.draw(st.integers(0, len(text) - 1))
     changed = text[:place] + data.draw(OTHER.filter(lambda c: c != text[place])) + text[place + 1 :]
-    assume(not is_older("s", changed, events))  # a change may undo what the last event did
+    assume(not is_state_of_prefix("s", changed, events))  # a change may undo what the last event did
     store = put(space, "s", events, changed)
     before = store.history_file("s").read_bytes()
     assert [difference["server"] for difference in verify(space)] == ["s"]

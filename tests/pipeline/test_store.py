@@ -13,10 +13,10 @@ import pytest
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import max_id_at, utc_now
 from mcpfactory_pipeline.decisions.decision import hold, unhold
-from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 from mcpfactory_pipeline.run.run import run_pipeline
 from mcpfactory_pipeline.state.history import event_line
-from mcpfactory_pipeline.state.state import fold, to_text
+from mcpfactory_pipeline.state.state import fold, state_to_text
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 from tests.pipeline.fake_stages import STAGES, add_server
@@ -26,7 +26,7 @@ from tests.pipeline.inprocess_executor import InProcessExecutor
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """A workspace with one server that went through all stages; not to be changed."""
-    space = apply_setup(read_setup(tmp_path_factory.mktemp("finished") / "space"), git=False)
+    space = apply_setup(plan_workspace_setup(tmp_path_factory.mktemp("finished") / "space"), git=False)
     add_server(space.root, "books")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MCPFACTORY_ACTOR", "tester")
@@ -210,7 +210,7 @@ def test_a_temporary_file_that_a_killed_writer_left_is_cleared_away(store, works
     with store.transaction("books") as transaction:
         transaction.append("stage.interrupted", stage="build", run="r", message="")
     assert not leftover.exists()
-    assert store.state_file("books").read_text() == to_text(fold("books", store.history("books")))
+    assert store.state_file("books").read_text() == state_to_text(fold("books", store.history("books")))
 
 
 def test_unhold_fails_if_the_history_still_shows_the_hold(store, workspace):
@@ -229,7 +229,7 @@ def test_unhold_fails_if_the_history_still_shows_the_hold(store, workspace):
 
 def test_after_a_crash_what_is_read_is_what_history_says(store, workspace):
     events = store.history("books")
-    store.state_file("books").write_text(to_text(fold("books", events[:2])))
+    store.state_file("books").write_text(state_to_text(fold("books", events[:2])))
     (workspace.pipeline / "locks" / "books.running").write_text('{"pid": 1, "run": "r", "stage": "test"}')
     assert store.state("books") == fold("books", events)
 

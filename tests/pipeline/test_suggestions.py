@@ -13,18 +13,18 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as some
 
-from mcpfactory_pipeline.adoption.remote import offers_text
+from mcpfactory_pipeline.adoption.remote_offers import offers_to_text
 from mcpfactory_pipeline.base.errors import PipelineError
-from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
+from mcpfactory_pipeline.base.hashing import hash_bytes, hash_named_texts
 from mcpfactory_pipeline.base.ids import acting_as
-from mcpfactory_pipeline.dashboard.actions import ACTIONS, next_action
+from mcpfactory_pipeline.dashboard.actions import ACTIONS, action_for_command
 from mcpfactory_pipeline.decisions import decision
 from mcpfactory_pipeline.decisions.promote import promote, rollback
 from mcpfactory_pipeline.operations.decisions import Approve
-from mcpfactory_pipeline.operations.table import read_command
+from mcpfactory_pipeline.operations.table import parse_operation_command
 from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, stage_inputs
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state.schema import RUN_DIED
+from mcpfactory_pipeline.state.event_schema import RUN_DIED
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.views.drift import refresh_adopted_drift
 from mcpfactory_pipeline.views.inbox import InboxItem, next_commands, read_inbox
@@ -59,7 +59,7 @@ class Shop:
             folder = root / "servers/notes"
             text = (folder / "mcpfactory.toml").read_text()
             (folder / "mcpfactory.toml").write_text(f'{text}\n[adopted]\nkind = "url"\nurl = "{far.url}"\n')
-            (folder / "offers.json").write_text(offers_text(far.url, {"tools": far.tools}))
+            (folder / "offers.json").write_text(offers_to_text(far.url, {"tools": far.tools}))
 
     def fresh(self) -> Workspace:
         return Workspace.find(self.root)
@@ -86,7 +86,7 @@ class Shop:
         version, text = f"1.{self.texts - 1}", f"text {self.texts}".encode()
         name = f"notes-{version}-py3-none-any.whl"
         files = {name: hash_bytes(text)}
-        candidate = hash_record(files).removeprefix("sha256:")[:16]
+        candidate = hash_named_texts(files).removeprefix("sha256:")[:16]
         folder = self.space.artifacts / "notes" / candidate
         folder.mkdir(parents=True)
         (folder / name).write_bytes(text)
@@ -186,7 +186,7 @@ def live(shop: Shop, happened: tuple[Any, ...]) -> None:
 
 def eligible(command: str, space: Workspace) -> str:
     """Somebody who may give the command: for an approval, who has not given one."""
-    found = read_command(command)
+    found = parse_operation_command(command)
     if not isinstance(found, Approve):
         return "Ada"
     state = Store(space).state("notes")
@@ -197,7 +197,7 @@ def eligible(command: str, space: Workspace) -> str:
 def followed(shop: Shop, command: str) -> CommandResult:
     """What a suggestion comes to when it is typed, without its consequences: words for what a person has to find, and a dry run."""
     _, *words = shlex.split(command.replace("…", "because"))
-    dry = ["--dry-run"] if read_command(command) else []
+    dry = ["--dry-run"] if parse_operation_command(command) else []
     shell = InProcessCli(shop.root, {"MCPFACTORY_ACTOR": eligible(command, shop.fresh())})
     return shell(*words, *dry)
 
@@ -233,7 +233,7 @@ def test_no_suggestion_is_refused_when_it_is_followed(past: list[tuple[Any, ...]
             if command.startswith("mcpfactory pipeline run"):
                 assert "nothing to do" not in done.out + done.err, command
         for item in items:
-            found = next_action(item.command)
+            found = action_for_command(item.command)
             if found:  # the button beside it
                 action, values = found
                 fields = {one.name for one in ACTIONS[action].fields}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.workspace.upstream import api_addresses
+from mcpfactory_pipeline.workspace.api_addresses import api_addresses
 from tests.subtest_table import parametrize_subtests
 
 LOCAL, PRIVATE, PUBLIC = "http://127.0.0.1:8000/v1", "http://10.0.0.7", "https://api.example.com"

@@ -10,7 +10,7 @@ from mcpfactory_pipeline.base.errors import RefusedError, StateError
 from mcpfactory_pipeline.base.ids import new_id
 from mcpfactory_pipeline.decisions.promote import promote
 from mcpfactory_pipeline.state.history import event_line
-from mcpfactory_pipeline.state.state import SCHEMA, fold, to_text
+from mcpfactory_pipeline.state.state import SCHEMA, fold, state_to_text
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import repair, verify
 from tests.pipeline.fake_stages import STAGES, add_server
@@ -55,7 +55,7 @@ def test_a_state_that_cannot_be_read_is_written_anew(store, workspace, spoil):
 
 def test_a_missing_state_and_one_that_is_behind_are_written(store, workspace):
     right = store.state_file("books").read_text()
-    store.state_file("books").write_text(to_text(fold("books", store.history("books")[:2])))
+    store.state_file("books").write_text(state_to_text(fold("books", store.history("books")[:2])))
     assert "older than its history" in repair(workspace)[0]["message"]
     store.state_file("books").unlink()
     assert "is missing" in repair(workspace)[0]["message"]
@@ -119,7 +119,7 @@ def forge(store: Store, kind: str, **members) -> None:
     end = next(event for event in reversed(events) if event["event"] == "stage.finished")
     forged = {**end, "event": kind, "id": new_id(events[-1]["id"]), **members}
     store.history_file("books").write_text("".join(event_line(one) + "\n" for one in [*events, forged]))
-    store.state_file("books").write_text(to_text(fold("books", [*events, forged])))
+    store.state_file("books").write_text(state_to_text(fold("books", [*events, forged])))
 
 
 @pytest.mark.parametrize(

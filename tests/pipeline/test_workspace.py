@@ -7,7 +7,7 @@ import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.delivery.publish.publish import TARGETS
-from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 from mcpfactory_pipeline.plan.gates import GATES
 from mcpfactory_pipeline.workspace.policy import GateLimits
 from mcpfactory_pipeline.workspace.settings import PipelineSettings, TargetTables
@@ -16,7 +16,7 @@ from tests.pipeline.fake_stages import add_server
 
 
 def test_a_new_workspace_has_all_its_files_and_a_repository(tmp_path):
-    made = apply_setup(read_setup(tmp_path / "my-servers", 'Team "A"'))
+    made = apply_setup(plan_workspace_setup(tmp_path / "my-servers", 'Team "A"'))
     assert made.name == 'Team "A"'
     files = {path.relative_to(made.root).as_posix() for path in made.root.rglob("*") if ".git/" not in f"{path}/"}
     assert {
@@ -36,7 +36,7 @@ def test_a_new_workspace_has_all_its_files_and_a_repository(tmp_path):
 
 
 def test_state_is_tracked_and_artifacts_are_not(tmp_path):
-    root = apply_setup(read_setup(tmp_path / "space")).root
+    root = apply_setup(plan_workspace_setup(tmp_path / "space")).root
     for path in ("pipeline/state/a.json", "pipeline/history/a.jsonl", "pipeline/artifacts/x", "pipeline/locks/x"):
         (root / path).parent.mkdir(exist_ok=True)
         (root / path).write_text("x")

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from mcpfactory_pipeline.base.hashing import hash_bytes, hash_record
-from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from mcpfactory_pipeline.base.hashing import hash_bytes, hash_named_texts
+from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.written_packages import tarball, zipped
@@ -31,7 +31,7 @@ class PromotedWorkspace:
     """Workspace with the server `books`, and candidates that are promoted to production one by one."""
 
     def __init__(self, root: Path) -> None:
-        self.workspace = apply_setup(read_setup(root), git=False)
+        self.workspace = apply_setup(plan_workspace_setup(root), git=False)
         folder = root / "servers" / "books"
         folder.mkdir(parents=True)
         (folder / "mcpfactory.toml").write_text('[server]\nname = "books"\npackage = "books_mcp"\ntemplate = "none"\n')
@@ -53,7 +53,7 @@ class PromotedWorkspace:
         """Create and promote a candidate of a version; return its ID. `parts` are arguments of `packages`."""
         files = packages(version, **parts)
         hashes = {name: hash_bytes(data) for name, data in files.items()}
-        candidate = hash_record(hashes).removeprefix("sha256:")[:16]
+        candidate = hash_named_texts(hashes).removeprefix("sha256:")[:16]
         folder = self.workspace.artifacts / "books" / candidate
         folder.mkdir(parents=True, exist_ok=True)
         for name, data in files.items():

@@ -6,12 +6,12 @@ import pytest
 from filelock import FileLock
 from starlette.testclient import TestClient
 
-from mcpfactory_pipeline.base.errors import TargetError
+from mcpfactory_pipeline.base.errors import TargetUnavailableError
 from mcpfactory_pipeline.base.locks import is_locked
 from mcpfactory_pipeline.dashboard.app import create_app
 from mcpfactory_pipeline.delivery.publish.publish import publish
 from mcpfactory_pipeline.delivery.publish.target import PublishTarget
-from mcpfactory_pipeline.reporting.lines import status_table
+from mcpfactory_pipeline.reporting.line_reporter import status_table
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.verify import verify
 from mcpfactory_pipeline.views.inbox import read_inbox
@@ -77,7 +77,7 @@ def test_a_rollback_is_drift_until_it_is_published_and_the_newer_version_is_yank
 def test_a_publish_that_broke_off_waits_in_the_inbox_but_not_while_another_is_under_way(live, index):
     live.put("1.1.0")
     index.break_at = len(index.forms) + 1
-    with pytest.raises(TargetError):
+    with pytest.raises(TargetUnavailableError):
         publish(live.workspace, "books", ["pypi"])
     assert waiting(live, "publish") == [("publish", "pypi", "mcpfactory publish books --target pypi")]
     assert "stopped; publish again" in page(live).get("/").text

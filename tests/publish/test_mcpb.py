@@ -14,7 +14,7 @@ import pytest
 
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.channels import contract
-from mcpfactory_pipeline.channels.channel import publish_files as promote
+from mcpfactory_pipeline.channels.channel import copy_files_into_channel as promote
 from mcpfactory_pipeline.delivery.publish.publish import publish
 from tests.publish.promoted_workspace import TOOLS, packages
 
@@ -89,7 +89,7 @@ def test_the_servers_own_tools_are_listed_where_validate_saw_them(promoted, bund
     kept = promoted.workspace.artifacts / "books" / candidate / "validate"
     kept.mkdir()
     own = {"name": "lend_book", "description": "Lend a book.", "inputSchema": {"type": "object"}}
-    (kept / contract.FILE).write_text(contract.contract_text([own, *TOOLS], "1.0.0"))
+    (kept / contract.FILE).write_text(contract.contract_to_text([own, *TOOLS], "1.0.0"))
     tools = manifest_of(bundle()[1])["tools"]
     assert [tool["name"] for tool in tools] == ["list_books", "get_book", "lend_book"]
 

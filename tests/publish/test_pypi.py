@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PublishError, StateError, TargetError
+from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PublishError, StateError, TargetUnavailableError
 from mcpfactory_pipeline.delivery.publish.publish import publish
 from tests.cli.conftest import InProcessCli
 from tests.publish.package_index import LOGIN, REQUEST_TOKEN
@@ -79,7 +79,7 @@ def test_other_bytes_of_the_same_version_are_refused_and_nothing_is_sent(promote
 def test_what_broke_off_after_the_first_file_is_continued_with_the_second(promoted, index, send):
     promoted.put()
     index.break_at = 2
-    with pytest.raises(TargetError):
+    with pytest.raises(TargetUnavailableError):
         send()
     assert list(promoted.state.publishing) == ["pypi"]
     assert [name[-6:] for name in index.files] == ["tar.gz"]
@@ -182,7 +182,7 @@ def test_a_token_never_travels_in_the_clear(promoted, index, send, mode):
     index.private = True
     assert send(mode="dry-run").outcome == "would"
     assert index.logins == [LOGIN], "who asks for it where it belongs to gets it"
-    with pytest.raises(TargetError, match="401"):
+    with pytest.raises(TargetUnavailableError, match="401"):
         send(given={"pypi": {"url": index.settings.split('"')[1].replace("http:", "https:")}}, mode=mode)
     assert index.logins == [LOGIN], "the same host without encryption does not"
 

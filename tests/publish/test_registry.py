@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
+from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetUnavailableError
 from mcpfactory_pipeline.delivery.publish.publish import publish
 from mcpfactory_pipeline.delivery.publish.server_json_rules import PUBLISHER, SCHEMA
 from tests.publish.mcp_registry import IDENTITY, REQUEST_TOKEN
@@ -114,7 +114,7 @@ def test_a_version_that_says_something_else_there_is_refused(promoted, registry,
 def test_a_publish_that_broke_off_is_continued(promoted, registry, send, moment):
     promoted.put()
     setattr(registry, moment, True)
-    with pytest.raises(TargetError):
+    with pytest.raises(TargetUnavailableError):
         send()
     assert list(promoted.state.publishing) == ["registry"]
     assert send() == {"pypi": "there", "registry": "published" if moment == "break_before" else "there"}

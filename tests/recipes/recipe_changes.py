@@ -356,7 +356,7 @@ def setting(root: Path) -> None:
 
 
 TRIALS: Final = {
-    "Protocol revision": Trial(revision, "tests/runtime/spec_types/2027-01-01.json", "2027 or in_order"),
+    "Protocol revision": Trial(revision, "tests/runtime/spec_types/2027-01-01.json", "2027 or sort_inbox_items"),
     "Stage": Trial(stage, f"{CLI}/completion.py", "stage or written_down"),
     "Rule": Trial(rule, "tests/broken_servers/packages.py", "reference or whoever or Windbag or every_rule_has"),
     "Probe": Trial(

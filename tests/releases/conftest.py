@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_pipeline.base.errors import ReleaseError
-from mcpfactory_pipeline.channels.contract import Contract, source_version
+from mcpfactory_pipeline.channels.contract import Contract, read_source_version
 from mcpfactory_pipeline.delivery.releases.apply import ReleaseResult, apply_releases
 from mcpfactory_pipeline.delivery.releases.git import Repository
 from mcpfactory_pipeline.delivery.releases.plan import ReleaseProposal, plan_releases
-from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 DAY = datetime(2030, 5, 4, tzinfo=UTC)
@@ -27,7 +27,7 @@ def read(server: WorkspaceServer) -> Contract:
         name, _, arguments = line.partition(":")
         schema = {"type": "object", "properties": {one: {"type": "string"} for one in arguments.split()}}
         tools.append({"name": name, "inputSchema": schema})
-    return Contract(tuple(tools), source_version(server), "source")
+    return Contract(tuple(tools), read_source_version(server), "source")
 
 
 class Space:
@@ -38,7 +38,7 @@ class Space:
         if (root / ".git").is_dir():
             self.workspace = Workspace.find(root)
             return
-        self.workspace = apply_setup(read_setup(root))
+        self.workspace = apply_setup(plan_workspace_setup(root))
         for key, value in (("user.name", "Ada"), ("user.email", "ada@example.org")):
             self.git("config", key, value)
 

@@ -8,15 +8,15 @@ import pytest
 import yaml
 
 from mcpfactory_pipeline.base.errors import NotFoundError, ReleaseError
-from mcpfactory_pipeline.delivery.ci.factory_origin import read_ci
-from mcpfactory_pipeline.delivery.ci.github import release_workflow
-from mcpfactory_pipeline.delivery.releases.packages import check_tag
+from mcpfactory_pipeline.delivery.ci.factory_origin import read_ci_settings
+from mcpfactory_pipeline.delivery.ci.github import github_release_workflow
+from mcpfactory_pipeline.delivery.releases.package_group import check_release_tag
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.pipeline.staged_workspace import settings_of
 
 
 def test_a_tag_that_is_checked_out_and_on_the_branch_may_be_published(space):
-    found = check_tag(space.workspace, "books-v1.0.0", branch="main")
+    found = check_release_tag(space.workspace, "books-v1.0.0", branch="main")
     assert (found.server, found.version, found.candidate) == ("books", "1.0.0", "")
     assert found.commit == space.git("rev-parse", "HEAD")
 
@@ -35,7 +35,7 @@ def test_any_other_tag_is_refused(space, words, tag, message):
     if words:
         space.git(*words)
     with pytest.raises(ReleaseError, match=message) as caught:
-        check_tag(space.workspace, tag)
+        check_release_tag(space.workspace, tag)
     assert (caught.value.code, bool(caught.value.hint)) == ("tag", True)
 
 
@@ -44,13 +44,13 @@ def test_a_tag_that_the_branch_does_not_contain_and_one_of_no_server_are_refused
     (space.root / "servers/books/tools.txt").write_text("find:\n")
     space.commit()
     space.apply()
-    check_tag(Workspace.find(space.root), "books-v2.0.0", branch="side")
+    check_release_tag(Workspace.find(space.root), "books-v2.0.0", branch="side")
     for branch in ("main", "nowhere"):
         with pytest.raises(ReleaseError, match=f"{branch} does not contain books-v2.0.0"):
-            check_tag(Workspace.find(space.root), "books-v2.0.0", branch=branch)
+            check_release_tag(Workspace.find(space.root), "books-v2.0.0", branch=branch)
     space.git("tag", "nobody-v1.0.0")
     with pytest.raises(NotFoundError):
-        check_tag(space.workspace, "nobody-v1.0.0")
+        check_release_tag(space.workspace, "nobody-v1.0.0")
 
 
 # --- the workflow ---
@@ -58,8 +58,8 @@ def test_a_tag_that_the_branch_does_not_contain_and_one_of_no_server_are_refused
 
 @pytest.fixture(scope="module")
 def jobs():
-    settings = read_ci(settings_of(ci={"branch": "trunk", "channel": "stable", "environment": "guarded"}))
-    data = yaml.safe_load(release_workflow(settings))
+    settings = read_ci_settings(settings_of(ci={"branch": "trunk", "channel": "stable", "environment": "guarded"}))
+    data = yaml.safe_load(github_release_workflow(settings))
     assert data["permissions"] == {}
     assert data[True] == {"push": {"tags": ["*-v[0-9]+.[0-9]+.[0-9]+"]}}, "YAML reads `on` as true"
     return data["jobs"]
@@ -110,4 +110,4 @@ def test_every_action_is_pinned_and_no_script_holds_a_value_from_outside(jobs):
     assert len(uses) >= 10
     assert [one for one in uses if not re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", one)] == []
     assert [step["run"] for step in steps if "${{" in step.get("run", "")] == []
-    assert re.findall(r"@[A-Z_]+@", release_workflow(read_ci(settings_of()))) == []
+    assert re.findall(r"@[A-Z_]+@", github_release_workflow(read_ci_settings(settings_of()))) == []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError, ReleaseError
-from mcpfactory_pipeline.delivery.releases.packages import check_tag
+from mcpfactory_pipeline.delivery.releases.package_group import check_release_tag
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from tests.releases.conftest import Space
 
@@ -65,11 +65,11 @@ def test_the_next_one_raises_the_version_everywhere_by_what_the_headings_ask_for
 
 def test_a_tag_is_checked_against_what_all_packages_state(both):
     both.apply("acme")
-    found = check_tag(Workspace.find(both.root), "acme-v0.1.0", branch="HEAD")
+    found = check_release_tag(Workspace.find(both.root), "acme-v0.1.0", branch="HEAD")
     assert (found.server, found.version, found.candidate) == ("acme", "0.1.0", "")
     both.git("tag", "acme-v0.3.0")
     with pytest.raises(ReleaseError, match=r"does not match the version of its sources, 0\.1\.0"):
-        check_tag(Workspace.find(both.root), "acme-v0.3.0")
+        check_release_tag(Workspace.find(both.root), "acme-v0.3.0")
 
 
 def test_what_is_wrong_is_said_and_nothing_is_released(both):
@@ -113,10 +113,10 @@ def test_a_table_that_cannot_be_used_is_refused(space, table, said):
 
 
 def test_this_repository_names_its_own_packages():
-    from mcpfactory_pipeline.delivery.releases.packages import read_packages
+    from mcpfactory_pipeline.delivery.releases.package_group import read_package_group
 
     root = Path(__file__).resolve().parents[2]
-    packages = read_packages(Workspace.find(root))
+    packages = read_package_group(Workspace.find(root))
     assert packages is not None
     assert len(packages.folders) == 4
     assert packages.version

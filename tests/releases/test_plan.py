@@ -155,9 +155,9 @@ def test_a_workspace_below_the_top_of_its_repository_is_released_all_the_same(tm
     top = Space(tmp_path / "top")
     inner = Space.__new__(Space)
     inner.root = tmp_path / "top" / "inner"
-    from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+    from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 
-    inner.workspace = apply_setup(read_setup(inner.root))
+    inner.workspace = apply_setup(plan_workspace_setup(inner.root))
     folder = inner.server("books")
     top.commit()
     assert [one.tag for one in inner.apply()] == ["books-v1.0.0"]

@@ -155,11 +155,11 @@ def test_help_loads_none_of_our_other_parts_but_the_root_of_errors():
     assert runtime == {"mcpfactory_runtime", "mcpfactory_runtime.errors"}
 
 
-SERVED = "from mcpfactory_pipeline.serve import factory, gateway"
+SERVED = "from mcpfactory_pipeline.serve import factory_server, gateway"
 
 
 def test_what_mcpfactory_serves_on_stdio_loads_no_web_server_http_client_template_or_rule():
-    names = loaded(f"{SERVED}; import pathlib; factory.make_factory_server(pathlib.Path('.'))")
+    names = loaded(f"{SERVED}; import pathlib; factory_server.make_factory_server(pathlib.Path('.'))")
     assert "pydantic" in names
     heavy = {
         "httpx",

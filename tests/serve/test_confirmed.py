@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_pipeline.checks import call_plan
-from mcpfactory_pipeline.serve.factory import make_factory_server
+from mcpfactory_pipeline.serve.factory_server import make_factory_server
 from mcpfactory_runtime.revisions import LATEST_LEGACY
 from mcpfactory_runtime.testing import connect
 from tests.publish.promoted_workspace import PromotedWorkspace

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from mcpfactory_pipeline.checks.evaluation.evaluation_reports import write_report
-from mcpfactory_pipeline.checks.evaluation.judgment import Attempt, Setting, ToolChoice
+from mcpfactory_pipeline.checks.evaluation.evaluation_reports import write_model_report
+from mcpfactory_pipeline.checks.evaluation.judgment import Attempt, ModelRunSetting, ToolChoice
 from mcpfactory_pipeline.checks.evaluation.model_report import ModelReport
-from mcpfactory_pipeline.serve.factory import make_factory_server
+from mcpfactory_pipeline.serve.factory_server import make_factory_server
 from mcpfactory_runtime.testing import connect
 
 pytestmark = pytest.mark.anyio
@@ -23,11 +23,11 @@ async def test_tools_that_models_confuse_come_with_both_texts_the_questions_and_
     folder = tmp_path / "servers/bookshop"
     shutil.copytree(ROOT / "servers/bookshop", folder, ignore=shutil.ignore_patterns("evals", "upstream.py"))
     choice = ToolChoice("list_books", "list_reviews")
-    attempt = Attempt("tea", Setting(), 1, "wrong-tool", choices=(choice,))
+    attempt = Attempt("tea", ModelRunSetting(), 1, "wrong-tool", choices=(choice,))
     report = ModelReport(
-        "bookshop", "openai:x", "", date(2026, 11, 1), "t", "c", 1, {"tea": "What do people read most?"}, {Setting(): (11, 9)}, [attempt]
+        "bookshop", "openai:x", "", date(2026, 11, 1), "t", "c", 1, {"tea": "What do people read most?"}, {ModelRunSetting(): (11, 9)}, [attempt]
     )  # fmt: skip
-    write_report(folder, report)
+    write_model_report(folder, report)
     async with connect(make_factory_server(tmp_path)) as client:
         found = (await client.call_tool("confused_tools", {"server": "bookshop"}))["structuredContent"]
     assert (found["server"], found["reports"]) == ("bookshop", ["openai:x"])

@@ -11,15 +11,15 @@ import anyio
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.base.events import LogLines
+from mcpfactory_pipeline.base.events import FailedStageLog
 from mcpfactory_pipeline.checks.report import Finding
 from mcpfactory_pipeline.decisions import decision
 from mcpfactory_pipeline.decisions.stage_decision import approve_stage
-from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
-from mcpfactory_pipeline.operations.run import StepRun
-from mcpfactory_pipeline.serve import access
-from mcpfactory_pipeline.serve.factory import make_factory_server
-from mcpfactory_pipeline.serve.operation_tools import add_log
+from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
+from mcpfactory_pipeline.operations.run import StageRun
+from mcpfactory_pipeline.serve import workspace_access
+from mcpfactory_pipeline.serve.factory_server import make_factory_server
+from mcpfactory_pipeline.serve.operation_tools import add_log_to_stage
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND, MISSING_CAPABILITY, McpError
@@ -208,7 +208,7 @@ async def test_a_person_counts_once_whether_she_approves_herself_or_says_yes_to_
 
 
 async def test_an_agent_makes_one_server_of_several_documents_and_reads_one_anew(tmp_path):
-    space = apply_setup(read_setup(tmp_path / "space"), git=False)
+    space = apply_setup(plan_workspace_setup(tmp_path / "space"), git=False)
     documents = [f"{label}={DOCUMENT}" for label in ("old", "new")]
     async with connect(make_factory_server(space.root, [str(DOCUMENT.parent)]), info=AGENT) as client:
         made = await client.call_tool("new", {"sources": documents, "name": "books"})
@@ -220,7 +220,7 @@ async def test_an_agent_makes_one_server_of_several_documents_and_reads_one_anew
 
 
 async def test_an_agent_makes_a_server_and_runs_it_and_hears_of_each_step(tmp_path):
-    space, heard = apply_setup(read_setup(tmp_path / "space"), git=False), []
+    space, heard = apply_setup(plan_workspace_setup(tmp_path / "space"), git=False), []
     async with connect(make_factory_server(space.root, [str(DOCUMENT.parent)]), info=AGENT) as client:
         refused = await client.call_tool("new", {"name": "books"})
         assert "exactly one" in text(refused)
@@ -246,8 +246,8 @@ async def test_an_agent_makes_a_server_and_runs_it_and_hears_of_each_step(tmp_pa
 
 
 async def test_a_log_stays_with_its_step_while_other_servers_run():
-    steps = [StepRun(server, "build", "failed", "", 1.0) for server in ("books", "books", "notes")]
-    add_log(steps, LogLines("books", "build", "build.log", ("of books",)))
+    steps = [StageRun(server, "build", "failed", "", 1.0) for server in ("books", "books", "notes")]
+    add_log_to_stage(steps, FailedStageLog("books", "build", "build.log", ("of books",)))
     assert [step.log for step in steps] == [[], ["of books"], []]
 
 
@@ -336,11 +336,13 @@ async def test_no_file_elsewhere_on_the_machine_is_read(space):
 
 
 def test_documents_come_from_the_workspace_and_from_where_a_person_said(tmp_path, monkeypatch):
-    monkeypatch.setattr(access.socket, "getaddrinfo", lambda host, *_a, **_o: [(0, 0, 0, "", (ADDRESSES[host], 0))])
+    monkeypatch.setattr(
+        workspace_access.socket, "getaddrinfo", lambda host, *_a, **_o: [(0, 0, 0, "", (ADDRESSES[host], 0))]
+    )
     (tmp_path / "apis").mkdir()
     (tmp_path / "space").mkdir()
     places = (str(tmp_path / "apis"), "localhost:8000", "Inside.example")
-    known = access.WorkspaceAccess(tmp_path / "space", places)
+    known = workspace_access.WorkspaceAccess(tmp_path / "space", places)
     assert known.document("a.yaml") == str(tmp_path / "space/a.yaml")
     for name in (
         "http://localhost:8000/x",

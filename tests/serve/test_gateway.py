@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from mcpfactory_pipeline.channels.contract import contract_text
+from mcpfactory_pipeline.channels.contract import contract_to_text
 from mcpfactory_pipeline.serve.gateway import Gateway, make_gateway
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -64,7 +64,7 @@ async def test_listing_starts_nothing_where_a_candidate_was_validated(tmp_path):
         stage(space, name, name)
         kept = space.artifacts / name / str(Store(space).state(name).candidate) / "validate"
         kept.mkdir()
-        (kept / "tools.json").write_text(contract_text([TOOL], "1.0"))
+        (kept / "tools.json").write_text(contract_to_text([TOOL], "1.0"))
     async with through(space) as (gateway, client):
         tools = await client.list_tools()
         assert [tool["name"] for tool in tools] == ["shop_list_books", "store_list_books"]

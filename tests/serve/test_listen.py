@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.serve.factory import HttpAddress, authorization
+from mcpfactory_pipeline.serve.factory_server import HttpAddress, make_authorization
 from mcpfactory_runtime.client import HttpError, connect_http, connect_stdio
 from tests.cli.conftest import InProcessCli
 from tests.cli.recorded_workspaces import make
@@ -50,17 +50,17 @@ def shell(tmp_path_factory) -> InProcessCli:
 )
 def test_an_address_or_a_token_that_protects_nothing_is_refused(place, message, hint):
     with pytest.raises(ConfigError, match=message) as error:
-        authorization(place, {"TOKEN": SECRET, "SHORT": "1234"})
+        make_authorization(place, {"TOKEN": SECRET, "SHORT": "1234"})
     assert hint in error.value.hint
     assert SECRET not in f"{error.value}{error.value.hint}"
 
 
 def test_there_is_one_authorization_or_none():
     issued = {f"MCPFACTORY_AUTH_{name}": "https://login.example.com/x" for name in ("ISSUER", "JWKS_URL", "RESOURCE")}
-    assert authorization(HttpAddress(), {}) is None
-    assert authorization(HttpAddress("0.0.0.0"), issued) is not None
+    assert make_authorization(HttpAddress(), {}) is None
+    assert make_authorization(HttpAddress("0.0.0.0"), issued) is not None
     with pytest.raises(ConfigError, match="two kinds of authorization"):
-        authorization(HttpAddress(token="env:TOKEN"), {**issued, "TOKEN": SECRET})
+        make_authorization(HttpAddress(token="env:TOKEN"), {**issued, "TOKEN": SECRET})
 
 
 def test_an_open_address_is_refused_by_the_command(shell):

@@ -18,9 +18,9 @@ from typing import Any, Final
 
 from benchmarks.trials.gate.attempt import Act, Attempt
 from benchmarks.trials.gate.workspace import AttackedWorkspace, Done
-from mcpfactory_pipeline.base.hashing import hash_record
+from mcpfactory_pipeline.base.hashing import hash_named_texts
 from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
-from mcpfactory_pipeline.state.schema import EVENT_KINDS
+from mcpfactory_pipeline.state.event_schema import EVENT_KINDS
 
 
 @dataclass(slots=True)
@@ -142,7 +142,7 @@ def _backdoor(job: _Job) -> tuple[str, dict[str, str]]:
         new.writestr("alpha_mcp/door.py", "DOOR = 'open'\n")
     files = {wheel.name: f"sha256:{hashlib.sha256(data.getvalue()).hexdigest()}"}
     (job.folder / "files" / files[wheel.name].removeprefix("sha256:")).write_bytes(data.getvalue())
-    return hash_record(files).removeprefix("sha256:")[:16], files
+    return hash_named_texts(files).removeprefix("sha256:")[:16], files
 
 
 def _invented(job: _Job, *, started: bool, candidate: str = "") -> None:
@@ -231,7 +231,7 @@ def way_out(space: AttackedWorkspace) -> Iterator[str]:
     job = _job(space)
     (digest,) = _backdoor(job)[1].values()
     files = {"../../../../escaped.whl": digest}
-    made = hash_record(files).removeprefix("sha256:")[:16]
+    made = hash_named_texts(files).removeprefix("sha256:")[:16]
     job.change(
         lambda event: (
             {**event, "candidate": made, "built": {**event["built"], "files": files}} if "built" in event else event

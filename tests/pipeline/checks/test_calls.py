@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.checks.call_plan import plan_calls, read_examples
+from mcpfactory_pipeline.checks.call_plan import plan_calls, read_example_calls
 from mcpfactory_pipeline.checks.exchange import ValidationTargetError
 from tests.subtest_table import parametrize_subtests
 
@@ -41,4 +41,4 @@ def test_a_file_that_holds_no_cases_is_told_as_such(text: str, tmp_path: Path) -
     file = tmp_path / "cases.json"
     file.write_text(text)
     with pytest.raises(ValidationTargetError, match="is not a valid file of cases"):
-        read_examples(file)
+        read_example_calls(file)

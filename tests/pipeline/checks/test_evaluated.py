@@ -13,9 +13,9 @@ import pytest
 from mcpfactory_pipeline.checks import evaluation_calls
 from mcpfactory_pipeline.checks.evaluation_calls import EvaluationSetup
 from mcpfactory_pipeline.checks.exchange import HANDSHAKES, ValidationTarget
-from mcpfactory_pipeline.checks.report import Report
+from mcpfactory_pipeline.checks.report import ValidationReport
 from mcpfactory_pipeline.checks.validation import validate
-from mcpfactory_pipeline.launch.connection import run_simulated_api
+from mcpfactory_pipeline.launch.server_connection import run_simulated_api
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from tests.pipeline.conftest import ROOT
 from tests.skip_conditions import needs
@@ -92,7 +92,7 @@ SAYS = ["42 copies"]
 
 def examined(
     folder: Path, *, body: str = HONEST, model: str = KNOWN, reads: bool = True, says: Any = SAYS, **more: Any
-) -> Report:
+) -> ValidationReport:
     """The report on a server whose only tool needs its API, with one evaluation case."""
     (folder / "server.py").write_text(SERVER.format(body=indent(body, " " * 8), reads=reads))
     program = folder / "upstream.py"
@@ -106,7 +106,7 @@ def examined(
     return asyncio.run(validate(target, evaluations=evaluations))
 
 
-def found(report: Report, rule: str) -> list[str]:
+def found(report: ValidationReport, rule: str) -> list[str]:
     return [one.message for one in report.findings if one.rule == rule]
 
 

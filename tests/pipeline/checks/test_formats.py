@@ -13,8 +13,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from jsonschema import Draft7Validator
 
-from mcpfactory_pipeline.checks.formats import FORMATS
-from mcpfactory_pipeline.checks.report import Report
+from mcpfactory_pipeline.checks.report import ValidationReport
+from mcpfactory_pipeline.checks.report_formats import FORMATS
 from mcpfactory_pipeline.checks.rule_evaluation import evaluate_rules
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.workspace.waivers import Waiver
@@ -26,7 +26,7 @@ EVIL = '</script><script>alert(1)</script> ]]> | `x` @everyone [a](http://evil.e
 TODAY = date(2030, 1, 15)
 
 
-def sick() -> Report:
+def sick() -> ValidationReport:
     """A report with findings, one of them hostile, rules that were not checked, a waiver in force and one that expired."""
     mute = broken_tool(lambda tool: tool.pop("description"))
     hostile = broken_tool(lambda tool: tool.update(name=EVIL, description="Count the books."))
@@ -43,7 +43,7 @@ def sick() -> Report:
 
 
 @parametrize_subtests("name, report", product(FORMATS, [sick(), judged(observed(TOOL))]))
-def test_every_form_says_the_score_and_is_the_same_twice(name: str, report: Report) -> None:
+def test_every_form_says_the_score_and_is_the_same_twice(name: str, report: ValidationReport) -> None:
     text = FORMATS[name].write(report)
     assert text == FORMATS[name].write(report)
     assert text.endswith("\n")
@@ -82,7 +82,7 @@ def test_junit_has_a_case_for_each_rule_and_counts_what_failed() -> None:
 
 
 @pytest.mark.parametrize("report", [sick(), judged(observed(TOOL))], ids=["sick", "healthy"])
-def test_sarif_keeps_to_its_schema(report: Report) -> None:
+def test_sarif_keeps_to_its_schema(report: ValidationReport) -> None:
     log = json.loads(FORMATS["sarif"].write(report))
     assert [error.message for error in Draft7Validator(SARIF).iter_errors(log)] == []
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_pipeline.checks.canaries import tool_probes
-from mcpfactory_pipeline.checks.client_features import modified_state
+from mcpfactory_pipeline.checks.canaries import canary_tool_probes
+from mcpfactory_pipeline.checks.client_capabilities import tamper_request_state
 from mcpfactory_pipeline.checks.evidence import Evidence, Listing, RecordedCall, Session
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.jsonschemas import instance_error
-from mcpfactory_pipeline.checks.resource_templates import candidate_uris, template_texts
-from mcpfactory_pipeline.checks.samples import extreme_arguments, further_arguments, varied_arguments
+from mcpfactory_pipeline.checks.resource_templates import expand_uri_template, listed_uri_templates
+from mcpfactory_pipeline.checks.samples import extra_valid_arguments, extreme_arguments, vary_texts_and_numbers
 from mcpfactory_pipeline.checks.transport import conversation
 from mcpfactory_pipeline.checks.transport.conversation import MessageLog, split_streams
 from mcpfactory_pipeline.checks.transport.http import _header_value
@@ -57,21 +57,21 @@ def test_only_tools_that_are_there_to_run_something_get_no_commands(
 ) -> None:
     schema = {"type": "object", "properties": {"word": {"type": "string"}}}
     tool = {"name": name, "description": description, "inputSchema": schema}
-    kinds = {one.kind for one in tool_probes([(name, tool)], {name: {"word": "x"}}, CANARIES)}
+    kinds = {one.kind for one in canary_tool_probes([(name, tool)], {name: {"word": "x"}}, CANARIES)}
     assert ("command" in kinds) is tempted
 
 
 def test_tools_that_state_a_path_get_canaries_before_others() -> None:
     schema = {"type": "object", "properties": {"word": {"type": "string"}}}
     tools = [(name, {"name": name, "inputSchema": schema}) for name in (*"abcdefgh", "read_file")]
-    probes = tool_probes(tools, {name: {"word": "x"} for name, _ in tools}, CANARIES)
+    probes = canary_tool_probes(tools, {name: {"word": "x"} for name, _ in tools}, CANARIES)
     assert "read_file" in {one.target for one in probes if one.kind == "file"}
 
 
 def test_a_tool_that_failed_gets_canaries_for_addresses_only() -> None:
     schema = {"type": "object", "properties": {"word": {"type": "string"}, "url": {"type": "string"}}}
     tools = [("look", {"name": "look", "inputSchema": schema})]
-    probes = tool_probes(tools, {"look": {"word": "x"}}, CANARIES, failed=["look"])
+    probes = canary_tool_probes(tools, {"look": {"word": "x"}}, CANARIES, failed=["look"])
     assert {one.argument for one in probes} == {"url"}
 
 
@@ -94,23 +94,23 @@ _SLOW = {"type": "string", "pattern": r"^(\w+\s?)+!$"}  # refuses a text in expo
 @parametrize_subtests("part", [_SLOW, {"type": "string", "anyOf": [_SLOW]}])
 def test_a_pattern_of_a_server_is_given_no_text_that_it_did_not_choose(part: dict[str, Any]) -> None:
     schema = {"properties": {"word": part}}
-    assert further_arguments(schema, {"word": "a!"}) == extreme_arguments(schema, {"word": "a!"}) == []
+    assert extra_valid_arguments(schema, {"word": "a!"}) == extreme_arguments(schema, {"word": "a!"}) == []
     assert instance_error("word " * 1_000, part) == ""
 
 
 @parametrize_subtests("value", ["[" * 600 + "]" * 600, "9" * 4_300])
 def test_each_state_has_a_modified_form(value: str) -> None:
     state = base64.urlsafe_b64encode(value.encode()).decode()
-    assert modified_state(state) != state
+    assert tamper_request_state(state) != state
 
 
 def test_the_largest_number_has_no_larger_neighbor() -> None:
     schema = {"properties": {"count": {"type": "integer"}}}
-    assert varied_arguments(schema, {"count": int("9" * 4_300)}) == []
+    assert vary_texts_and_numbers(schema, {"count": int("9" * 4_300)}) == []
 
 
 def test_half_of_a_surrogate_pair_can_be_sent_in_a_uri_and_a_header() -> None:
-    assert candidate_uris("zoo://{cage}", {"cage": "owl \ud83e"}, Evidence()) == ["zoo://owl%20%3F"]
+    assert expand_uri_template("zoo://{cage}", {"cage": "owl \ud83e"}, Evidence()) == ["zoo://owl%20%3F"]
     assert _header_value("\ud83e") == "=?base64?Pw==?="
 
 
@@ -121,5 +121,5 @@ def test_few_lines_of_a_result_are_tried_and_no_template_with_many_variables() -
     listed = Listing("resources/templates/list", tuple({"uriTemplate": one} for one in (many, "zoo://{cage}")))
     evidence = Evidence(calls=[RecordedCall("cages", WireExchange({}, result), "guess")])
     evidence.lists[listed.method] = listed
-    assert template_texts(evidence) == ["zoo://{cage}"]
-    assert candidate_uris("zoo://{cage}", {}, evidence) == ["zoo://0", "zoo://1", "zoo://2", "zoo://3"]
+    assert listed_uri_templates(evidence) == ["zoo://{cage}"]
+    assert expand_uri_template("zoo://{cage}", {}, evidence) == ["zoo://0", "zoo://1", "zoo://2", "zoo://3"]

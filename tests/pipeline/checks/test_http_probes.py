@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcpfactory_pipeline.checks.evidence import ConcurrentRequests, Evidence, HttpAnswer, Listing
+from mcpfactory_pipeline.checks.evidence import ConcurrentRequests, Evidence, HttpProbeAnswer, Listing
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.checks.transport import http_probes
-from mcpfactory_pipeline.checks.transport.authorization import altered, probe_authorization
+from mcpfactory_pipeline.checks.transport.authorization_probes import corrupt_credentials, probe_authorization
 from mcpfactory_pipeline.checks.transport.http import connected
-from mcpfactory_pipeline.checks.transport.http_probes import HttpAsker, HttpProbe, _body, _events, probe_http
+from mcpfactory_pipeline.checks.transport.http_probes import HttpProbe, HttpProbeSender, _body, _events, probe_http
 from tests.subtest_table import parametrize_subtests
 
 
@@ -119,9 +119,9 @@ def test_a_probe_that_was_not_sent_in_time_is_not_checked(missing: dict[str, str
     assert rule.check(evidence).unknown == missing.get("http", "")
 
 
-def answer(probe: str, status: int, url: str = "", **message: object) -> HttpAnswer:
+def answer(probe: str, status: int, url: str = "", **message: object) -> HttpProbeAnswer:
     kind = {"content-type": "application/json"}
-    return HttpAnswer(probe, "a request", "POST", {}, {}, status, kind, message, bool(message), url=url)
+    return HttpProbeAnswer(probe, "a request", "POST", {}, {}, status, kind, message, bool(message), url=url)
 
 
 def weights(name: str, evidence: Evidence) -> list[int]:
@@ -131,14 +131,14 @@ def weights(name: str, evidence: Evidence) -> list[int]:
 
 
 @parametrize_subtests("seen, found", [(answer("", 400), []), (answer("", 500), [3]), (answer("", 200, a=1), [3])])
-def test_a_server_may_refuse_to_cancel_what_nobody_asked(seen: HttpAnswer, found: list[int]) -> None:
+def test_a_server_may_refuse_to_cancel_what_nobody_asked(seen: HttpProbeAnswer, found: list[int]) -> None:
     http = {"notify-canceled": replace(seen, probe="notify-canceled")}
     evidence = Evidence(transport="http", lifecycles={"legacy"}, http=http)
     assert weights("http.notification-status", evidence) == found
 
 
 @parametrize_subtests("seen, found", [(answer("", 202), []), (answer("", 200), [1]), (answer("", 200, a=1), [3])])
-def test_a_notification_is_accepted(seen: HttpAnswer, found: list[int]) -> None:
+def test_a_notification_is_accepted(seen: HttpProbeAnswer, found: list[int]) -> None:
     evidence = Evidence(transport="http", lifecycles={"legacy"}, http={"notify": replace(seen, probe="notify")})
     assert weights("http.notification-status", evidence) == found
 
@@ -181,19 +181,19 @@ def test_metadata_is_requested_from_the_origin_of_the_server_only(
 ) -> None:
     asked: list[str] = []
 
-    def refuse(asker: HttpAsker, probe: HttpProbe) -> HttpAnswer:
+    def refuse(asker: HttpProbeSender, probe: HttpProbe) -> HttpProbeAnswer:
         asked.extend([probe.place(asker)] if probe.verb == "GET" else [])
         seen = answer(probe.name, 404 if probe.verb == "GET" else 401)
         return replace(seen, headers={"www-authenticate": challenge})
 
-    monkeypatch.setattr(HttpAsker, "_ask", refuse)
+    monkeypatch.setattr(HttpProbeSender, "_ask", refuse)
     probe_authorization("https://zoo.example/mcp", {}, (), "9999-12-31", lambda: 1.0)
     assert asked == [f"https://zoo.example{path}" for path in requested]
 
 
 @parametrize_subtests("value, changed", [("Bearer 0123456789", "Bearer 01AAAAAAAA"), ("Bearer ABA", "Bearer BAB")])
 def test_altered_credentials_keep_their_scheme_and_length(value: str, changed: str) -> None:
-    assert altered(value) == changed
+    assert corrupt_credentials(value) == changed
 
 
 @parametrize_subtests(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from mcpfactory_pipeline.checks.evidence import CallComparison, Evidence, ModifiedState, RecordedCall, Session
+from mcpfactory_pipeline.checks.evidence import CallComparison, Evidence, ModifiedStateAnswer, RecordedCall, Session
 from mcpfactory_pipeline.checks.exchange import WireExchange
 from tests.pipeline.checks.test_http_probes import weights
 from tests.pipeline.checks.test_rules import TOOL, exchange, observed
@@ -48,7 +48,7 @@ def test_severity_of_a_changed_result(kind: Any, rule: str, got: WireExchange, f
 )
 def test_severity_of_an_accepted_modified_state(unmodified: list[str], found: list[int]) -> None:
     asked = exchange("tools/call", {"resultType": "input_required", "requestState": "s"})
-    states = [ModifiedState(said("waning"), tuple(map(said, unmodified)))]
+    states = [ModifiedStateAnswer(said("waning"), tuple(map(said, unmodified)))]
     evidence = Evidence(lifecycles={"modern"}, dialogues=[(asked,)], modified_states=states)
     assert weights("modern.request-state", evidence) == found
 

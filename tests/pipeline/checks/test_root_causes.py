@@ -7,8 +7,8 @@ from graphlib import TopologicalSorter
 from typing import Any
 
 from mcpfactory_pipeline.checks.evidence import RecordedCall, Session
-from mcpfactory_pipeline.checks.report import Report
-from mcpfactory_pipeline.checks.rule_evaluation import ROOT_CAUSES, evaluate_rules, subject_of
+from mcpfactory_pipeline.checks.report import ValidationReport
+from mcpfactory_pipeline.checks.rule_evaluation import ROOT_CAUSES, evaluate_rules, rule_subject_of
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.workspace.waivers import Waiver
 from tests.pipeline.checks.test_rules import TOOL, broken_tool, exchange, judged, observed
@@ -27,7 +27,7 @@ def call(tool: str, *, wrong: bool = True) -> RecordedCall:
     return RecordedCall(tool, exchange("tools/call", result), "case", "case 1", sent, mismatch if wrong else ())
 
 
-def astray(*waivers: Waiver) -> Report:
+def astray(*waivers: Waiver) -> ValidationReport:
     calls = (call("search_books"), call("find_books", wrong=False))
     evidence = observed(PLAIN, OTHER, calls=calls, with_cases=True, missing={"failures": "nobody tried"})
     return evaluate_rules(evidence, RULES, waivers=waivers, today=date(2030, 1, 1))
@@ -92,4 +92,4 @@ def test_the_table_names_rules_that_exist_has_no_circle_and_hides_no_gate_behind
     ],
 )
 def test_a_place_is_about_the_longest_tool_that_it_names(where: str, subject: str) -> None:
-    assert subject_of(where, {"add", "add numbers"}) == subject
+    assert rule_subject_of(where, {"add", "add numbers"}) == subject

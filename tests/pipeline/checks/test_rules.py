@@ -11,7 +11,7 @@ import pytest
 
 from mcpfactory_pipeline.checks.evidence import Evidence, Listing, RecordedCall, Session, Transport
 from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, WireExchange
-from mcpfactory_pipeline.checks.report import Report
+from mcpfactory_pipeline.checks.report import ValidationReport
 from mcpfactory_pipeline.checks.rule_evaluation import COSTS, evaluate_rules
 from mcpfactory_pipeline.checks.rules import RULES
 from tests.subtest_table import parametrize_subtests
@@ -80,11 +80,11 @@ def observed(*tools: Any, **changes: Any) -> Evidence:
     return replace(healthy, **changes)
 
 
-def judged(evidence: Evidence) -> Report:
+def judged(evidence: Evidence) -> ValidationReport:
     return evaluate_rules(evidence, RULES)
 
 
-def failed(report: Report) -> set[str]:
+def failed(report: ValidationReport) -> set[str]:
     return {finding.rule for finding in report.findings}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mcpfactory_pipeline.checks.source_validation import source_places
+from mcpfactory_pipeline.checks.source_validation import find_source_locations
 
 SERVER = '''"""A server."""
 from mcpfactory_runtime import Server
@@ -64,7 +64,7 @@ def workspace(root: Path, server: str = SERVER) -> dict[str, tuple[str, int]]:
     (package / "_generated/manifest.json").write_text(MANIFEST)
     (root / "servers/zoo/pyproject.toml").write_text("")
     tools = ["add", "moon-phase", "plain", "get_cage", "feed_all", "walk", "unknown"]
-    return source_places(root, root / "servers/zoo", tools)
+    return find_source_locations(root, root / "servers/zoo", tools)
 
 
 def test_a_tool_is_where_it_is_registered_under_its_name_and_else_in_its_manifest(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from mcpfactory_codegen.settings import SettingsError
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.checks.formats import to_badge
-from mcpfactory_pipeline.checks.report import Report
+from mcpfactory_pipeline.checks.report import ValidationReport
+from mcpfactory_pipeline.checks.report_formats import to_badge
 from mcpfactory_pipeline.checks.rule_evaluation import evaluate_rules
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
@@ -29,7 +29,7 @@ def waiver(rule: str, tool: str = "", days: int = 30) -> Waiver:
     return Waiver(rule=rule, person="Ada", reason="the vendor knows", until=TODAY + timedelta(days=days), tool=tool)
 
 
-def judged(*waivers: Waiver, policy: WaiverPolicy | None = None, **changes: Any) -> Report:
+def judged(*waivers: Waiver, policy: WaiverPolicy | None = None, **changes: Any) -> ValidationReport:
     tools = (broken_tool(lambda tool: tool.update(name="a.b")), broken_tool(lambda tool: tool.update(name="c d")), TOOL)
     policy = policy or WaiverPolicy()
     return evaluate_rules(observed(*tools, **changes), RULES, waivers=waivers, policy=policy, today=TODAY)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.workspace.evaluation_case import read_cases
+from mcpfactory_pipeline.workspace.evaluation_case import read_evaluation_cases
 from tests.subtest_table import parametrize_subtests
 
 GOOD = """\
@@ -31,12 +31,12 @@ def written(folder: Path, text: str, name: str = "cases.yaml") -> Path:
 def test_cases_come_in_the_order_of_files_and_lines(tmp_path):
     written(tmp_path, GOOD)
     written(tmp_path, "cases: [{name: more, question: And?, right: []}]", "more.yml")
-    assert [case.name for case in read_cases(tmp_path)] == ["stock", "weather", "more"]
-    assert read_cases(tmp_path / "nowhere") == ()
+    assert [case.name for case in read_evaluation_cases(tmp_path)] == ["stock", "weather", "more"]
+    assert read_evaluation_cases(tmp_path / "nowhere") == ()
 
 
 def test_values_replace_their_names_everywhere_and_others_stay(tmp_path):
-    case = read_cases(written(tmp_path, GOOD))[0]
+    case = read_evaluation_cases(written(tmp_path, GOOD))[0]
     filled = case.filled({"site": "http://a.test"})
     assert filled.question == "How many are on http://a.test?"
     assert filled.right[0][0].arguments == {"at": "http://a.test/stock", "most": 3}
@@ -60,6 +60,6 @@ def test_values_replace_their_names_everywhere_and_others_stay(tmp_path):
 )
 def test_a_slip_is_an_error_that_names_its_place(tmp_path, text, said):
     with pytest.raises(ConfigError) as caught:
-        read_cases(written(tmp_path, text))
+        read_evaluation_cases(written(tmp_path, text))
     assert said in str(caught.value)
     assert "cases.yaml" in str(caught.value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcpfactory_pipeline.checks.evaluation.confusable_tools import competing_tools, expensive_tools
+from mcpfactory_pipeline.checks.evaluation.confusable_tools import find_competing_tools, find_token_heavy_tools
 
 
 def tool(name: str, description: str = "", **more: object) -> dict[str, object]:
@@ -10,7 +10,7 @@ def tool(name: str, description: str = "", **more: object) -> dict[str, object]:
 
 
 def pairs(*tools: dict[str, object]) -> list[tuple[str, str]]:
-    return [one.tools for one in competing_tools(tools)]
+    return [one.tools for one in find_competing_tools(tools)]
 
 
 def test_names_of_the_same_words_compete_whatever_is_said_of_them():
@@ -41,18 +41,18 @@ def test_tools_that_say_what_they_do_do_not_compete():
 def test_a_tool_that_is_not_found_by_its_own_words_competes_with_the_one_that_is():
     kinds = ("drafts", "debtors", "creditors", "years")
     others = [tool(f"find_{kind}_invoices", f"Find invoices of {kind}.") for kind in kinds]
-    (found,) = competing_tools([tool("look", "Find invoices."), *others])
+    (found,) = find_competing_tools([tool("look", "Find invoices."), *others])
     assert (found.tools, found.why.startswith("what look says of itself fits")) == (
         ("look", "find_drafts_invoices"),
         True,
     )
-    assert competing_tools([tool("look", "Find invoices."), *others[:2]]) == []
-    assert competing_tools([tool("look", "Find invoices; find_drafts_invoices has drafts."), *others]) == []
+    assert find_competing_tools([tool("look", "Find invoices."), *others[:2]]) == []
+    assert find_competing_tools([tool("look", "Find invoices; find_drafts_invoices has drafts."), *others]) == []
 
 
 def test_a_tool_is_expensive_by_its_share_and_not_when_all_are_small():
     small = [tool(f"tool_{number}", "Say hello.") for number in range(6)]
-    assert expensive_tools(small) == []
-    found = expensive_tools([*small, tool("large", "word " * 2000)])
+    assert find_token_heavy_tools(small) == []
+    found = find_token_heavy_tools([*small, tool("large", "word " * 2000)])
     assert [one.tool for one in found] == ["large"]
     assert 0.8 < found[0].share < 1

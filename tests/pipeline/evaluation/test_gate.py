@@ -9,18 +9,18 @@ from datetime import date
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.channels.contract import FILE, contract_text
-from mcpfactory_pipeline.checks.evaluation.cases import distort_tool_list
-from mcpfactory_pipeline.checks.evaluation.evaluation_reports import report_file, write_report
-from mcpfactory_pipeline.checks.evaluation.judgment import Attempt, Setting
-from mcpfactory_pipeline.checks.evaluation.model_report import ModelReport, hash_cases, hash_tools
-from mcpfactory_pipeline.maintenance.setup import apply_setup, read_setup
+from mcpfactory_pipeline.channels.contract import FILE, contract_to_text
+from mcpfactory_pipeline.checks.evaluation.case_quality import distort_tool_list
+from mcpfactory_pipeline.checks.evaluation.evaluation_reports import report_file, write_model_report
+from mcpfactory_pipeline.checks.evaluation.judgment import Attempt, ModelRunSetting
+from mcpfactory_pipeline.checks.evaluation.model_report import ModelReport, hash_cases, hash_shown_tools
+from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, plan_workspace_setup
 from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.stages.evaluate import run
 from mcpfactory_pipeline.state.state import Candidate
-from mcpfactory_pipeline.workspace.evaluation_case import read_cases
+from mcpfactory_pipeline.workspace.evaluation_case import read_evaluation_cases
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 from tests.subtest_table import parametrize_subtests
 
@@ -39,7 +39,7 @@ def inputs(tmp_path) -> StageInputs:
     (folder / "evals").mkdir(parents=True)
     (folder / "evals/cases.yaml").write_text(CASES)
     (candidate / "validate").mkdir(parents=True)
-    (candidate / "validate" / FILE).write_text(contract_text(TOOLS, "1.0"))
+    (candidate / "validate" / FILE).write_text(contract_to_text(TOOLS, "1.0"))
     built = Artifact("abc", "1.0", candidate, {})
     settings = {"models": [MODEL], "mode": "full"}
     paths = {"root": tmp_path, "work": tmp_path, "artifacts": tmp_path, "keep": tmp_path}
@@ -47,17 +47,17 @@ def inputs(tmp_path) -> StageInputs:
 
 
 def recorded(inputs: StageInputs, passed: int = 20, **changes) -> ModelReport:
-    cases, setting = read_cases(inputs.folder), Setting()
+    cases, setting = read_evaluation_cases(inputs.folder), ModelRunSetting()
     attempts = [
         Attempt(case.name, setting, 1, "passed" if number < passed else "wrong-tool", turns=1)
         for number, case in enumerate(cases)
     ]
     made = ModelReport(
-        "shop", MODEL, "", date(2026, 1, 1), hash_tools(TOOLS), hash_cases(cases), 1,
+        "shop", MODEL, "", date(2026, 1, 1), hash_shown_tools(TOOLS), hash_cases(cases), 1,
         {case.name: case.question for case in cases}, {setting: (3, 99)}, attempts,
     )  # fmt: skip
     made = replace(made, **changes)
-    write_report(inputs.folder, made)
+    write_model_report(inputs.folder, made)
     return made
 
 
@@ -80,7 +80,7 @@ def test_shuffled_descriptions_close_it_and_the_old_ones_open_it_again(inputs):
     recorded(inputs)
     kept = inputs.candidate.folder / "validate" / FILE
     before = kept.read_text()
-    kept.write_text(contract_text(distort_tool_list(TOOLS, "shuffled")[0], "1.0"))
+    kept.write_text(contract_to_text(distort_tool_list(TOOLS, "shuffled")[0], "1.0"))
     assert "its report is about another tool list" in closed(inputs)
     kept.write_text(before)
     assert closed(inputs) == ""
@@ -96,7 +96,7 @@ def test_other_questions_close_it(inputs):
     ("changes", "words"),
     [
         ({"server": "other"}, "its report is about other and openai:x"),
-        ({"lists": {Setting(mode="search"): (3, 99)}}, "does not include full, full"),
+        ({"lists": {ModelRunSetting(mode="search"): (3, 99)}}, "does not include full, full"),
         ({"repeat": 2}, "20 questions have no answer"),
         ({"attempts": ()}, "20 questions have no answer"),
     ],
@@ -136,7 +136,7 @@ GATED = '[[pipeline.channels]]\nname = "staging"\ngates = { min_pass_rate = %s }
 
 
 def test_the_stage_is_there_where_models_count_and_another_model_makes_it_due(tmp_path):
-    space = apply_setup(read_setup(tmp_path), git=False)
+    space = apply_setup(plan_workspace_setup(tmp_path), git=False)
     assert "evaluate" not in [stage.name for stage in workspace_stages(space)]
     plain = (space.root / CONFIG).read_text()
     found = []
@@ -171,7 +171,7 @@ def test_the_stage_is_there_where_models_count_and_another_model_makes_it_due(tm
     ],
 )
 def test_a_slip_in_the_settings_is_an_error(tmp_path, text, words):
-    space = apply_setup(read_setup(tmp_path), git=False)
+    space = apply_setup(plan_workspace_setup(tmp_path), git=False)
     with (space.root / CONFIG).open("a") as file:
         file.write(f"\n{text}")
     with pytest.raises(ConfigError) as caught:

@@ -6,7 +6,7 @@ from math import comb
 
 import pytest
 
-from mcpfactory_pipeline.checks.evaluation.model_report import difference, mean_rate, wilson
+from mcpfactory_pipeline.checks.evaluation.model_report import mean_rate, pass_rate_difference, wilson_pass_rate
 from tests.subtest_table import parametrize_subtests
 
 
@@ -21,7 +21,7 @@ from tests.subtest_table import parametrize_subtests
     ],
 )
 def test_the_interval_of_a_share_is_wilsons(passed, tried, lower, upper):
-    found = wilson(passed, tried)
+    found = wilson_pass_rate(passed, tried)
     assert (round(found.lower, 4), round(found.upper, 4)) == (lower, upper)
     assert found.rate == passed / tried
 
@@ -31,14 +31,14 @@ def test_about_95_of_100_intervals_hold_the_truth(truth):
     held = sum(
         comb(40, passed) * truth**passed * (1 - truth) ** (40 - passed)
         for passed in range(41)
-        if wilson(passed, 40).lower <= truth <= wilson(passed, 40).upper
+        if wilson_pass_rate(passed, 40).lower <= truth <= wilson_pass_rate(passed, 40).upper
     )
     assert 0.92 < held < 0.98
 
 
 def test_asking_a_question_more_often_does_not_narrow_the_interval_and_more_questions_do():
-    assert mean_rate([1.0] * 8) == wilson(8, 8)
-    assert mean_rate([2 / 3] * 9).lower == pytest.approx(wilson(6, 9).lower)
+    assert mean_rate([1.0] * 8) == wilson_pass_rate(8, 8)
+    assert mean_rate([2 / 3] * 9).lower == pytest.approx(wilson_pass_rate(6, 9).lower)
     assert mean_rate([1.0] * 30).lower > mean_rate([1.0] * 8).lower > mean_rate([1.0] * 7 + [0.9]).lower
 
 
@@ -52,13 +52,13 @@ def test_asking_a_question_more_often_does_not_narrow_the_interval_and_more_ques
 def test_the_difference_of_pairs_is_newcombes(*, both, first, second, neither, lower, upper):
     after = [1.0] * (both + first) + [0.0] * (second + neither)
     before = [1.0] * both + [0.0] * first + [1.0] * second + [0.0] * neither
-    found = difference(before, after)
+    found = pass_rate_difference(before, after)
     assert (round(found.lower, 2), round(found.upper, 2)) == (round(lower, 2), round(upper, 2))
     assert found.sure is (lower > 0 or upper < 0)
 
 
 def test_what_did_not_change_may_be_chance_and_what_turned_over_is_not():
-    same = difference([1, 1, 0, 1], [1, 1, 0, 1])
+    same = pass_rate_difference([1, 1, 0, 1], [1, 1, 0, 1])
     assert (same.change, same.sure) == (0.0, False)
-    assert difference([1.0] * 12, [0.0] * 12).sure
-    assert not difference([], []).sure
+    assert pass_rate_difference([1.0] * 12, [0.0] * 12).sure
+    assert not pass_rate_difference([], []).sure

@@ -8,7 +8,7 @@ from mcpfactory_pipeline.checks.evaluation.judgment import (
     MadeCall,
     ModelTranscript,
     ToolChoice,
-    judge,
+    judge_transcript,
 )
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from tests.subtest_table import parametrize_subtests
@@ -32,7 +32,7 @@ def call(tool, arguments=None, turn=1, answer="", **more) -> MadeCall:
 
 
 def judged(asked, *calls, text="", **more):
-    return judge(asked, ModelTranscript(calls, text, 2, **more), TOOLS)
+    return judge_transcript(asked, ModelTranscript(calls, text, 2, **more), TOOLS)
 
 
 ORDER = {"tool": "order", "arguments": {"copies": 1, "to": {"city": "Lisbon"}, "note": "x"}, "free": ["note"]}

@@ -11,38 +11,38 @@ import pytest
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.checks.evaluation.evaluation_reports import (
     comparison_rows,
-    load_report,
+    load_model_report,
     model_case_rows,
-    model_page,
-    read_reports,
+    model_report_markdown,
+    model_setting_rows,
+    read_model_reports,
     report_file,
-    setting_rows,
-    write_report,
+    write_model_report,
 )
 from mcpfactory_pipeline.checks.evaluation.judgment import (
     NO_TOOL,
     Attempt,
     MadeCall,
-    Setting,
+    ModelRunSetting,
     ToolChoice,
     WrongArgument,
 )
-from mcpfactory_pipeline.checks.evaluation.model import TokenUsage
+from mcpfactory_pipeline.checks.evaluation.model_endpoint import TokenUsage
 from mcpfactory_pipeline.checks.evaluation.model_report import (
     ModelPrices,
     ModelReport,
     hash_cases,
-    hash_tools,
+    hash_shown_tools,
     read_report,
 )
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from tests.subtest_table import parametrize_subtests
 
-FULL, SEARCH = Setting(), Setting(mode="search")
+FULL, SEARCH = ModelRunSetting(), ModelRunSetting(mode="search")
 RIGHT, WRONG = ToolChoice("find", "find"), ToolChoice("find", "list")
 
 
-def attempt(case: str, verdict: str, setting: Setting = FULL, **more) -> Attempt:
+def attempt(case: str, verdict: str, setting: ModelRunSetting = FULL, **more) -> Attempt:
     choices = (WRONG,) if verdict == "wrong-tool" else (RIGHT,)
     usage = TokenUsage(1000, 400, 50) if verdict != "unanswered" else TokenUsage()
     more = {"turns": 2, "seconds": 3.0, "waited": 2.0, "faults": (verdict,), **more}
@@ -66,21 +66,21 @@ def test_the_rate_is_over_questions_and_that_of_a_case_over_its_attempts():
     assert (found.case_rate(FULL, "tea").rate, found.case_rate(FULL, "tea").questions) == (0.5, 2)
     assert found.missing(FULL) == 0
     assert dict(found.confusion(FULL)) == {("find", "find"): 3, ("find", "list"): 1}
-    assert found.confused() == {("find", "list"): ["tea"]}
+    assert found.confused_cases() == {("find", "list"): ["tea"]}
 
 
 def test_what_was_not_answered_is_no_failure_and_is_missing():
     found = report(attempt("tea", "passed"), attempt("tea", "unanswered"), attempt("milk", "passed"))
     assert found.rate(FULL).rate == 1.0
     assert found.missing(FULL) == 2, "one without an answer, one that was never asked"
-    assert "2 unanswered" in setting_rows(found)[0][4]
+    assert "2 unanswered" in model_setting_rows(found)[0][4]
 
 
 def test_tokens_are_paid_by_the_prices_that_were_given_and_those_from_a_cache_by_theirs():
     prices = ModelPrices(read=10, written=100, cached=1, currency="EUR")
     found = report(*MIXED, prices=prices)
     assert found.cost(FULL) == pytest.approx(4 * (600 * 10 + 400 * 1 + 50 * 100) / 1e6)
-    assert setting_rows(found)[0][-1] == "0.0456 EUR"
+    assert model_setting_rows(found)[0][-1] == "0.0456 EUR"
     assert report(*MIXED).cost(FULL) is None
 
 
@@ -90,17 +90,17 @@ def test_a_report_is_the_same_out_of_its_file_and_its_figures_are_not_believed(t
     made = report(
         *MIXED, attempt("milk", "wrong-arguments", SEARCH, wrong=wrong, calls=calls), prices=ModelPrices(1, 2, 3)
     )
-    file = write_report(tmp_path, made)
+    file = write_model_report(tmp_path, made)
     assert file == report_file(tmp_path, "openai:x") == tmp_path / "evals/reports/openai-x.json"
-    again = load_report(file)
+    again = load_model_report(file)
     assert again.to_json() == json.loads(file.read_text())
     assert again.rate(FULL) == made.rate(FULL)
     assert len(again.of(SEARCH)[0].calls[0].answer) == 300
     data = json.loads(file.read_text())
     data["figures"][0]["rate"] = {"rate": 1.0, "lower": 1.0, "upper": 1.0, "questions": 99}
     file.write_text(json.dumps(data))
-    assert read_reports(tmp_path)[0].rate(FULL) == made.rate(FULL)
-    assert file.with_suffix(".md").read_text() == model_page(made)
+    assert read_model_reports(tmp_path)[0].rate(FULL) == made.rate(FULL)
+    assert file.with_suffix(".md").read_text() == model_report_markdown(made)
 
 
 @parametrize_subtests(
@@ -135,7 +135,7 @@ def test_the_difference_is_over_the_questions_that_both_answered():
 
 def test_the_page_shows_the_matrix_the_arguments_and_what_did_not_pass():
     wrong = (WrongArgument("find", "q", "missing", '"tea"'),)
-    page = model_page(report(*MIXED, attempt("milk", "no-call", wrong=wrong, faults=("a | b",))))
+    page = model_report_markdown(report(*MIXED, attempt("milk", "no-call", wrong=wrong, faults=("a | b",))))
     assert "| find | list | 1 |" in page
     assert "| find | the same | 4 |" in page
     assert "| find | q | missing | 1 |" in page
@@ -148,9 +148,11 @@ TOOL = {"name": "find", "description": "Find tea.", "inputSchema": {"type": "obj
 
 def test_the_hash_of_a_list_is_of_what_a_model_may_see():
     other = {**TOOL, "name": "list"}
-    assert hash_tools([TOOL, other]) == hash_tools([other, {**TOOL, "_meta": {"a": 1}, "outputSchema": {"b": 1}}])
+    assert hash_shown_tools([TOOL, other]) == hash_shown_tools(
+        [other, {**TOOL, "_meta": {"a": 1}, "outputSchema": {"b": 1}}]
+    )
     for changed in ({"description": "Find milk."}, {"title": "Find"}, {"inputSchema": {}}, {"annotations": {"a": 1}}):
-        assert hash_tools([{**TOOL, **changed}]) != hash_tools([TOOL])
+        assert hash_shown_tools([{**TOOL, **changed}]) != hash_shown_tools([TOOL])
     case = EvaluationCase(name="a", question="q", right=[])
     assert hash_cases([case]) != hash_cases([case.model_copy(update={"question": "r"})])
     assert NO_TOOL not in {TOOL["name"]}

@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.checks.evaluation.model import (
+from mcpfactory_pipeline.checks.evaluation.model_endpoint import (
     EndpointError,
     ModelEndpoint,
     ModelUnreachableError,
     find_endpoint,
 )
-from mcpfactory_pipeline.checks.evaluation.model_runs import ShownTools, connected, converse, system_text
-from mcpfactory_pipeline.checks.evaluation.offered_tools import SearchTools
+from mcpfactory_pipeline.checks.evaluation.model_runs import ShownTools, connected, make_system_prompt, run_conversation
+from mcpfactory_pipeline.checks.evaluation.offered_tools import SearchModeTools
 from mcpfactory_pipeline.workspace.settings import EndpointSettings
 from mcpfactory_runtime import Server
 from mcpfactory_runtime.errors import McpfactoryError
@@ -70,8 +70,8 @@ def of(endpoint, kind: str, habits: str, **more) -> ModelEndpoint:
 async def asked(endpoint, server, where: ModelEndpoint, question: str = QUESTION):
     async with connected(where) as connection, connect(server) as client:
         tools = await client.list_tools()
-        chat = connection.chat(system_text(client.instructions), question, tools)
-        return await converse(chat, client, ShownTools(tools, SearchTools(tools)))
+        chat = connection.chat(make_system_prompt(client.instructions), question, tools)
+        return await run_conversation(chat, client, ShownTools(tools, SearchModeTools(tools)))
 
 
 def made(done) -> list[tuple[str, int, bool]]:

@@ -6,10 +6,10 @@ import pytest
 import yaml
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.checks.evaluation.cases import example_calls, proposals_text, propose_cases
+from mcpfactory_pipeline.checks.evaluation.case_quality import example_arguments_by_tool, proposals_text, propose_cases
 from mcpfactory_pipeline.checks.evaluation.evaluation_reports import PROPOSALS
-from mcpfactory_pipeline.checks.evaluation.judgment import Attempt, MadeCall, Setting
-from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase, read_cases
+from mcpfactory_pipeline.checks.evaluation.judgment import Attempt, MadeCall, ModelRunSetting
+from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase, read_evaluation_cases
 
 TOOLS = [
     {"name": "find_tea", "description": "Find tea.\nAll kinds.", "inputSchema": {}},
@@ -20,7 +20,7 @@ CASES = [
     EvaluationCase.model_validate({"name": "tea", "question": "Tea?", "right": [[{"tool": "find_tea"}]]}),
     EvaluationCase.model_validate({"name": "buy-tea", "question": "And?", "right": []}),
 ]
-EXAMPLES = example_calls(
+EXAMPLES = example_arguments_by_tool(
     {
         "cases": [
             {"tool": "buy_tea", "arguments": {"kind": "green", "most": 3}, "variants": [
@@ -33,7 +33,7 @@ EXAMPLES = example_calls(
 
 
 def attempt(verdict: str, *calls: MadeCall, words: str = "own") -> Attempt:
-    return Attempt("tea", Setting(words=words), 1, verdict, calls=calls)
+    return Attempt("tea", ModelRunSetting(words=words), 1, verdict, calls=calls)
 
 
 def test_each_tool_without_a_case_is_proposed_in_the_documents_words_with_the_arguments_of_its_example():
@@ -52,10 +52,10 @@ def test_the_file_is_not_asked_and_its_entries_are_cases_once_they_are_moved(tmp
     file = tmp_path / PROPOSALS
     file.parent.mkdir(parents=True)
     file.write_text(text)
-    assert read_cases(tmp_path) == ()
+    assert read_evaluation_cases(tmp_path) == ()
     (tmp_path / "evals/copied.yaml").write_text(text)
     with pytest.raises(ConfigError, match="must contain a list of cases"):
-        read_cases(tmp_path)
+        read_evaluation_cases(tmp_path)
     (tmp_path / "evals/copied.yaml").write_text(text.replace("proposals:", "cases:"))
-    assert [case.name for case in read_cases(tmp_path)] == ["buy-tea-2", "tea-party"]
+    assert [case.name for case in read_evaluation_cases(tmp_path)] == ["buy-tea-2", "tea-party"]
     assert yaml.safe_load(proposals_text([])) == {"proposals": []}

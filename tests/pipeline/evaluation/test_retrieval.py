@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcpfactory_pipeline.checks.evaluation.offered_tools import (
-    SearchTools,
+    SearchModeTools,
     case_rank,
     parse_found_tools,
     random_hit_probability,
@@ -50,9 +50,9 @@ def test_the_three_tools_are_known_by_what_calls_others():
         {"name": "call_api_tool", "_meta": {"mcpfactory/calls": True}},
         {"name": "send_many"},
     ]
-    found = SearchTools(mode)
+    found = SearchModeTools(mode)
     assert (found.call, found.search, found.direct) == ("call_api_tool", "search_api_tools", {"send_many"})
-    plain = SearchTools([{"name": "search_tools"}, {"name": "add"}])
+    plain = SearchModeTools([{"name": "search_tools"}, {"name": "add"}])
     assert (plain.call, plain.search, plain.direct) == (None, None, {"search_tools", "add"})
 
 

@@ -7,15 +7,15 @@ from datetime import date
 
 import pytest
 
-from mcpfactory_pipeline.checks.evaluation.cases import (
+from mcpfactory_pipeline.checks.evaluation.case_quality import (
     DISTORTIONS,
     LISTS,
     distort_tool_list,
     rate_cases_by_search,
     rate_cases_from_report,
 )
-from mcpfactory_pipeline.checks.evaluation.confusable_tools import confused_pairs
-from mcpfactory_pipeline.checks.evaluation.judgment import Attempt, Setting, ToolChoice
+from mcpfactory_pipeline.checks.evaluation.confusable_tools import find_confused_pairs
+from mcpfactory_pipeline.checks.evaluation.judgment import Attempt, ModelRunSetting, ToolChoice
 from mcpfactory_pipeline.checks.evaluation.model_report import ModelReport
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 
@@ -77,12 +77,12 @@ def test_without_a_model_the_search_index_tells_which_cases_hang_on_the_words():
 
 def report(verdicts: dict[str, dict[str, str]], **choices: ToolChoice) -> ModelReport:
     attempts = [
-        Attempt(name, Setting(words=words), 1, verdict, choices=(choices[name],) if name in choices else ())
+        Attempt(name, ModelRunSetting(words=words), 1, verdict, choices=(choices[name],) if name in choices else ())
         for words, of in verdicts.items()
         for name, verdict in of.items()
     ]
     names = dict.fromkeys(name for of in verdicts.values() for name in of)
-    lists = {Setting(words=words): (7, 300) for words in verdicts}
+    lists = {ModelRunSetting(words=words): (7, 300) for words in verdicts}
     return ModelReport(
         "town", "openai:x", "", date(2026, 11, 1), "t", "c", 1, {name: f"{name}?" for name in names}, lists, attempts
     )
@@ -114,7 +114,7 @@ def test_confused_tools_come_with_both_texts_and_the_questions_and_damaged_lists
         c=ToolChoice("get_weather", "old"),
         d=ToolChoice("buy_ticket", "(none)"),
     )
-    pairs = confused_pairs(TOOLS, [made, gone, made])
+    pairs = find_confused_pairs(TOOLS, [made, gone, made])
     assert [(one.expected, one.chosen, one.times) for one in pairs] == [
         ("get_weather", "get_tide", 4),
         ("get_weather", "old", 1),

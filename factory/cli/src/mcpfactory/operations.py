@@ -23,7 +23,7 @@ from mcpfactory_pipeline.operations.operation import (
     OperationContext,
     OperationError,
     OperationResult,
-    is_list,
+    is_list_field,
     option_names,
 )
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -114,7 +114,7 @@ def _given(operation: type[Operation], values: Mapping[str, Any]) -> dict[str, A
 
 def _parameters(operation: type[Operation]) -> Iterator[inspect.Parameter]:
     for name, info, param in operation.fields("cli"):
-        required, several = info.is_required(), is_list(info)
+        required, several = info.is_required(), is_list_field(info)
         kind: Any = list[str] | None if several else str if info.annotation in _AS_TEXT else info.annotation
         kind = str if get_origin(info.annotation) is Literal else kind
         # `None` distinguishes a missing value from an empty one.

@@ -87,7 +87,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation pr
 
 def check_provider(name: str) -> None:
     """Exit with a usage error if the provider is unknown."""
-    from mcpfactory_pipeline.delivery.ci.providers import PROVIDERS
+    from mcpfactory_pipeline.delivery.ci.ci_files import PROVIDERS
 
     if name and name not in PROVIDERS:
         output.usage_error(f"unknown provider {name!r}", f"providers: {', '.join(PROVIDERS)}")

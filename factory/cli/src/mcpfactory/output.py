@@ -215,7 +215,7 @@ def print_address_warnings(
         environ: environment of the server; by default that of this process.
         setting: how to set a variable in that environment, for hints.
     """
-    from mcpfactory_pipeline.workspace.upstream import api_addresses
+    from mcpfactory_pipeline.workspace.api_addresses import api_addresses
 
     if not address:
         return

@@ -12,16 +12,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from mcpfactory_pipeline.adoption import command, npm, projects, pypi, remote
-from mcpfactory_pipeline.adoption.npm import node_paths
+from mcpfactory_pipeline.adoption import command, npm, projects, pypi, remote_offers
+from mcpfactory_pipeline.adoption.npm import node_sandbox_paths
 from mcpfactory_pipeline.adoption.pypi import venv_sandbox_paths
 from mcpfactory_pipeline.adoption.sources import AdoptionSources, CollectedFiles
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.base.files import parse_error_reason, read_json
+from mcpfactory_pipeline.base.files import read_json, unreadable_json_reason
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.base.locks import file_lock
-from mcpfactory_pipeline.build.environment import changed_files, contents, contents_hash
-from mcpfactory_pipeline.build.programs import ProgramRefusedError
+from mcpfactory_pipeline.build.candidate_environment import changed_files, contents_hash, hash_environment_files
+from mcpfactory_pipeline.build.programs import ToolRejectedInputError
 from mcpfactory_pipeline.isolation.levels import path_without_mcpfactory
 from mcpfactory_pipeline.plan.stage import RECORD, BuiltCandidate, candidate_id
 
@@ -46,16 +46,18 @@ class ServerKind:
 
 
 KINDS: Final[Mapping[str, ServerKind]] = {
-    "python": ServerKind(projects.collect_python, pypi.make_environment, pypi.resolve_python_command),
+    "python": ServerKind(projects.build_python_project, pypi.create_locked_environment, pypi.resolve_python_command),
     "node": ServerKind(
-        projects.collect_node, projects.install_packed_project, partial(command.resolve_program_paths, "package")
+        projects.build_node_project,
+        projects.install_packed_node_project,
+        partial(command.resolve_program_paths, "package"),
     ),
     "command": ServerKind(
         command.collect, command.unpack, partial(command.resolve_program_paths, "files"), upstream="its author"
     ),
     "pypi": ServerKind(
         pypi.collect,
-        pypi.make_environment,
+        pypi.create_locked_environment,
         pypi.resolve_python_command,
         lambda package, work: pypi.find_wheel(package, work).version,
         "its authors, in the index it comes from",
@@ -64,10 +66,10 @@ KINDS: Final[Mapping[str, ServerKind]] = {
         npm.collect,
         npm.install_dependency_tree,
         npm.resolve_node_command,
-        npm.newest_version,
+        npm.newest_npm_version,
         "its authors, in the registry it comes from",
     ),
-    "url": ServerKind(remote.collect, None, None, upstream="its operator"),
+    "url": ServerKind(remote_offers.collect, None, None, upstream="its operator"),
 }
 
 
@@ -76,7 +78,7 @@ _LARGEST: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class AdoptionRecord:
     """Record of an adopted server's candidate: one of the candidate's files, which lists the other files by hash.
 
     `name` is the name of the package or server. `start` is the command line, empty for a server at a `url`.
@@ -98,12 +100,12 @@ class Record:
         return json.dumps({"record": _SCHEMA, **asdict(self)}, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def record_name(server: str, version: str) -> str:
+def record_file_name(server: str, version: str) -> str:
     """Return the file name of the record, from which channels read project and version, as from a wheel's name."""
     return f"{re.sub(r'[-_.]+', '_', server).lower()}-{re.sub(r'[^A-Za-z0-9.+!_]+', '_', version) or '0'}{RECORD}"
 
 
-def read_record(folder: Path, files: Mapping[str, str]) -> Record:
+def read_record(folder: Path, files: Mapping[str, str]) -> AdoptionRecord:
     """Return the adoption record of a candidate, which is one of its files.
 
     Raises:
@@ -119,24 +121,24 @@ def read_record(folder: Path, files: Mapping[str, str]) -> Record:
         data: dict[str, Any] = json.loads((folder / name).read_bytes())
         if data.pop("record") != _SCHEMA:
             raise ValueError("it is from another version of mcpfactory")
-        return Record(**{**data, **{key: tuple(map(str, data[key])) for key in ("start", "environment")}})
+        return AdoptionRecord(**{**data, **{key: tuple(map(str, data[key])) for key in ("start", "environment")}})
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise StateError(f"{name} cannot be read: {parse_error_reason(error)}", hint=hint) from error
+        raise StateError(f"{name} cannot be read: {unreadable_json_reason(error)}", hint=hint) from error
 
 
-def build_adopted(sources: AdoptionSources, environment: tuple[str, ...]) -> BuiltCandidate:
+def build_adopted_candidate(sources: AdoptionSources, environment: tuple[str, ...]) -> BuiltCandidate:
     """Gather the files of an adopted server in `work/dist`; `environment` lists the server's variables.
 
     Raises:
-        ProgramRefusedError: the server does not build, or differs from the adopted version.
+        ToolRejectedInputError: the server does not build, or differs from the adopted version.
         ConfigError: source files are missing.
         StageError: an index did not answer.
     """
     adopted = sources.adopted
     made = KINDS[adopted.kind].collect(sources)
     if wrong := [name for name in made.files if "/" in name or "\\" in name or name.startswith(".")]:
-        raise ProgramRefusedError(f"{wrong[0]!r} is not a valid file name")
-    record = Record(
+        raise ToolRejectedInputError(f"{wrong[0]!r} is not a valid file name")
+    record = AdoptionRecord(
         server=sources.server,
         kind=adopted.kind,
         name=made.name,
@@ -146,7 +148,7 @@ def build_adopted(sources: AdoptionSources, environment: tuple[str, ...]) -> Bui
         url=adopted.url,
         files={name: hash_bytes(data) for name, data in sorted(made.files.items())},
     )
-    written = {record_name(sources.server, made.version): record.to_text().encode(), **made.files}
+    written = {record_file_name(sources.server, made.version): record.to_text().encode(), **made.files}
     folder = sources.work / "dist"
     folder.mkdir(exist_ok=True)
     for name, data in written.items():
@@ -161,14 +163,14 @@ _PATIENCE: Final = 600  # seconds to wait for another process that prepares the 
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedServer:
+class InstalledCandidate:
     """Candidate that can be started: its record, its folder, and the command line.
 
     `readable` lists the paths outside the system that the process must read. `holds` maps the installed files to
     their hashes; it is empty if they were not verified.
     """
 
-    record: Record
+    record: AdoptionRecord
     folder: Path
     command: tuple[str, ...]
     readable: tuple[Path, ...]
@@ -176,12 +178,12 @@ class PreparedServer:
 
     def changes(self) -> list[str]:
         """Return the files that changed since they were installed."""
-        return changed_files(self.holds, contents(self.folder, without=_MARK))
+        return changed_files(self.holds, hash_environment_files(self.folder, without=_MARK))
 
 
-def prepare_server(
+def ensure_candidate_installed(
     files: Path, hashes: Mapping[str, str], place: Path, *, log: bool = True, verify: bool = True
-) -> PreparedServer:
+) -> InstalledCandidate:
     """Return a candidate that can be started from `place`; install it there if it is missing or modified.
 
     Args:
@@ -193,7 +195,7 @@ def prepare_server(
 
     Raises:
         StateError: a file of the candidate is missing, or differs from its verified hash.
-        ProgramRefusedError: a locked dependency is not available.
+        ToolRejectedInputError: a locked dependency is not available.
         StageError: an index did not answer.
     """
     for name, wanted in hashes.items():
@@ -205,22 +207,22 @@ def prepare_server(
     record = read_record(files, hashes)
     kind = KINDS[record.kind]
     if kind.make_ready is None or kind.program is None:
-        return PreparedServer(record, place, (), (), {})
+        return InstalledCandidate(record, place, (), (), {})
     with file_lock(place.parent / f".{place.name}.lock", timeout=_PATIENCE):
         holds = _whole(place, hashes, verify=verify)
         if holds is None:
             holds = _lay_out(record, files, hashes, place, log=log)
     command = _located(kind.program(place, record.start))
-    machine = (*node_paths(), *venv_sandbox_paths(Path(command[0]))) if record.kind == "command" else ()
-    readable = (place, *(node_paths() if record.kind in {"node", "npm"} else machine))
-    return PreparedServer(record, place, command, readable, holds)
+    machine = (*node_sandbox_paths(), *venv_sandbox_paths(Path(command[0]))) if record.kind == "command" else ()
+    readable = (place, *(node_sandbox_paths() if record.kind in {"node", "npm"} else machine))
+    return InstalledCandidate(record, place, command, readable, holds)
 
 
 def _located(command: tuple[str, ...]) -> tuple[str, ...]:
     """Return the command with an absolute path for its program."""
     found = shutil.which(command[0], path=path_without_mcpfactory())
     if found is None:
-        raise ProgramRefusedError(
+        raise ToolRejectedInputError(
             f"the start program {Path(command[0]).name} is neither among the server's files nor on this machine"
         )
     return (str(Path(found).absolute()), *command[1:])
@@ -232,11 +234,13 @@ def _whole(place: Path, hashes: Mapping[str, str], *, verify: bool) -> Mapping[s
         return None
     if not verify:
         return {}
-    holds = contents(place, without=_MARK)
+    holds = hash_environment_files(place, without=_MARK)
     return holds if contents_hash(holds) == made.get("holds") else None
 
 
-def _lay_out(record: Record, files: Path, hashes: Mapping[str, str], place: Path, *, log: bool) -> Mapping[str, str]:
+def _lay_out(
+    record: AdoptionRecord, files: Path, hashes: Mapping[str, str], place: Path, *, log: bool
+) -> Mapping[str, str]:
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     make = KINDS[record.kind].make_ready
@@ -248,6 +252,6 @@ def _lay_out(record: Record, files: Path, hashes: Mapping[str, str], place: Path
             if hash_file(Path(copy) / name) != wanted:
                 raise StateError(f"{name} of the candidate changed while it was read", hint="run again")
         make(Path(copy), tuple(record.files), place, log=log)
-    holds = contents(place, without=_MARK)
+    holds = hash_environment_files(place, without=_MARK)
     (place / _MARK).write_text(json.dumps({"files": dict(hashes), "holds": contents_hash(holds)}), encoding="utf-8")
     return holds

@@ -17,7 +17,7 @@ from mcpfactory_codegen.sources.translation_helpers import redacted
 from mcpfactory_pipeline.adoption.sources import AdoptionSources, CollectedFiles
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
 from mcpfactory_pipeline.base.hashing import ArchiveEntry, tar_bytes
-from mcpfactory_pipeline.build.programs import ProgramRefusedError
+from mcpfactory_pipeline.build.programs import ToolRejectedInputError
 from mcpfactory_pipeline.build.secret_scan import find_secrets_in_files
 from mcpfactory_pipeline.workspace.adopted import adopted_files
 
@@ -31,7 +31,7 @@ def collect(sources: AdoptionSources) -> CollectedFiles:
     names = adopted_files(adopted, sources.root)
     entries = list(_entries(sources.own(), names)) if names else []
     if leaks := list(find_secrets_in_files((_BUNDLE, entry.path, entry.data) for entry in entries)):
-        raise ProgramRefusedError(f"its files would publish secrets: {'; '.join(leaks[:5])}")
+        raise ToolRejectedInputError(f"its files would publish secrets: {'; '.join(leaks[:5])}")
     made = {_BUNDLE: tar_bytes(entries)} if entries else {}
     return CollectedFiles(sources.server, adopted.version or "0", made)
 
@@ -106,7 +106,7 @@ _ORDINARY: Final = re.compile(
 _PASSWORD: Final = re.compile(r"//[^/@\s:]*:[^/@\s$]+@")
 
 
-def check_secrets(what: str, commands: Sequence[Sequence[str]]) -> None:
+def refuse_secrets_in_command(what: str, commands: Sequence[Sequence[str]]) -> None:
     """Refuse secrets in the address of a server and in command lines.
 
     Raises:

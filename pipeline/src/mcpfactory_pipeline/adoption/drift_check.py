@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_codegen.servers.config import AdoptedSettings
-from mcpfactory_pipeline.adoption import npm, pypi, remote
+from mcpfactory_pipeline.adoption import npm, pypi, remote_offers
 from mcpfactory_pipeline.adoption.candidate import KINDS
 from mcpfactory_pipeline.adoption.sources import LOCKS
 from mcpfactory_pipeline.base.errors import PipelineError
-from mcpfactory_pipeline.base.hashing import hash_record
-from mcpfactory_pipeline.build.programs import ProgramRefusedError
+from mcpfactory_pipeline.base.hashing import hash_named_texts
+from mcpfactory_pipeline.build.programs import ToolRejectedInputError
 from mcpfactory_pipeline.workspace.adopted import STOPPING, Drift, read_known_drift, replacement_hash, write_known_drift
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 
-def check_drift(server: WorkspaceServer) -> list[Drift]:
+def check_adopted_drift(server: WorkspaceServer) -> list[Drift]:
     """Return the differences (`version`, `replaced` or `offers`) between the adopted version and the current one.
 
     A missing answer from a source is also reported, because the result is then unknown.
@@ -32,7 +32,7 @@ def check_drift(server: WorkspaceServer) -> list[Drift]:
     with tempfile.TemporaryDirectory(prefix="mcpfactory-watch-") as work:
         try:
             return list(check(server, adopted, Path(work)))
-        except (PipelineError, ProgramRefusedError, OSError) as error:
+        except (PipelineError, ToolRejectedInputError, OSError) as error:
             message, means = f"the current version is unknown: {error}", "drift from the adopted version is unknown"
             return [Drift("version", message, means, f"mcpfactory inbox --refresh {server.name}", unanswered=True)]
 
@@ -56,7 +56,9 @@ def _offers(server: WorkspaceServer, adopted: AdoptedSettings, _work: Path) -> I
         yield Drift("offers", message, means, f"mcpfactory adopt {url} --name {server.name}", offer=offer)
 
 
-async def find_differences(adopted: AdoptedSettings, folder: Path, offers: Path) -> tuple[tuple[str, ...] | None, str]:
+async def compare_with_adopted(
+    adopted: AdoptedSettings, folder: Path, offers: Path
+) -> tuple[tuple[str, ...] | None, str]:
     """Return the differences from the adopted version (None if its kind has no drift), and the current offer's hash.
 
     A server at a URL is queried and compared with the recorded offers in the file `offers`. For a package, the
@@ -64,7 +66,7 @@ async def find_differences(adopted: AdoptedSettings, folder: Path, offers: Path)
 
     Raises:
         ServerError: the server does not answer.
-        ProgramRefusedError: the recorded offers cannot be read.
+        ToolRejectedInputError: the recorded offers cannot be read.
     """
     if adopted.kind not in _CHECKS:
         return None, ""
@@ -77,16 +79,18 @@ async def find_differences(adopted: AdoptedSettings, folder: Path, offers: Path)
 
 async def _offered_otherwise(url: str, offers: bytes) -> tuple[str, str]:
     """Return a summary of changes to a URL's recorded offers ("" if none), and the hash of the current offers."""
-    before, now = remote.read_offers(offers), await remote.ask_offers(url)
-    return remote.summarize_changes(remote.changed_offers(before, now)), remote.hash_offers(now)
+    before, now = remote_offers.parse_offers(offers), await remote_offers.fetch_offers(url)
+    return remote_offers.summarize_offer_changes(
+        remote_offers.describe_offer_changes(before, now)
+    ), remote_offers.hash_offers(now)
 
 
 def _wheel(server: WorkspaceServer, adopted: AdoptedSettings, work: Path) -> Iterator[Drift]:
     try:
         pypi.find_wheel(f"{adopted.package}=={adopted.version}", work, wanted=adopted.hash)
-    except ProgramRefusedError as error:
+    except ToolRejectedInputError as error:
         files = error.hashes if isinstance(error, pypi.WheelHashMismatchError) else ()
-        yield _replaced(server, adopted, str(error), hash_record(dict.fromkeys(files, "wheel")))
+        yield _replaced(server, adopted, str(error), hash_named_texts(dict.fromkeys(files, "wheel")))
     yield from _newer(server, adopted, f"pypi:{adopted.package}==", work)
 
 
@@ -94,11 +98,11 @@ def _tarball(server: WorkspaceServer, adopted: AdoptedSettings, work: Path) -> I
     there, gone, wanted = "", "", f"{adopted.package}@{adopted.version}"
     try:
         there = str(json.loads(npm.run_npm("view", wanted, "dist.integrity", "--json", cwd=work, log=False) or '""'))
-    except ProgramRefusedError as error:
+    except ToolRejectedInputError as error:
         gone = str(error)
     if there != adopted.hash:
         has = f"the registry has {there or gone or 'nothing'} for {adopted.package} {adopted.version}"
-        yield _replaced(server, adopted, f"{has}, and {adopted.hash} was adopted", hash_record({"tarball": there}))
+        yield _replaced(server, adopted, f"{has}, and {adopted.hash} was adopted", hash_named_texts({"tarball": there}))
     yield from _newer(server, adopted, f"npm:{adopted.package}@", work)
 
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.adoption.sources import LOCKS, AdoptionSources, CollectedFiles, check_node_lock
 from mcpfactory_pipeline.base.errors import StageError
-from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines, npm_environ
+from mcpfactory_pipeline.build.programs import ToolRejectedInputError, last_lines, npm_environ
 
 _QUIET: Final = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
 QUIET_NPM: Final = {"npm_config_update_notifier": "false"}  # disables npm's update check, which needs the network
@@ -46,7 +46,7 @@ def run_npm(*arguments: str, cwd: Path, log: bool = True) -> str:
     """Run npm without package scripts and return its stdout; with `log`, all output goes to the log.
 
     Raises:
-        ProgramRefusedError: npm rejected its input.
+        ToolRejectedInputError: npm rejected its input.
         StageError: npm failed (no network, no space), or is not installed.
     """
     command = [find_npm(), *arguments, *_QUIET]
@@ -77,10 +77,10 @@ def run_npm(*arguments: str, cwd: Path, log: bool = True) -> str:
     )
     if _MACHINERY_BROKE.search(done.stderr) and not re.search(r"\bE40\d\b", done.stderr):
         raise StageError(f"npm {arguments[0]} failed: {said}", hint="fix the cause, then run again")
-    raise ProgramRefusedError(said or f"npm {arguments[0]} ended with exit {done.returncode}")
+    raise ToolRejectedInputError(said or f"npm {arguments[0]} ended with exit {done.returncode}")
 
 
-def integrity(data: bytes) -> str:
+def npm_integrity(data: bytes) -> str:
     """Return the hash of a tarball in npm's format."""
     return f"sha512-{base64.b64encode(hashlib.sha512(data).digest()).decode()}"
 
@@ -93,19 +93,19 @@ def fetch_tarball(spec: str, work: Path, *, log: bool = True) -> tuple[dict[str,
     said = json.loads(run_npm("pack", spec, "--json", "--pack-destination", str(work), cwd=work, log=log))
     about: dict[str, Any] = said[0] if isinstance(said, list) else next(iter(said.values()))
     data = (work / Path(str(about["filename"])).name).read_bytes()
-    if about.get("integrity") and about["integrity"] != integrity(data):
-        raise ProgramRefusedError(
-            f"{spec} has the integrity {integrity(data)}, but the registry reports {about['integrity']}"
+    if about.get("integrity") and about["integrity"] != npm_integrity(data):
+        raise ToolRejectedInputError(
+            f"{spec} has the integrity {npm_integrity(data)}, but the registry reports {about['npm_integrity']}"
         )
     return about, data
 
 
-def newest_version(package: str, work: Path) -> str:
+def newest_npm_version(package: str, work: Path) -> str:
     """Return the latest version in the registry. Raises as `run_npm` does."""
     return str(json.loads(run_npm("view", package, "version", "--json", cwd=work, log=False)))
 
 
-def package_text(package: str) -> str:
+def make_package_json(package: str) -> str:
     """Return the `package.json` of a candidate's installation; its only dependency is the tarball."""
     return json.dumps({"private": True, "dependencies": {package: f"file:{_TARBALL}"}}, indent=2) + "\n"
 
@@ -118,14 +118,14 @@ def lock_dependency_tree(package: str, tarball: bytes, work: Path) -> str:
     tree = work / "tree"
     tree.mkdir()
     (tree / _TARBALL).write_bytes(tarball)
-    (tree / "package.json").write_text(package_text(package), encoding="utf-8")
+    (tree / "package.json").write_text(make_package_json(package), encoding="utf-8")
     run_npm("install", *_LOCKED, cwd=tree, log=False)
     lock = (tree / LOCKS["node"]).read_bytes()
     check_node_lock(lock, own=package, where=f"the lock of {package}")
     return lock.decode()
 
 
-def scripted_packages(lock: str | bytes) -> list[str]:
+def packages_with_install_scripts(lock: str | bytes) -> list[str]:
     """Return the packages of a lock that have install scripts, which are never run."""
     rows = json.loads(lock)["packages"]
     return sorted(path.removeprefix("node_modules/") for path, row in rows.items() if row.get("hasInstallScript"))
@@ -136,18 +136,18 @@ def collect(sources: AdoptionSources) -> CollectedFiles:
     adopted, lock = sources.adopted, sources.lock("node")
     check_node_lock(lock, own=adopted.package, where=f"servers/{sources.server}/{LOCKS['node']}")
     _, data = fetch_tarball(f"{adopted.package}@{adopted.version}", sources.work, log=sources.log)
-    if integrity(data) != adopted.hash:
-        raise ProgramRefusedError(
-            f"the registry has {adopted.package} {adopted.version} with the integrity {integrity(data)}, but "
+    if npm_integrity(data) != adopted.hash:
+        raise ToolRejectedInputError(
+            f"the registry has {adopted.package} {adopted.version} with the integrity {npm_integrity(data)}, but "
             f"{adopted.hash} was adopted: the package was replaced"
         )
     rows = json.loads(lock)["packages"]
     if rows.get(f"node_modules/{adopted.package}", {}).get("integrity") != adopted.hash:
-        raise ProgramRefusedError(
+        raise ToolRejectedInputError(
             f"{LOCKS['node']} is not for {adopted.package} {adopted.version}: mcpfactory adopt "
             f"npm:{adopted.package}@{adopted.version} renews the lock"
         )
-    files = {_TARBALL: data, "package.json": package_text(adopted.package).encode(), LOCKS["node"]: lock}
+    files = {_TARBALL: data, "package.json": make_package_json(adopted.package).encode(), LOCKS["node"]: lock}
     return CollectedFiles(adopted.package, adopted.version, files, {"pinned": adopted.hash})
 
 
@@ -177,7 +177,7 @@ def _is_script(program: Path) -> bool:
     return first.startswith(b"#!") and b"node" in first
 
 
-def node_paths() -> tuple[Path, ...]:
+def node_sandbox_paths() -> tuple[Path, ...]:
     """Return the paths of this machine's Node.js that a sandbox must be able to read."""
     found = shutil.which("node")
     return (Path(found).resolve().parents[1],) if found else ()

@@ -11,13 +11,18 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 from mcpfactory_codegen.servers.config import AdoptedSettings
-from mcpfactory_pipeline.adoption.npm import QUIET_NPM, node_paths, run_npm
-from mcpfactory_pipeline.adoption.projects import check_project_lock, project_files
-from mcpfactory_pipeline.adoption.pypi import ONLY_WHEELS, check_requirement, make_environment, programs
+from mcpfactory_pipeline.adoption.npm import QUIET_NPM, node_sandbox_paths, run_npm
+from mcpfactory_pipeline.adoption.projects import check_npm_project_lock, project_files
+from mcpfactory_pipeline.adoption.pypi import (
+    ONLY_WHEELS,
+    create_locked_environment,
+    programs,
+    refuse_unsafe_requirement,
+)
 from mcpfactory_pipeline.adoption.sources import LOCKS, AdoptionSources
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.files import copy_files
-from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_captured, run_uv
+from mcpfactory_pipeline.build.programs import ToolRejectedInputError, run_and_capture_output, run_uv
 from mcpfactory_pipeline.isolation.levels import make_sandbox, path_without_mcpfactory
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
 
@@ -29,7 +34,7 @@ _DIRECTIVE: Final = re.compile(r"#\s*(skip|todo)\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
-class TestCount:
+class TestCounts:
     """Number of tests by outcome; `form` is the format of the report, `names` are the failed tests."""
 
     __test__ = False  # pytest must not collect this class
@@ -52,10 +57,10 @@ class TestCount:
         return said + (f", {self.skipped} skipped" if self.skipped else "")
 
 
-NO_REPORT: Final = TestCount("")
+NO_REPORT: Final = TestCounts("")
 
 
-def read_junit(data: bytes) -> TestCount | None:
+def read_junit(data: bytes) -> TestCounts | None:
     """Return the counts of a JUnit report; None if the data is not one.
 
     Each `testcase` counts once; the totals of the suites are ignored.
@@ -77,10 +82,10 @@ def read_junit(data: bytes) -> TestCount | None:
             skipped += 1
         else:
             passed += 1
-    return TestCount("JUnit", passed, len(names), skipped, tuple(names))
+    return TestCounts("JUnit", passed, len(names), skipped, tuple(names))
 
 
-def read_tap(text: str) -> TestCount | None:
+def read_tap(text: str) -> TestCounts | None:
     """Return the counts of a TAP report; None if the text is not one.
 
     Indented lines (subtests) are ignored: only the line of the parent test counts. Planned tests that are missing
@@ -99,7 +104,7 @@ def read_tap(text: str) -> TestCount | None:
             passed += 1
     missing = int(plan[1]) - len(lines)
     names += [f"{missing} that the plan promises"] * (missing > 0)
-    return TestCount("TAP", passed, len(names) - (missing > 0) + max(0, missing), skipped, tuple(names))
+    return TestCounts("TAP", passed, len(names) - (missing > 0) + max(0, missing), skipped, tuple(names))
 
 
 # pytest configuration file → text without which pytest ignores the file ("" if pytest always reads it).
@@ -115,21 +120,21 @@ class ProjectTestResult:
 
     good: bool
     message: str
-    count: TestCount = NO_REPORT
+    count: TestCounts = NO_REPORT
 
 
 def run_project_tests(inputs: StageInputs, adopted: AdoptedSettings, candidate: Artifact) -> ProjectTestResult:
     """Run the test command of a server in a sandbox, in a copy of its sources, with the programs of its kind.
 
     Raises:
-        ProgramRefusedError: a dependency of the tests is not available.
+        ToolRejectedInputError: a dependency of the tests is not available.
         StageError: an index did not answer, or the command cannot be started.
     """
     sources = AdoptionSources(inputs.server, adopted, inputs.folder, inputs.root, inputs.work, inputs.settings)
     folder, files = project_files(sources)
     place = inputs.work / "tools"
     place.mkdir()
-    sandbox = make_sandbox(inputs.settings, inputs.work, readable=(place, *node_paths()), name="tests")
+    sandbox = make_sandbox(inputs.settings, inputs.work, readable=(place, *node_sandbox_paths()), name="tests")
     workdir = sandbox.folder / "source"
     copy_files(folder, files, workdir)
     prepare = _PREPARE.get(adopted.kind)
@@ -137,7 +142,7 @@ def run_project_tests(inputs: StageInputs, adopted: AdoptedSettings, candidate: 
     environ = {**sandbox.environ, **QUIET_NPM, "CI": "true", "PATH": path_without_mcpfactory()}
     if path is not None:
         environ["PATH"] = os.pathsep.join([str(path), environ["PATH"]])
-    code, said = run_captured(adopted.test, workdir, environ, sandbox)
+    code, said = run_and_capture_output(adopted.test, workdir, environ, sandbox)
     report = workdir / adopted.report if adopted.report else None
     return judge_test_run(code, said, _read(report), wanted=adopted.report)
 
@@ -145,7 +150,7 @@ def run_project_tests(inputs: StageInputs, adopted: AdoptedSettings, candidate: 
 def _python_tools(workdir: Path, candidate: Artifact, place: Path) -> Path:
     """Install test dependencies of a Python project: its dependency group or extra for tests, otherwise pytest."""
     _keep_pytest_here(workdir)
-    make_environment(candidate.folder, tuple(candidate.files), place, log=True)
+    create_locked_environment(candidate.folder, tuple(candidate.files), place, log=True)
     python = programs(place) / "python"
     run_uv(
         "pip",
@@ -173,7 +178,7 @@ def read_test_requirements(folder: Path) -> list[str]:
     """Return the requirements that uv installs for the tests of a project: a dependency group, and pytest.
 
     Raises:
-        ProgramRefusedError: the extra for tests has an invalid requirement, or one without a wheel.
+        ToolRejectedInputError: the extra for tests has an invalid requirement, or one without a wheel.
     """
     try:
         project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
@@ -186,15 +191,15 @@ def read_test_requirements(folder: Path) -> list[str]:
     wanted = [str(one) for one in extras[extra]] if extra else []
     try:
         for one in wanted:
-            check_requirement(one)
+            refuse_unsafe_requirement(one)
     except PipelineError as error:
-        raise ProgramRefusedError(f"{error}; hint: {error.hint}") from error
+        raise ToolRejectedInputError(f"{error}; hint: {error.hint}") from error
     return ["pytest", *wanted, *(["--group", f"{folder / 'pyproject.toml'}:{name}"] if name else [])]
 
 
 def _node_tools(workdir: Path, candidate: Artifact, place: Path) -> None:
     del candidate, place
-    check_project_lock(workdir)
+    check_npm_project_lock(workdir)
     if (workdir / LOCKS["node"]).is_file():
         run_npm("ci", cwd=workdir)
 
@@ -218,7 +223,7 @@ def judge_test_run(code: int, said: str, report: bytes | None, *, wanted: str) -
     return _with_count(code, count)
 
 
-def _with_count(code: int, count: TestCount) -> ProjectTestResult:
+def _with_count(code: int, count: TestCounts) -> ProjectTestResult:
     if code != 0 and not count.failed:
         words = f"the tests ended with exit {code}, although {count.form} says {count.words()}"
         return ProjectTestResult(False, words, count)

@@ -21,9 +21,9 @@ from mcpfactory_pipeline.adoption import pypi
 from mcpfactory_pipeline.adoption.npm import QUIET_NPM, run_npm
 from mcpfactory_pipeline.adoption.proposal import (
     RecognizedServer,
-    find_environment_variables,
-    framework_words,
-    server_name,
+    derive_server_name,
+    find_variables_in_code,
+    framework_finding,
 )
 from mcpfactory_pipeline.adoption.sources import (
     LOCKS,
@@ -36,11 +36,11 @@ from mcpfactory_pipeline.adoption.sources import (
 )
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
 from mcpfactory_pipeline.base.files import copy_files
-from mcpfactory_pipeline.base.hashing import source_files
+from mcpfactory_pipeline.base.hashing import list_source_files
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines, run_captured
-from mcpfactory_pipeline.build.secret_scan import find_secrets, find_secrets_in_files, without_ignored
-from mcpfactory_pipeline.build.wheels import backend_of, build_packages, wheel_name, wheel_version
+from mcpfactory_pipeline.build.programs import ToolRejectedInputError, last_lines, run_and_capture_output
+from mcpfactory_pipeline.build.secret_scan import exclude_git_ignored, find_secrets_in_files, find_secrets_in_packages
+from mcpfactory_pipeline.build.wheels import build_packages, wheel_build_backend, wheel_name, wheel_version
 from mcpfactory_pipeline.isolation.levels import Sandbox, make_sandbox
 from mcpfactory_pipeline.workspace.adopted import adopted_files
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -52,22 +52,22 @@ _LARGEST: Final = 512 * 1024 * 1024  # maximum unpacked size of a tarball in byt
 def project_files(sources: AdoptionSources) -> tuple[Path, list[str]]:
     """Return a project's folder and its files, without files that git ignores."""
     folder = sources.own()
-    return folder, without_ignored(folder, adopted_files(sources.adopted, sources.root))
+    return folder, exclude_git_ignored(folder, adopted_files(sources.adopted, sources.root))
 
 
-def collect_python(sources: AdoptionSources) -> CollectedFiles:
+def build_python_project(sources: AdoptionSources) -> CollectedFiles:
     """Build a project's wheel in a copy of its sources; the lock next to `mcpfactory.toml` has its dependencies."""
     lock = sources.lock("python")
     check_python_lock(lock, addresses=True, where=f"servers/{sources.server}/{LOCKS['python']}")
     folder, files = project_files(sources)
     wheel, sdist = build_packages(folder, files, sources.work / "python", settings=sources.settings, log=sources.log)
-    _refuse_leaks(find_secrets((wheel, sdist)))
+    _refuse_leaks(find_secrets_in_packages((wheel, sdist)))
     name, version = wheel_name(wheel.name), wheel_version(wheel.name)
     made = {wheel.name: wheel.read_bytes(), LOCKS["python"]: lock}
-    return CollectedFiles(name, version, made, {"backend": backend_of(wheel)})
+    return CollectedFiles(name, version, made, {"backend": wheel_build_backend(wheel)})
 
 
-def collect_node(sources: AdoptionSources) -> CollectedFiles:
+def build_node_project(sources: AdoptionSources) -> CollectedFiles:
     """Build and pack a Node.js project in a copy of its sources.
 
     Its dependencies are installed from its lock, without scripts; the project's own build runs in a sandbox.
@@ -81,11 +81,11 @@ def collect_node(sources: AdoptionSources) -> CollectedFiles:
     about: dict[str, Any] = json.loads((workdir / "package.json").read_bytes())
     locked = (workdir / LOCKS["node"]).is_file()
     if about.get("dependencies") and not locked:
-        raise ProgramRefusedError(
+        raise ToolRejectedInputError(
             f"{sources.adopted.path} has dependencies but no {LOCKS['node']}: run npm install "
             "--package-lock-only there, and keep the file"
         )
-    check_project_lock(workdir, called=sources.adopted.path)
+    check_npm_project_lock(workdir, called=sources.adopted.path)
     if sources.adopted.build:
         run_npm("ci" if locked else "install", cwd=workdir, log=sources.log)
         _run_build(sources.adopted.build, workdir, sandbox, log=sources.log)
@@ -107,7 +107,7 @@ def collect_node(sources: AdoptionSources) -> CollectedFiles:
     return CollectedFiles(str(about.get("name") or sources.server), str(about.get("version") or "0"), made)
 
 
-def check_project_lock(folder: Path, *, called: str = "") -> None:
+def check_npm_project_lock(folder: Path, *, called: str = "") -> None:
     """Check that a project's lock, if it exists, pins every package by its integrity.
 
     Raises:
@@ -124,35 +124,35 @@ def check_project_lock(folder: Path, *, called: str = "") -> None:
 
 
 def _run_build(command: Sequence[str], workdir: Path, sandbox: Sandbox, *, log: bool) -> None:
-    code, said = run_captured(command, workdir, {**sandbox.environ, **QUIET_NPM}, sandbox, log=log)
+    code, said = run_and_capture_output(command, workdir, {**sandbox.environ, **QUIET_NPM}, sandbox, log=log)
     if code:
-        raise ProgramRefusedError(f"{' '.join(command)} ended with exit {code}: {last_lines(said)}")
+        raise ToolRejectedInputError(f"{' '.join(command)} ended with exit {code}: {last_lines(said)}")
 
 
 def _refuse_leaks(found: Any) -> None:
     if leaks := list(found):
-        raise ProgramRefusedError(f"its packages would publish secrets: {'; '.join(leaks[:5])}")
+        raise ToolRejectedInputError(f"its packages would publish secrets: {'; '.join(leaks[:5])}")
 
 
-def install_packed_project(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
+def install_packed_node_project(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
     """Unpack a tarball that was packed here, and install the packages of its lock next to it.
 
     Raises:
-        ProgramRefusedError: the file is not an npm tarball, or a locked package is not available.
+        ToolRejectedInputError: the file is not an npm tarball, or a locked package is not available.
         ConfigError: the lock does not pin each package.
         StageError: the registry does not answer.
     """
     with tarfile.open(fileobj=io.BytesIO((files / "package.tgz").read_bytes())) as archive:
         members = [member for member in archive.getmembers() if member.isfile()]
         if sum(member.size for member in members) > _LARGEST:
-            raise ProgramRefusedError(f"package.tgz has more than {_LARGEST} bytes")
+            raise ToolRejectedInputError(f"package.tgz has more than {_LARGEST} bytes")
         if hasattr(tarfile, "data_filter"):
             archive.extractall(place, members, filter="data")
         else:  # Python 3.11.0 to 3.11.3 have no `filter`
             archive.extractall(place, members)  # noqa: S202 - the tarball was packed here
     if LOCKS["node"] in names:
         shutil.copyfile(files / LOCKS["node"], place / _UNPACKED / LOCKS["node"])
-        check_project_lock(place / _UNPACKED)
+        check_npm_project_lock(place / _UNPACKED)
         run_npm("ci", "--omit=dev", cwd=place / _UNPACKED, log=log)
 
 
@@ -173,7 +173,7 @@ def recognize_project(workspace: Workspace, place: Path, request: AdoptionReques
             f"{place} has neither pyproject.toml nor package.json",
             hint="use --command 'PROGRAM …' to adopt a program; for Python without a project, add a pyproject.toml",
         )
-    files = without_ignored(place, source_files(place))
+    files = exclude_git_ignored(place, list_source_files(place))
     found = read(place, files, shlex.split(request.start), work)
     inside = place.is_relative_to(workspace.root)
     if not inside and not request.copy:
@@ -188,7 +188,7 @@ def recognize_project(workspace: Workspace, place: Path, request: AdoptionReques
         (file, (place / file).read_bytes()) for file in files if file.endswith(_CODE) and not file.startswith("test")
     )
     table = {"path": path, **found.table}
-    return replace(found, name=name, table=table, environment=find_environment_variables(code), copied=copied)
+    return replace(found, name=name, table=table, environment=find_variables_in_code(code), copied=copied)
 
 
 def _python(place: Path, files: list[str], given: list[str], work: Path) -> RecognizedServer:
@@ -212,7 +212,7 @@ def _python(place: Path, files: list[str], given: list[str], work: Path) -> Reco
     table: dict[str, Any] = {"start": start}
     found = [
         f"{name} {project.get('version', '')}, a Python project".replace(" ,", ","),
-        *framework_words(_names(needs)),
+        *framework_finding(_names(needs)),
     ]
     if lock:
         count = lock.count("==") - lock.count("--hash==")
@@ -221,7 +221,7 @@ def _python(place: Path, files: list[str], given: list[str], work: Path) -> Reco
         table |= {"test": ("pytest", "-q", "--junit-xml=report.xml"), "report": "report.xml"}
         found.append("tests: pytest, its report read as JUnit")
     found.append(f"starts by {shlex.join(start)}")
-    return RecognizedServer("python", server_name(name), table, {LOCKS["python"]: lock}, (), tuple(found))
+    return RecognizedServer("python", derive_server_name(name), table, {LOCKS["python"]: lock}, (), tuple(found))
 
 
 def _is_test(file: str) -> bool:
@@ -275,7 +275,7 @@ def _node(place: Path, files: list[str], given: list[str], _work: Path) -> Recog
     table: dict[str, Any] = {"start": start}
     typed = "TypeScript" if any(file.endswith(".ts") for file in files) else "JavaScript"
     depends = {**package.get("dependencies", {}), **package.get("devDependencies", {})}
-    found = [f"{name} {package.get('version', '')}, a {typed} project", *framework_words(depends)]
+    found = [f"{name} {package.get('version', '')}, a {typed} project", *framework_finding(depends)]
     if "build" in scripts:
         table["build"] = ("npm", "run", "build")
         found.append(f"built by npm run build: {scripts['build']}")
@@ -286,7 +286,7 @@ def _node(place: Path, files: list[str], given: list[str], _work: Path) -> Recog
     if package.get("dependencies") and LOCKS["node"] not in files:
         notes = (f"it has no {LOCKS['node']}, which its build needs: npm install --package-lock-only in {place}",)
     found.append(f"starts by {shlex.join(start)}")
-    return RecognizedServer("node", server_name(name), table, {}, (), tuple(found), notes)
+    return RecognizedServer("node", derive_server_name(name), table, {}, (), tuple(found), notes)
 
 
 def _node_start(

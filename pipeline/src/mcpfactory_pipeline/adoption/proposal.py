@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from mcpfactory_codegen.servers.config import KINDS, ServerConfig
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
-from mcpfactory_pipeline.base.files import has_content, replace_file
+from mcpfactory_pipeline.base.files import has_file_content, replace_file
 from mcpfactory_pipeline.workspace.adopted import FILE as DRIFT
-from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, is_name, read_file, read_toml
+from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, is_server_name, read_settings_file, read_toml
 
 _PERSONS: Final = ("start", "files", "build", "test", "report")  # fields that a person may have edited
 _ORDER: Final = ("kind", "package", "version", "hash", "url", "path", *_PERSONS, "constraints")
@@ -90,13 +90,13 @@ class AdoptionProposal:
         }
 
 
-def server_name(text: str) -> str:
+def derive_server_name(text: str) -> str:
     """Derive a server name from the name of a package, host or folder."""
     name = re.sub(r"[^a-z0-9]+", "-", text.rpartition("/")[2].lower()).strip("-")
     return (name if name[:1].isalpha() else f"server-{name}").strip("-")[:60] or "server"
 
 
-def propose(workspace: Workspace, found: RecognizedServer, name: str = "") -> AdoptionProposal:
+def propose_adoption(workspace: Workspace, found: RecognizedServer, name: str = "") -> AdoptionProposal:
     """Return the files to write for a recognized server under a name.
 
     A server that was adopted before keeps all other content of its file.
@@ -106,7 +106,7 @@ def propose(workspace: Workspace, found: RecognizedServer, name: str = "") -> Ad
         ConfigError: the name is invalid, or the server's file cannot be edited automatically.
     """
     server = name or found.name
-    if not is_name(server) or not re.fullmatch(r"[a-z][a-z0-9-]*", server):
+    if not is_server_name(server) or not re.fullmatch(r"[a-z][a-z0-9-]*", server):
         raise ConfigError(f"{server!r} is not a valid server name", hint="use --name with a-z, 0-9 and -")
     folder = workspace.root / "servers" / server
     file = folder / CONFIG
@@ -124,7 +124,7 @@ def propose(workspace: Workspace, found: RecognizedServer, name: str = "") -> Ad
     copies = {
         f"servers/{server}/{path}": source
         for path, source in found.copied.items()
-        if not has_content(folder / path, source.read_bytes())
+        if not has_file_content(folder / path, source.read_bytes())
     }
     return AdoptionProposal(server, found, files, copies)
 
@@ -178,7 +178,7 @@ def _rows(found: RecognizedServer) -> dict[str, Any]:
 def _updated(file: Path, found: RecognizedServer, server: str) -> str:
     """Return the text of a server's file with the changed fields of `[adopted]`; everything else is unchanged."""
     config = read_toml(file)
-    before = read_file(ServerConfig, file).adopted
+    before = read_settings_file(ServerConfig, file).adopted
     if before is None:
         raise RefusedError(
             f"{server} already exists, and was not adopted", hint="use --name NAME to adopt this one under another name"
@@ -239,7 +239,7 @@ _FRAMEWORKS: Final = {
 }
 
 
-def find_environment_variables(files: Iterable[tuple[str, bytes]]) -> tuple[str, ...]:
+def find_variables_in_code(files: Iterable[tuple[str, bytes]]) -> tuple[str, ...]:
     """Return the environment variables that Python and JavaScript files read, sorted."""
     found: set[str] = set()
     for name, data in files:
@@ -248,13 +248,13 @@ def find_environment_variables(files: Iterable[tuple[str, bytes]]) -> tuple[str,
     return tuple(sorted(name for name in found if not _COMMON.fullmatch(name)))
 
 
-def framework(names: Iterable[str]) -> str:
+def detect_framework(names: Iterable[str]) -> str:
     """Return the framework of a server from the names of its dependencies; "" if it is unknown."""
     known = set(names)
     return next((words for name, words in _FRAMEWORKS.items() if name in known), "")
 
 
-def framework_words(names: Iterable[str]) -> tuple[str, ...]:
+def framework_finding(names: Iterable[str]) -> tuple[str, ...]:
     """Return the framework as a sentence for the findings; empty if it is unknown."""
-    found = framework(names)
+    found = detect_framework(names)
     return (f"written with {found}",) if found else ()

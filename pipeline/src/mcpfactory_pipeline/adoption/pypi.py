@@ -22,7 +22,7 @@ from mcpfactory_pipeline.adoption.sources import LOCKS, AdoptionSources, Collect
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError, StageError
 from mcpfactory_pipeline.base.files import venv_python
 from mcpfactory_pipeline.base.hashing import hash_bytes
-from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_uv
+from mcpfactory_pipeline.build.programs import ToolRejectedInputError, run_uv
 
 _LARGEST: Final = 512 * 1024 * 1024  # maximum size of a wheel in bytes
 _PATIENCE: Final = 120  # seconds; socket timeout of the download
@@ -36,7 +36,7 @@ _NO_WHEEL: Final = re.compile(
 _MORE_THAN_A_REQUIREMENT: Final = re.compile(r"[\r\n]|\$\{")
 
 
-class WheelHashMismatchError(ProgramRefusedError):
+class WheelHashMismatchError(ToolRejectedInputError):
     """Error for an index without the wanted file; `hashes` are the hashes of the files that the index has."""
 
     def __init__(self, message: str, hashes: Sequence[str]) -> None:
@@ -44,7 +44,7 @@ class WheelHashMismatchError(ProgramRefusedError):
         self.hashes = tuple(hashes)
 
 
-class WheelAtIndex(NamedTuple):
+class IndexWheel(NamedTuple):
     """A wheel in an index: package version, file name, URL and hash."""
 
     version: str
@@ -53,13 +53,13 @@ class WheelAtIndex(NamedTuple):
     hash: str
 
 
-def find_wheel(requirement: str, work: Path, *, wanted: str = "") -> WheelAtIndex:
+def find_wheel(requirement: str, work: Path, *, wanted: str = "") -> IndexWheel:
     """Return an index's wheel for a requirement: the platform-independent wheel, else the best for this machine.
 
     With `wanted`, return the wheel with that hash.
 
     Raises:
-        ProgramRefusedError: the version or a wheel is missing; `WheelHashMismatchError` if no file has the wanted hash.
+        ToolRejectedInputError: the version or a wheel is missing; `WheelHashMismatchError` if no file has the wanted hash.
         StageError: the index does not answer.
     """
     asked, answer = work / "asked.in", work / "pylock.toml"
@@ -81,17 +81,17 @@ def find_wheel(requirement: str, work: Path, *, wanted: str = "") -> WheelAtInde
     order = {str(tag): place for place, tag in enumerate(sys_tags())}
     usable = sorted((place, row) for row in rows if (place := _place(row.file, order)) is not None)
     if not usable:
-        raise ProgramRefusedError(
+        raise ToolRejectedInputError(
             f"the index has no wheel of {requirement} for this machine: a source distribution is built by its "
             "own code, and cannot be adopted"
         )
     return usable[0][1]
 
 
-def _row(version: str, wheel: Mapping[str, Any]) -> WheelAtIndex:
+def _row(version: str, wheel: Mapping[str, Any]) -> IndexWheel:
     url = str(wheel.get("url") or Path(str(wheel.get("path", ""))).as_uri())
     name = str(wheel.get("name") or unquote(urlsplit(url).path).rpartition("/")[2])
-    return WheelAtIndex(version, name, url, f"sha256:{wheel['hashes']['sha256']}")
+    return IndexWheel(version, name, url, f"sha256:{wheel['hashes']['sha256']}")
 
 
 def _place(file: str, order: Mapping[str, int]) -> int | None:
@@ -105,11 +105,11 @@ def _place(file: str, order: Mapping[str, int]) -> int | None:
     return min((order[tag] for tag in tags & order.keys()), default=None)
 
 
-def fetch_wheel(row: WheelAtIndex) -> bytes:
+def fetch_wheel(row: IndexWheel) -> bytes:
     """Return the bytes of a wheel, verified by its hash.
 
     Raises:
-        ProgramRefusedError: the hash differs.
+        ToolRejectedInputError: the hash differs.
         StageError: the wheel cannot be downloaded.
     """
     try:
@@ -120,9 +120,9 @@ def fetch_wheel(row: WheelAtIndex) -> bytes:
             f"{row.file} cannot be downloaded from the index: {error}", hint="run again when the index answers"
         ) from error
     if len(data) > _LARGEST:
-        raise ProgramRefusedError(f"{row.file} is larger than {_LARGEST} bytes")
+        raise ToolRejectedInputError(f"{row.file} is larger than {_LARGEST} bytes")
     if hash_bytes(data) != row.hash:
-        raise ProgramRefusedError(f"{row.file} has the hash {hash_bytes(data)}, but {row.hash} was adopted")
+        raise ToolRejectedInputError(f"{row.file} has the hash {hash_bytes(data)}, but {row.hash} was adopted")
     return data
 
 
@@ -134,11 +134,11 @@ def compile_lock(requirements: Sequence[str], constraints: Sequence[str], work: 
     Raises:
         ConfigError: a requirement is an option of uv, a folder or several lines.
         RefusedError: a requirement or a dependency has no wheel.
-        ProgramRefusedError: the requirements cannot be met.
+        ToolRejectedInputError: the requirements cannot be met.
         StageError: the index does not answer.
     """
     for one in (*requirements, *constraints):
-        check_requirement(one)
+        refuse_unsafe_requirement(one)
     asked, bounds, answer = work / "asked.in", work / "bounds.txt", work / LOCKS["python"]
     asked.write_text("".join(f"{one}\n" for one in requirements), encoding="utf-8")
     bounds.write_text("".join(f"{one}\n" for one in constraints), encoding="utf-8")
@@ -148,14 +148,14 @@ def compile_lock(requirements: Sequence[str], constraints: Sequence[str], work: 
     files = ("--constraints", str(bounds), "--output-file", str(answer), str(asked))
     try:
         run_uv("pip", "compile", *options, *nowhere, *python, *files, cwd=work, log=False)
-    except ProgramRefusedError as error:
+    except ToolRejectedInputError as error:
         if named := _NO_WHEEL.search(str(error)):
             raise _without_wheel(next(filter(None, named.groups()))) from error
         raise
     return answer.read_text(encoding="utf-8")
 
 
-def check_requirement(text: str) -> None:
+def refuse_unsafe_requirement(text: str) -> None:
     """Refuse text that uv would read as more than a requirement, or would have to build.
 
     For example, uv builds the folder that `-e FOLDER` names, regardless of its other options.
@@ -197,7 +197,7 @@ def collect(sources: AdoptionSources) -> CollectedFiles:
     if not re.search(
         rf"^{re.escape(canonicalize_name(adopted.package))}=={re.escape(adopted.version)}\b", lock.decode(), re.M
     ):
-        raise ProgramRefusedError(
+        raise ToolRejectedInputError(
             f"{LOCKS['python']} does not contain {requirement}: mcpfactory adopt pypi:{requirement} renews the lock"
         )
     row = find_wheel(requirement, sources.work, wanted=adopted.hash)
@@ -206,12 +206,12 @@ def collect(sources: AdoptionSources) -> CollectedFiles:
     )
 
 
-def make_environment(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
+def create_locked_environment(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
     """Create a candidate's environment in `place/venv`, with the locked packages by hash, and the candidate's wheels.
 
     Raises:
         ConfigError: the lock has entries other than packages with hashes.
-        ProgramRefusedError: a package has another hash, or is not available as a wheel.
+        ToolRejectedInputError: a package has another hash, or is not available as a wheel.
         StageError: the index does not answer.
     """
     venv, lock = place / "venv", files / LOCKS["python"]
@@ -240,5 +240,5 @@ def venv_sandbox_paths(program: Path) -> tuple[Path, ...]:
 
 
 def programs(place: Path) -> Path:
-    """Return the folder of the programs in an environment from `make_environment`."""
+    """Return the folder of the programs in an environment from `create_locked_environment`."""
     return venv_python(place / "venv").parent

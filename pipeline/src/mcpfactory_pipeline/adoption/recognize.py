@@ -25,20 +25,20 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from mcpfactory_pipeline.adoption import npm, pypi, remote
-from mcpfactory_pipeline.adoption.command import NO_IMAGE, check_secrets, refuse_wrapper_program
+from mcpfactory_pipeline.adoption import npm, pypi, remote_offers
+from mcpfactory_pipeline.adoption.command import NO_IMAGE, refuse_secrets_in_command, refuse_wrapper_program
 from mcpfactory_pipeline.adoption.projects import recognize_project
 from mcpfactory_pipeline.adoption.proposal import (
     RecognizedServer,
-    find_environment_variables,
-    framework,
-    framework_words,
-    server_name,
+    derive_server_name,
+    detect_framework,
+    find_variables_in_code,
+    framework_finding,
 )
 from mcpfactory_pipeline.adoption.sources import LOCKS, AdoptionRequest
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, RefusedError
 from mcpfactory_pipeline.base.text import pluralize, printable_line
-from mcpfactory_pipeline.build.programs import ProgramRefusedError
+from mcpfactory_pipeline.build.programs import ToolRejectedInputError
 from mcpfactory_pipeline.isolation.levels import path_without_mcpfactory
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
@@ -64,11 +64,11 @@ def recognize(workspace: Workspace, request: AdoptionRequest) -> RecognizedServe
     """
     if bool(request.what) == bool(request.command):
         raise ConfigError("exactly one of a server and --command is required", hint=f"mcpfactory adopt {FORMS}")
-    check_secrets(request.what, [_words(text) for text in (request.command, request.start)])
+    refuse_secrets_in_command(request.what, [_words(text) for text in (request.command, request.start)])
     with tempfile.TemporaryDirectory(prefix="mcpfactory-adopt-") as work:
         try:
             found = _by_form(workspace, request)(Path(work))
-        except ProgramRefusedError as error:
+        except ToolRejectedInputError as error:
             raise NotFoundError(
                 f"{request.what or request.command} cannot be adopted: {error}", hint=f"mcpfactory adopt {FORMS}"
             ) from error
@@ -130,18 +130,18 @@ def _from_pypi(workspace: Workspace, text: str, request: AdoptionRequest, work: 
     lock = pypi.compile_lock([f"{name}=={row.version}"], constraints, work)
     with zipfile.ZipFile(io.BytesIO(data)) as wheel:
         scripts, needs = _wheel_programs(wheel), _wheel_needs(wheel)
-        names = find_environment_variables(_zip_files(wheel))
+        names = find_variables_in_code(_zip_files(wheel))
     start = _chosen(_words(request.start), scripts, name)
     packages = len(re.findall(r"^\S+==", lock, re.M))
     found = (
         f"{name} {row.version} of the package index: {row.file}, {row.hash[:19]}…",
-        *framework_words([canonicalize_name(need.name) for need in needs]),
+        *framework_finding([canonicalize_name(need.name) for need in needs]),
         f"{pluralize(packages, 'package')} in {LOCKS['python']}, each by its hash",
     )
     table = {"package": name, "version": row.version, "hash": row.hash, "start": start, "constraints": constraints}
     return RecognizedServer(
         "pypi",
-        before.name if before else server_name(name),
+        before.name if before else derive_server_name(name),
         table,
         {LOCKS["python"]: lock},
         names,
@@ -156,7 +156,7 @@ def _newer_than_known(needs: Sequence[Requirement], lock: str) -> Iterator[str]:
         locked = re.search(rf"^{re.escape(canonicalize_name(need.name))}==([\w.!+-]+)", lock, re.M)
         known = [Version(one.version) for one in need.specifier if one.operator in {">=", ">"}]
         if (
-            framework([canonicalize_name(need.name)])
+            detect_framework([canonicalize_name(need.name)])
             and locked
             and known
             and max(known).major < Version(locked[1]).major
@@ -209,7 +209,7 @@ def _from_npm(workspace: Workspace, text: str, request: AdoptionRequest, work: P
     about, data = npm.fetch_tarball(text, work, log=False)
     name, version = str(about["name"]), str(about["version"])
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-        package, names = _package_json(archive), find_environment_variables(_tar_files(archive))
+        package, names = _package_json(archive), find_variables_in_code(_tar_files(archive))
     programs = package.get("bin", {})
     programs = [name.rpartition("/")[2]] if isinstance(programs, str) else list(programs)
     start = _chosen(_words(request.start), programs, name.rpartition("/")[2])
@@ -217,16 +217,16 @@ def _from_npm(workspace: Workspace, text: str, request: AdoptionRequest, work: P
     lock = npm.lock_dependency_tree(name, data, work)
     rows: Mapping[str, Any] = json.loads(lock)["packages"]
     found = [
-        f"{name} {version} of the registry: {npm.integrity(data)[:23]}…",
-        *framework_words(package.get("dependencies", {})),
+        f"{name} {version} of the registry: {npm.npm_integrity(data)[:23]}…",
+        *framework_finding(package.get("dependencies", {})),
     ]
     found.append(f"{pluralize(len(rows) - 1, 'package')} in {LOCKS['node']}, each by its integrity")
-    scripted = npm.scripted_packages(lock)
+    scripted = npm.packages_with_install_scripts(lock)
     notes = (f"installation scripts are not run: {', '.join(scripted[:5])}",) if scripted else ()
-    table = {"package": name, "version": version, "hash": npm.integrity(data), "start": start}
+    table = {"package": name, "version": version, "hash": npm.npm_integrity(data), "start": start}
     return RecognizedServer(
         "npm",
-        before.name if before else server_name(name),
+        before.name if before else derive_server_name(name),
         table,
         {LOCKS["node"]: lock},
         names,
@@ -287,7 +287,7 @@ def _at_url(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer:
             "a server at a URL is not started here: --started-by, --constraint and --copy do not apply",
             hint="leave them out",
         )
-    offers = asyncio.run(remote.ask_offers(request.what))
+    offers = asyncio.run(remote_offers.fetch_offers(request.what))
     server = offers.get("server") or {}
     who = f"{server.get('name', 'a server')} {server.get('version', '')}"
     found = (
@@ -296,8 +296,8 @@ def _at_url(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer:
         f"the server's offers are recorded in {LOCKS['url']}; the server is checked for drift, and not built",
     )
     before = find_earlier_adoption(workspace, "url", "url", request.what)
-    name = before.name if before else server_name(str(server.get("name") or parts.hostname))
-    text = remote.offers_text(request.what, offers)
+    name = before.name if before else derive_server_name(str(server.get("name") or parts.hostname))
+    text = remote_offers.offers_to_text(request.what, offers)
     return RecognizedServer(
         "url", name, {"url": request.what}, {LOCKS["url"]: text}, (), found, _offer_notes(before, offers)
     )
@@ -315,11 +315,15 @@ def _is_url(text: str) -> bool:
 def _offer_notes(before: WorkspaceServer | None, offers: Mapping[str, Any]) -> tuple[str, ...]:
     """Return notes to read before approval: changes in a URL server's offers since its last adoption."""
     try:
-        known = remote.read_offers((before.folder / LOCKS["url"]).read_bytes()) if before else None
-    except (OSError, ProgramRefusedError):
+        known = remote_offers.parse_offers((before.folder / LOCKS["url"]).read_bytes()) if before else None
+    except (OSError, ToolRejectedInputError):
         known = None  # an unreadable lock will be rewritten
-    changes = remote.changed_offers(known, offers) if known else []
-    return (f"it offers something else than was adopted: {remote.summarize_changes(changes)}",) if changes else ()
+    changes = remote_offers.describe_offer_changes(known, offers) if known else []
+    return (
+        (f"it offers something else than was adopted: {remote_offers.summarize_offer_changes(changes)}",)
+        if changes
+        else ()
+    )
 
 
 def _command(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer:
@@ -345,7 +349,7 @@ def _command(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer
             f"{outside[0]} is not in the workspace, so other checkouts do not have it",
             hint="use --copy to copy it into the server's folder; or put it into the workspace",
         )
-    name = server_name(request.name or Path(next(iter(places.values()))).stem)
+    name = derive_server_name(request.name or Path(next(iter(places.values()))).stem)
     if outside:
         copied = {f"files/{place.name}": place for place in places.values()}
         path, named = f"servers/{name}/files", {word: place.name for word, place in places.items()}
@@ -361,7 +365,7 @@ def _command(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer
         f"starts by {shlex.join(start)}",
     ]
     notes = () if start[0] in named.values() else (f"{start[0]} belongs to the machine, not to the candidate",)
-    names = find_environment_variables(
+    names = find_variables_in_code(
         (word, place.read_bytes()) for word, place in places.items() if place.stat().st_size <= _LARGEST
     )
     return RecognizedServer("command", name, {"path": path, "start": start}, {}, names, tuple(found), notes, copied)

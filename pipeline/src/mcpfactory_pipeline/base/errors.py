@@ -60,7 +60,7 @@ class PublishError(PipelineError):
     exit_code = Exit.NEGATIVE
 
 
-class TargetError(PipelineError):
+class TargetUnavailableError(PipelineError):
     """A target was unreachable or failed during an upload; publishing again continues the upload."""
 
 

@@ -26,7 +26,7 @@ class RunStarted(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class StepStarted(RunEvent):
+class StageStarted(RunEvent):
     """A stage of a server started; `attempt` counts from 1."""
 
     server: str
@@ -36,7 +36,7 @@ class StepStarted(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class StepFinished(RunEvent):
+class StageFinished(RunEvent):
     """A stage of a server ended with an outcome after `seconds`."""
 
     server: str
@@ -47,7 +47,7 @@ class StepFinished(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class StepSkipped(RunEvent):
+class StageSkipped(RunEvent):
     """A stage did not run: `verdict` is `up-to-date`, `blocked`, `held` or `waiting`."""
 
     server: str
@@ -57,7 +57,7 @@ class StepSkipped(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class LogLines(RunEvent):
+class FailedStageLog(RunEvent):
     """The last lines of the log of a stage that did not pass; `log` is the path of the full log in the workspace."""
 
     server: str
@@ -95,10 +95,10 @@ class RunFinished(RunEvent):
 
 _NAMES: Final[dict[type[RunEvent], str]] = {
     RunStarted: "run.started",
-    StepStarted: "step.started",
-    StepFinished: "step.finished",
-    StepSkipped: "step.skipped",
-    LogLines: "log",
+    StageStarted: "step.started",
+    StageFinished: "step.finished",
+    StageSkipped: "step.skipped",
+    FailedStageLog: "log",
     RunWaiting: "waiting",
     ServerUnusable: "trouble",
     RunFinished: "run.finished",

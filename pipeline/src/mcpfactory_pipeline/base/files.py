@@ -24,7 +24,7 @@ def read_json(file: Path) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def read_regular(file: Path, most: int) -> bytes:
+def read_regular_file(file: Path, most: int) -> bytes:
     """Return the content of a regular file. Pipes, devices and files that are too large are refused without reading.
 
     Raises:
@@ -96,26 +96,26 @@ def replace_file(file: Path, data: bytes, *, mode: int | None = None) -> None:
     Missing folders are created. With `mode` the file has these permissions from its first byte on. The caller holds a
     lock for the file.
     """
-    move_into_place(write_temporary(file, data, mode=mode), file)
+    move_into_place(write_temporary_file(file, data, mode=mode), file)
 
 
-def has_content(file: Path, data: bytes) -> bool:
+def has_file_content(file: Path, data: bytes) -> bool:
     """Return True if a file exists and has this content."""
     return file.is_file() and file.read_bytes() == data
 
 
-def update_file(file: Path, data: bytes) -> bool:
+def write_if_changed(file: Path, data: bytes) -> bool:
     """Write the content of a file if it differs, and return True if it was written."""
-    if has_content(file, data):
+    if has_file_content(file, data):
         return False
     replace_file(file, data)
     return True
 
 
-def write_temporary(file: Path, data: bytes, *, mode: int | None = None) -> Path:
+def write_temporary_file(file: Path, data: bytes, *, mode: int | None = None) -> Path:
     """Write a file's new content to a temporary file next to it; remove leftovers of killed processes."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    remove_temporaries(file)
+    remove_temporary_files(file)
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -131,7 +131,7 @@ def write_temporary(file: Path, data: bytes, *, mode: int | None = None) -> Path
     return temporary
 
 
-def remove_temporaries(file: Path) -> None:
+def remove_temporary_files(file: Path) -> None:
     """Remove temporary files that killed processes left next to the file."""
     for leftover in file.parent.glob(f".{glob.escape(file.name)}.*.tmp"):
         leftover.unlink(missing_ok=True)
@@ -152,7 +152,7 @@ def move_into_place(temporary: Path, file: Path) -> None:
 _PYTHONS: Final = ("invalid", "Invalid", "Exceeds the limit", "could not convert")
 
 
-def parse_error_reason(error: Exception) -> str:
+def unreadable_json_reason(error: Exception) -> str:
     """Return a readable reason why a JSON file cannot be read, from the error that was raised.
 
     The text of a `ValueError` is used, unless Python itself wrote it.

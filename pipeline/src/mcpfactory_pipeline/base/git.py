@@ -35,7 +35,7 @@ def git_text(folder: Path | None, *arguments: str) -> str:
 _INSTALL: Final = "install OpenSSH 8.2 or newer"
 
 
-def sign(key: Path, namespace: str, data: bytes) -> str:
+def sign_with_ssh_key(key: Path, namespace: str, data: bytes) -> str:
     """Sign data with a private key. For a public key, use its private key in the SSH agent.
 
     Raises:
@@ -51,7 +51,7 @@ def sign(key: Path, namespace: str, data: bytes) -> str:
     return done.stdout.decode("ascii")
 
 
-def signature_fault(signers: Path, who: str, namespace: str, data: bytes, signature: str) -> str:
+def ssh_signature_fault(signers: Path, who: str, namespace: str, data: bytes, signature: str) -> str:
     """Return why a signature by `who` is invalid, given the file of allowed signers; "" if it is valid.
 
     Raises:

@@ -1,6 +1,6 @@
 """Hash content: canonical JSON, files, folders and reproducible archives.
 
-`canonical_text` replaces the slow `json.dumps(…, indent=2)`, because states are serialized for every event.
+`canonical_json` replaces the slow `json.dumps(…, indent=2)`, because states are serialized for every event.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def hash_file(file: str | Path) -> str:
         return ABSENT
 
 
-def hash_record(record: Mapping[str, str]) -> str:
+def hash_named_texts(record: Mapping[str, str]) -> str:
     """Return the hash of named texts, regardless of their order."""
     return hash_bytes(json.dumps(dict(record), sort_keys=True).encode())
 
@@ -52,10 +52,10 @@ def hash_record(record: Mapping[str, str]) -> str:
 def hash_files(root: Path, files: Iterable[str]) -> str:
     """Return the hash of files below `root` and their paths; `none` without files."""
     record = {path: hash_file(f"{root}/{path}") for path in files}
-    return hash_record(record) if record else ABSENT
+    return hash_named_texts(record) if record else ABSENT
 
 
-def source_files(root: Path, *, without: tuple[str, ...] = ()) -> list[str]:
+def list_source_files(root: Path, *, without: tuple[str, ...] = ()) -> list[str]:
     """Return the sorted POSIX paths of all source files below `root`; `without` names folders to leave out.
 
     Links to files inside `root` count as files.
@@ -150,7 +150,7 @@ def _info(entry: ArchiveEntry) -> tarfile.TarInfo:
     return info
 
 
-def canonical_text(value: object) -> str:
+def canonical_json(value: object) -> str:
     """Return data as JSON with sorted keys, an indent of two and no final line end; keys must be strings.
 
     Raises:

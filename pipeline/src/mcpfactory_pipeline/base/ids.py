@@ -15,7 +15,7 @@ from typing import Final
 
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.git import git_text
-from mcpfactory_pipeline.base.text import on_one_line
+from mcpfactory_pipeline.base.text import join_lines
 
 _DIGITS: Final = (
     "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32, as in ULID: IDs sort like the numbers that they encode
@@ -41,7 +41,7 @@ def max_id_at(at: datetime) -> str:
     return _write((int(at.timestamp() * 1000) + 1 << _RANDOM_BITS) - 1)
 
 
-def created_at(text: str) -> float:
+def id_creation_time(text: str) -> float:
     """Return the creation time of an ID in seconds since the epoch.
 
     The time is precise to the millisecond, although the event with this ID stores its time only to the second.
@@ -108,11 +108,11 @@ def confirmed_by() -> str | None:
     return known[1] if known else None
 
 
-def actor() -> str:
+def current_actor() -> str:
     """Return the actor: from `acting_as`, else `MCPFACTORY_ACTOR`, else git's `user.name`, else the login name."""
     if known := _ACTING.get():
-        return on_one_line(known[0])
-    return on_one_line(os.environ.get("MCPFACTORY_ACTOR", "").strip() or _user())
+        return join_lines(known[0])
+    return join_lines(os.environ.get("MCPFACTORY_ACTOR", "").strip() or _user())
 
 
 def describe_actor() -> str:

@@ -83,7 +83,7 @@ def run_lock(
             if stopped():
                 raise InterruptedError
             if not waited:
-                waiting(read_holder(folder, server))
+                waiting(read_run_notes(folder, server))
                 waited = True
                 with suppress(OSError):  # the note is informational, so failing to write it is harmless
                     wait.parent.mkdir(parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ def run_lock(
         lock.release()
 
 
-def read_holder(folder: Path, server: str) -> Holder:
+def read_run_notes(folder: Path, server: str) -> Holder:
     """Return the notes of a server's last run: `pid`, `run`, `stages`, `stage` (the first one or "") and `alive`.
 
     The result is empty if the run ended normally. Older versions ran one stage at a time, and wrote no `stages`.
@@ -117,16 +117,16 @@ def read_holder(folder: Path, server: str) -> Holder:
         return {}
 
 
-def running_stages(folder: Path, server: str, run: str = "") -> tuple[str, ...]:
+def running_stages_of_server(folder: Path, server: str, run: str = "") -> tuple[str, ...]:
     """Return the running stages of a server in order, optionally of one `run` only."""
-    holder = read_holder(folder, server)
+    holder = read_run_notes(folder, server)
     return tuple(holder["stages"]) if holder.get("alive") and run in {"", holder.get("run")} else ()
 
 
-def running_steps(folder: Path) -> frozenset[tuple[str, str, str]]:
+def running_stages_of_workspace(folder: Path) -> frozenset[tuple[str, str, str]]:
     """Return the running stages of all servers as (run, server, stage). Idle servers have no notes."""
     servers = [note.stem for note in folder.glob(f"*{_HOLDER}")]
-    holders = {server: read_holder(folder, server) for server in servers}
+    holders = {server: read_run_notes(folder, server) for server in servers}
     going = {server: holder for server, holder in holders.items() if holder.get("alive")}
     return frozenset(
         (str(holder.get("run", "")), server, stage) for server, holder in going.items() for stage in holder["stages"]
@@ -165,7 +165,7 @@ def awaited_servers(folder: Path, run: str) -> dict[str, str]:
     """Return server → run that holds it ("" if unknown), for each server that a run waits for."""
     waits = _run_notes(folder).glob(f"{run}.*{_WAITS}")
     servers = sorted(note.name.removeprefix(f"{run}.").removesuffix(_WAITS) for note in waits)
-    return {server: str(read_holder(folder, server).get("run", "")) for server in servers}
+    return {server: str(read_run_notes(folder, server).get("run", "")) for server in servers}
 
 
 def _holder_note(folder: Path, server: str) -> Path:

@@ -63,7 +63,7 @@ _WORD: Final = 20  # columns; shorter words are not split if the line has room
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
-def strings_in(value: Any) -> Iterator[str]:
+def iterate_json_strings(value: Any) -> Iterator[str]:
     """Yield each string of a JSON value, including member names, truncated to the length that searches use."""
     todo = [value]
     while todo:
@@ -105,7 +105,7 @@ def escape_invisible(text: str, escape: Callable[[str], str] | None = None) -> s
     return _ESCAPED.sub(lambda found: "".join(map(escape or _escape, found[0])), text.replace("\r\n", "\n"))
 
 
-def on_one_line(text: str) -> str:
+def join_lines(text: str) -> str:
     """Replace each line end and its surrounding spaces with one space, so that a text cannot fake another line."""
     lines = text.splitlines()
     return text if lines == [text] else " ".join(filter(None, map(str.strip, lines)))
@@ -119,7 +119,7 @@ def printable_json(text: str) -> str:
     return re.sub(r"#(?=#(?:\[|vso\[|teamcity\[))", r"\\u0023", text)
 
 
-def cell_width(text: str) -> int:
+def terminal_width(text: str) -> int:
     """Return the terminal width of a text in columns.
 
     East Asian wide characters count as two, combining characters and color codes as zero.
@@ -132,11 +132,11 @@ def cell_width(text: str) -> int:
 
 def truncate(text: str, width: int) -> str:
     """Return the text in at most `width` columns; a longer text ends with `…`."""
-    if cell_width(text) <= width:
+    if terminal_width(text) <= width:
         return text
     kept, left = "", width - 1
     for character in text:
-        left -= cell_width(character)
+        left -= terminal_width(character)
         if left < 0:
             break
         kept += character
@@ -147,13 +147,13 @@ def wrap(text: str, width: int) -> list[str]:
     """Return the text in lines of at most `width` columns, broken between words if possible; never empty."""
     width, lines = max(width, 2), [""]
     for word in text.split():
-        if lines[-1] and cell_width(lines[-1]) + 1 + cell_width(word) <= width:
+        if lines[-1] and terminal_width(lines[-1]) + 1 + terminal_width(word) <= width:
             lines[-1] += f" {word}"
             continue
         if lines[-1]:
             lines.append("")
         for character in word:
-            if cell_width(lines[-1]) + cell_width(character) > width:
+            if terminal_width(lines[-1]) + terminal_width(character) > width:
                 lines.append("")
             lines[-1] += character
     return lines
@@ -172,12 +172,12 @@ def table_lines(rows: Sequence[Sequence[str]], width: int | None = None) -> list
     """
     if not rows:
         return []
-    widths = [max(map(cell_width, cells)) for cells in zip(*rows, strict=True)]
+    widths = [max(map(terminal_width, cells)) for cells in zip(*rows, strict=True)]
     if width is None or sum(widths) + _GAP * (len(widths) - 1) <= width:
         return [[_line(row, widths)] for row in rows]
     space = width - _GAP * (len(widths) - 1)
     words = [
-        max(min(_WORD, cell_width(word)) for cell in cells for word in (cell.split() or [""]))
+        max(min(_WORD, terminal_width(word)) for cell in cells for word in (cell.split() or [""]))
         for cells in zip(*rows, strict=True)
     ]
     widths = _narrow(_narrow(widths, words, space), [1] * len(widths), space)
@@ -204,7 +204,7 @@ def _wrap_row(row: Sequence[str], widths: Sequence[int]) -> list[str]:
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     return (
         (" " * _GAP)
-        .join(cell + " " * (width - cell_width(cell)) for cell, width in zip(cells, widths, strict=True))
+        .join(cell + " " * (width - terminal_width(cell)) for cell, width in zip(cells, widths, strict=True))
         .rstrip()
     )
 
@@ -234,25 +234,27 @@ MAX_REASON_LENGTH: Final = 500  # maximum number of characters of a reason
 _BLANK_BRAILLE: Final = "\u2800"  # Unicode classifies it as a symbol, but it is blank
 
 
-class ReasonError(ConfigError):
+class InvalidReasonError(ConfigError):
     """Error for a decision whose reason is invalid."""
 
     exit_code = Exit.USAGE
 
 
-def checked_reason(text: str) -> str:
+def normalize_reason(text: str) -> str:
     """Return a reason as a single line, ready to be recorded.
 
     Raises:
-        ReasonError: the reason has more than `MAX_REASON_LENGTH` characters, or only invisible ones.
+        InvalidReasonError: the reason has more than `MAX_REASON_LENGTH` characters, or only invisible ones.
     """
-    if len(line := on_one_line(text)) > MAX_REASON_LENGTH:
-        raise ReasonError(
+    if len(line := join_lines(text)) > MAX_REASON_LENGTH:
+        raise InvalidReasonError(
             f"a reason must have at most {MAX_REASON_LENGTH} characters, and this one has {len(line):,}",
             hint="shorten it",
         )
     if line.strip() and not _is_seen(line):
-        raise ReasonError("the reason has only invisible characters", hint="write the reason in visible characters")
+        raise InvalidReasonError(
+            "the reason has only invisible characters", hint="write the reason in visible characters"
+        )
     return line
 
 

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from mcpfactory_codegen.servers import scaffold
 from mcpfactory_pipeline.base.git import git_text
-from mcpfactory_pipeline.base.hashing import ABSENT, hash_files, source_files
+from mcpfactory_pipeline.base.hashing import ABSENT, hash_files, list_source_files
 
 
 def python_version() -> str:
@@ -26,7 +26,7 @@ def python_version() -> str:
 
 
 @functools.cache
-def tool_version(name: str) -> str:
+def installed_version(name: str) -> str:
     """Return the version of an installed distribution; `none` if it is not installed."""
     try:
         return distribution(name).version
@@ -41,14 +41,16 @@ def distribution_version(name: str, below: str = "") -> str:
     The same code has the same version in every installation. Therefore a checkout and an installation agree on which
     outputs are up to date. `below` limits the hash to one folder of the import package.
     """
-    version = tool_version(name)
+    version = installed_version(name)
     if version == ABSENT:
         return version
     spec = find_spec(name.replace("-", "_"))
     if spec is None or spec.origin is None:
         return version
     root = Path(spec.origin).parent / below
-    return f"{version}+{hash_files(root, source_files(root, without=('_templates',))).removeprefix('sha256:')[:12]}"
+    return (
+        f"{version}+{hash_files(root, list_source_files(root, without=('_templates',))).removeprefix('sha256:')[:12]}"
+    )
 
 
 def template_version(name: str, server: Path) -> str:
@@ -64,7 +66,7 @@ def checked_out_commit(folder: Path) -> str:
     return f"{head}+changes" if git_text(folder, "status", "--porcelain", "--", ".") else head
 
 
-def source_folder(name: str) -> Path | None:
+def editable_source_folder(name: str) -> Path | None:
     """Return the source folder of an editable installation; None for a regular one."""
     try:
         found: Distribution = distribution(name)
@@ -102,7 +104,7 @@ class Version(NamedTuple):
         return f"{self.major}.{self.minor}.{self.patch}"
 
 
-def step_between(before: str, after: str) -> Step:
+def version_step(before: str, after: str) -> Step:
     """Return the step between two versions; `none` if the first three numbers of `after` are not larger."""
     old, new = Version.read(before), Version.read(after)
     if new <= old:
@@ -112,7 +114,7 @@ def step_between(before: str, after: str) -> Step:
 
 def is_sufficient_step(before: str, after: str, needed: Step) -> bool:
     """Return True if the step from `before` to `after` is at least `needed`. Below 1.0, steps count one size larger."""
-    step = STEPS.index(step_between(before, after))
+    step = STEPS.index(version_step(before, after))
     allowed = min(step + 1, 3) if step and Version.read(before)[0] == 0 else step
     return allowed >= STEPS.index(needed)
 
@@ -126,6 +128,6 @@ def next_version(version: str, needed: Step) -> str:
     return next(one for one in reversed(steps) if is_sufficient_step(version, one, needed))
 
 
-def sufficient_version(before: str, after: str, needed: Step) -> str:
+def ensure_sufficient_version(before: str, after: str, needed: Step) -> str:
     """Return `after` if the step from `before` is sufficient, else the next sufficient version."""
     return after if is_sufficient_step(before, after, needed) else next_version(before, needed)

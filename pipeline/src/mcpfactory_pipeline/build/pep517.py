@@ -16,7 +16,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from mcpfactory_pipeline.base.files import copy_files
 from mcpfactory_pipeline.build import pep517_backend
-from mcpfactory_pipeline.build.programs import EPOCH, ProgramRefusedError, last_lines, run_captured, run_uv
+from mcpfactory_pipeline.build.programs import EPOCH, ToolRejectedInputError, last_lines, run_and_capture_output, run_uv
 from mcpfactory_pipeline.isolation.levels import Sandbox, make_sandbox
 
 # Defaults of PEP 517 for a project without [build-system].
@@ -42,7 +42,7 @@ def build_in_sandbox(
     backend; `settings` are the isolation settings of a stage.
 
     Raises:
-        ProgramRefusedError: the package does not build.
+        ToolRejectedInputError: the package does not build.
         StageError: the tooling failed.
     """
     tools = work / "tools"
@@ -79,14 +79,14 @@ def _build_system(file: Path) -> dict[str, Any]:
     """Return the complete table `[build-system]`.
 
     Raises:
-        ProgramRefusedError: a value is not a string or a list of strings.
+        ToolRejectedInputError: a value is not a string or a list of strings.
     """
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8")).get("build-system", _LEGACY)
     except (OSError, ValueError) as error:
-        raise ProgramRefusedError(f"pyproject.toml cannot be read: {error}") from error
+        raise ToolRejectedInputError(f"pyproject.toml cannot be read: {error}") from error
     if not isinstance(table, dict):
-        raise ProgramRefusedError("pyproject.toml: [build-system] is not a table")
+        raise ToolRejectedInputError("pyproject.toml: [build-system] is not a table")
     system = {
         **table,
         "requires": table.get("requires", []),
@@ -95,9 +95,9 @@ def _build_system(file: Path) -> dict[str, Any]:
     for key in ("requires", "backend-path"):
         value = system.get(key, [])
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-            raise ProgramRefusedError(f"pyproject.toml: build-system.{key} must be a list of strings")
+            raise ToolRejectedInputError(f"pyproject.toml: build-system.{key} must be a list of strings")
     if not isinstance(system["build-backend"], str):
-        raise ProgramRefusedError("pyproject.toml: build-system.build-backend must be a string")
+        raise ToolRejectedInputError("pyproject.toml: build-system.build-backend must be a string")
     return system
 
 
@@ -107,7 +107,7 @@ def _install(wanted: Sequence[str], tools: Path, project: Path, options: Sequenc
         try:
             Requirement(text)
         except InvalidRequirement as error:
-            raise ProgramRefusedError(f"build requirement {text!r} cannot be read: {error}") from error
+            raise ToolRejectedInputError(f"build requirement {text!r} cannot be read: {error}") from error
     if wanted:
         run_uv("pip", "install", "--quiet", *options, *wanted, cwd=project, python=_programs(tools) / "python", log=log)
 
@@ -116,7 +116,7 @@ def _call(plan: Mapping[str, Any], tools: Path, sandbox: Sandbox, options: Seque
     """Call a hook; call it again after installing the requirements that it requested.
 
     Raises:
-        ProgramRefusedError: the backend failed; the message is the end of its output.
+        ToolRejectedInputError: the backend failed; the message is the end of its output.
     """
     file = sandbox.folder / "plan.json"
     given: list[str] = []
@@ -126,30 +126,30 @@ def _call(plan: Mapping[str, Any], tools: Path, sandbox: Sandbox, options: Seque
     command = [str(program / "python"), "-P", pep517_backend.__file__, str(file)]
     for _ in range(_PATIENCE):
         file.write_text(json.dumps({**plan, "given": given}), encoding="utf-8")
-        code, said = run_captured(command, sandbox.folder, environ, sandbox, log=log)
+        code, said = run_and_capture_output(command, sandbox.folder, environ, sandbox, log=log)
         if code == 0:
             return
         if code != pep517_backend.ASKS:
-            raise ProgramRefusedError(last_lines(said) or f"{plan['backend']} ended with exit {code}")
+            raise ToolRejectedInputError(last_lines(said) or f"{plan['backend']} ended with exit {code}")
         given = _read_wanted(sandbox.folder / pep517_backend.WANTED)
         _install(given, tools, Path(plan["source"]), options, log=log)
-    raise ProgramRefusedError(f"{plan['backend']} requests other packages each time: {', '.join(given)}")
+    raise ToolRejectedInputError(f"{plan['backend']} requests other packages each time: {', '.join(given)}")
 
 
 def _read_wanted(file: Path) -> list[str]:
     try:
         wanted = json.loads(_plain_bytes(file))
     except ValueError as error:
-        raise ProgramRefusedError(f"the requirements of the backend cannot be read: {error}") from error
+        raise ToolRejectedInputError(f"the requirements of the backend cannot be read: {error}") from error
     if not isinstance(wanted, list) or not all(isinstance(one, str) for one in wanted):
-        raise ProgramRefusedError("the backend must request a list of requirements")
+        raise ToolRejectedInputError("the backend must request a list of requirements")
     return wanted
 
 
 def _take(made: Path, hook: str, into: Path) -> Path:
     found = sorted(made.glob(_PATTERNS[hook]))
     if len(found) != 1:
-        raise ProgramRefusedError(f"the build made {len(found)} {_NAMES[hook]}s instead of one")
+        raise ToolRejectedInputError(f"the build made {len(found)} {_NAMES[hook]}s instead of one")
     data = _plain_bytes(found[0])
     into.mkdir(exist_ok=True)
     place = into / found[0].name
@@ -162,7 +162,7 @@ def _plain_bytes(file: Path) -> bytes:
     try:
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
     except OSError as error:
-        raise ProgramRefusedError(f"{file.name} is not a regular file from the build: {error.strerror}") from error
+        raise ToolRejectedInputError(f"{file.name} is not a regular file from the build: {error.strerror}") from error
     with os.fdopen(descriptor, "rb") as stream:
         return stream.read()
 

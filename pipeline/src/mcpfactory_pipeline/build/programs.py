@@ -41,7 +41,7 @@ _MACHINERY_BROKE: Final = re.compile(
 )
 
 
-class ProgramRefusedError(Exception):
+class ToolRejectedInputError(Exception):
     """Error of a tool that rejected its input; the message is the end of the tool's output."""
 
 
@@ -63,7 +63,7 @@ def run_program(
         ) from error
 
 
-def run_captured(
+def run_and_capture_output(
     command: Sequence[str], cwd: Path, environ: Mapping[str, str], sandbox: Sandbox, *, log: bool = True
 ) -> tuple[int, str]:
     """Run a program in a sandbox and return its exit code and output; with `log`, also log the output.
@@ -129,7 +129,7 @@ def run_uv(
     """Run uv with an interpreter (by default the current one); log its output if a log is open.
 
     Raises:
-        ProgramRefusedError: uv rejected its input (a package that does not build, requirements that cannot be
+        ToolRejectedInputError: uv rejected its input (a package that does not build, requirements that cannot be
             resolved).
         StageError: uv failed for another reason (no network, disk full).
     """
@@ -141,7 +141,7 @@ def run_uv(
         raise StageError(
             f"uv {arguments[0]} failed: {last_lines(said)}", hint="see the log; fix the cause, then run again"
         )
-    raise ProgramRefusedError(last_lines(said))
+    raise ToolRejectedInputError(last_lines(said))
 
 
 def last_lines(text: str, *, limit: int = 1_000) -> str:

@@ -41,7 +41,7 @@ _ANY: Final = re.compile(b"|".join(b"(" + form + b")" for form in _CONTENTS.valu
 _EXAMPLES: Final = re.compile(rb"EXAMPLE|X{8}|x{8}|0{8}")  # placeholders that documentation uses instead of secrets
 
 
-def find_secrets(packages: Iterable[Path]) -> Iterator[str]:
+def find_secrets_in_packages(packages: Iterable[Path]) -> Iterator[str]:
     """Yield each secret found in wheels and source distributions as file and kind, without its value."""
     yield from find_secrets_in_files(
         (package.name, name, content) for package in packages for name, content in _members(package)
@@ -60,7 +60,7 @@ def find_secrets_in_files(files: Iterable[tuple[str, str, bytes]]) -> Iterator[s
             yield f"{name} in {package_name} is {kind}"
 
 
-def without_ignored(folder: Path, files: Iterable[str]) -> list[str]:
+def exclude_git_ignored(folder: Path, files: Iterable[str]) -> list[str]:
     """Return the files of a server's folder that git would track, or all files outside a repository."""
     listed = git_output(folder, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", ".")
     ignored = set((listed or b"").decode(errors="surrogateescape").split("\0"))

@@ -34,7 +34,7 @@ def build_wheel(source: Path, files: Iterable[str], work: Path, *, log: bool = T
     Without `log` nothing is printed.
 
     Raises:
-        ProgramRefusedError: the package does not build.
+        ToolRejectedInputError: the package does not build.
         StageError: the tooling failed.
     """
     return build_in_sandbox(source, files, work, ("wheel",), settings={}, log=log)[0]
@@ -51,7 +51,7 @@ def build_packages(
 ) -> tuple[Path, Path]:
     """Build the source distribution of the package in `source`, and the wheel from it; return (wheel, sdist).
 
-    `backend` is the required build backend in the form of `backend_of`; "" for the newest that the package allows.
+    `backend` is the required build backend in the form of `wheel_build_backend`; "" for the newest that the package allows.
     `settings` configure the isolation of the backend (`isolation`, `container`). Without `log` nothing is printed.
     Raises the errors of `build_wheel`.
     """
@@ -63,19 +63,19 @@ def build_packages(
     return wheel, sdist
 
 
-def backend_of(wheel: Path) -> str:
+def wheel_build_backend(wheel: Path) -> str:
     """Return the build backend of a wheel with its version (`hatchling 1.30.1`); "" if the wheel does not name it."""
-    return str(dist_info(wheel, "WHEEL").get("Generator", "")).strip()
+    return str(read_dist_info(wheel, "WHEEL").get("Generator", "")).strip()
 
 
-def dist_info(wheel: Path, name: str) -> Message:
+def read_dist_info(wheel: Path, name: str) -> Message:
     """Return the headers of a metadata file in a wheel; empty if it is missing."""
     with zipfile.ZipFile(wheel) as archive:
         names = [one for one in archive.namelist() if one.endswith(f".dist-info/{name}")]
         return HeaderParser().parsestr(archive.read(names[0]).decode(errors="replace") if names else "")
 
 
-def foreign_entries(wheel: Path, package: str, server: str) -> list[str]:
+def foreign_wheel_entries(wheel: Path, package: str, server: str) -> list[str]:
     """Return the wheel entries outside the package and metadata, except scripts named after the server or distribution.
 
     An entry is a path, or an entry point written as `group:name`.
@@ -89,7 +89,7 @@ def foreign_entries(wheel: Path, package: str, server: str) -> list[str]:
     return sorted(found)
 
 
-def entry_pattern(entry: str, wheel: str) -> str:
+def wheel_entry_pattern(entry: str, wheel: str) -> str:
     """Return an `fnmatch` pattern that matches a wheel entry in every version; data folders are NAME-VERSION.data."""
     name, version = wheel.split("-")[:2]
     data = f"{name}-{version}.data/"
@@ -143,7 +143,7 @@ def canonical_wheel(files: Mapping[str, bytes]) -> bytes:
     return zip_bytes({**files, record: text.getvalue().encode()})
 
 
-def canonical_name(files: Mapping[str, bytes]) -> str:
+def canonical_wheel_name(files: Mapping[str, bytes]) -> str:
     """Return the file name of a wheel with these files: distribution, version and tag."""
     info = _info(files)
     tag = next(line[5:] for line in files[f"{info}/WHEEL"].decode().splitlines() if line.startswith("Tag: "))
@@ -165,7 +165,7 @@ _STATIC: Final = re.compile(r"""^(?P<key>version\s*=\s*)(?P<quote>["'])[^"'\n]*(
 _DYNAMIC: Final = re.compile(r"""^(?P<key>__version__\s*=\s*)(?P<quote>["'])[^"'\n]*(?P=quote)""", re.MULTILINE)
 
 
-def with_version(folder: Path, package: str, version: str) -> tuple[str, str]:
+def replace_source_version(folder: Path, package: str, version: str) -> tuple[str, str]:
     """Return the path of the file that states the version of the server in `folder`, and its text with a new version.
 
     Raises:

@@ -18,13 +18,13 @@ from typing import Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord, StateError
 from mcpfactory_pipeline.base.files import copy_files
-from mcpfactory_pipeline.base.hashing import hash_file, source_files
+from mcpfactory_pipeline.base.hashing import hash_file, list_source_files
 from mcpfactory_pipeline.base.locks import file_lock
-from mcpfactory_pipeline.build.distributions import RUNTIME, runtime_wheel
-from mcpfactory_pipeline.build.programs import ProgramRefusedError
-from mcpfactory_pipeline.build.secret_scan import find_secrets, without_ignored
-from mcpfactory_pipeline.build.wheels import backend_of, build_packages, wheel_name, with_version
-from mcpfactory_pipeline.channels.channel import offered_hashes, publish_files, read_verified
+from mcpfactory_pipeline.build.factory_distributions import RUNTIME, cached_runtime_wheel
+from mcpfactory_pipeline.build.programs import ToolRejectedInputError
+from mcpfactory_pipeline.build.secret_scan import exclude_git_ignored, find_secrets_in_packages
+from mcpfactory_pipeline.build.wheels import build_packages, replace_source_version, wheel_build_backend, wheel_name
+from mcpfactory_pipeline.channels.channel import copy_files_into_channel, offered_hashes, read_verified_file
 from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT
 from mcpfactory_pipeline.plan.stage import Artifact, BuiltCandidate, candidate_id
 from mcpfactory_pipeline.state.state import ServerState, candidates_to_keep
@@ -33,7 +33,7 @@ from mcpfactory_pipeline.workspace.workspace import (
     CONFIG,
     BrokenServer,
     Workspace,
-    explain_broken,
+    broken_server_of_error,
     isolate_server_errors,
     read_toml,
 )
@@ -50,21 +50,21 @@ def build_candidate(
     Files that git ignores are left out, because they belong to this machine only.
 
     Raises:
-        ProgramRefusedError: the server does not build, or its packages contain secrets.
+        ToolRejectedInputError: the server does not build, or its packages contain secrets.
         StageError: the build cannot be run.
         ReleaseError: the sources do not state their version.
     """
-    sources = without_ignored(source, source_files(source, without=NOT_BUILT))
+    sources = exclude_git_ignored(source, list_source_files(source, without=NOT_BUILT))
     if "+" in version:
-        path, text = with_version(source, str(read_toml(source / CONFIG)["server"]["package"]), version)
+        path, text = replace_source_version(source, str(read_toml(source / CONFIG)["server"]["package"]), version)
         copy_files(source, sources, work / "versioned")
         source = work / "versioned"
         (source / path).write_bytes(text.encode())
     packages = build_packages(source, sources, work, backend=backend, settings=settings)
-    if leaks := list(find_secrets(packages)):
-        raise ProgramRefusedError(f"its packages would publish secrets: {'; '.join(leaks[:5])}")
+    if leaks := list(find_secrets_in_packages(packages)):
+        raise ToolRejectedInputError(f"its packages would publish secrets: {'; '.join(leaks[:5])}")
     files = {package.name: hash_file(package) for package in packages}
-    return BuiltCandidate(candidate_id(files), work / "dist", files, backend_of(packages[0]))
+    return BuiltCandidate(candidate_id(files), work / "dist", files, wheel_build_backend(packages[0]))
 
 
 def store_candidate(built: BuiltCandidate, folder: Path) -> None:
@@ -77,7 +77,7 @@ def store_candidate(built: BuiltCandidate, folder: Path) -> None:
             temporary.replace(folder / name)
 
 
-def artifact_of(workspace: Workspace, state: ServerState, candidate: str | None = None) -> Artifact | None:
+def find_artifact(workspace: Workspace, state: ServerState, candidate: str | None = None) -> Artifact | None:
     """Return a candidate (by default the newest) with its local folder, or None if not found."""
     name = candidate or state.candidate
     known = state.candidates.get(name or "")
@@ -91,17 +91,17 @@ def channels_folder(workspace: Workspace) -> Path:
     return workspace.pipeline / "channels"
 
 
-def verify_files(artifact: Artifact) -> None:
+def verify_candidate_files(artifact: Artifact) -> None:
     """Verify the hashes of a candidate's files.
 
     Raises:
         StateError: a file is not on this machine, or differs from the validated one.
     """
     for name, content in artifact.files.items():
-        read_verified(artifact.folder / name, content)
+        read_verified_file(artifact.folder / name, content)
 
 
-def publish_candidate(workspace: Workspace, channel: str, artifact: Artifact, *, build: bool = True) -> None:
+def copy_into_channel(workspace: Workspace, channel: str, artifact: Artifact, *, build: bool = True) -> None:
     """Copy a candidate's files into a channel, with the runtime's wheel if no public index has that version.
 
     Without `build`, the runtime's wheel is included only if it was built before.
@@ -112,15 +112,15 @@ def publish_candidate(workspace: Workspace, channel: str, artifact: Artifact, *,
     """
     offered, folder = artifact.offered, channels_folder(workspace)
     project = wheel_name(offered.name)
-    refuse_foreign_project(workspace, channel, project, artifact.folder.parent.name)
+    refuse_taken_project_name(workspace, channel, project, artifact.folder.parent.name)
     needed = offered.name.endswith(".whl")  # adopted servers list their dependencies in their own lock
-    runtime = runtime_wheel(workspace.artifacts, build=False) if needed else None
+    runtime = cached_runtime_wheel(workspace.artifacts, build=False) if needed else None
     if needed and runtime is None and build:
         with contextlib.redirect_stdout(io.StringIO()):  # hide uv's build output; errors carry their own message
-            runtime = runtime_wheel(workspace.artifacts)
+            runtime = cached_runtime_wheel(workspace.artifacts)
     others = {artifact.folder / name: content for name, content in artifact.files.items() if name != offered.name}
     companions = [runtime] if runtime else []
-    publish_files(folder, channel, offered, artifact.files[offered.name], companions, others=others)
+    copy_files_into_channel(folder, channel, offered, artifact.files[offered.name], companions, others=others)
 
 
 NAME_HINT: Final = (
@@ -128,7 +128,7 @@ NAME_HINT: Final = (
 )
 
 
-def refuse_foreign_project(workspace: Workspace, channel: str, project: str, server: str) -> None:
+def refuse_taken_project_name(workspace: Workspace, channel: str, project: str, server: str) -> None:
     """Refuse to offer a server under a name that belongs to the runtime or to another server in the channel.
 
     Raises:
@@ -198,7 +198,7 @@ def prune(
                 forgotten = _unreferenced(folder, candidates_to_keep(store.state(server.name), newest))
                 found += [_remove(workspace, old, dry_run=dry_run) for old in forgotten]
         except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
-            found.append(PrunedFolder(f"{server.name}/", kept=explain_broken(server.name, error).message))
+            found.append(PrunedFolder(f"{server.name}/", kept=broken_server_of_error(server.name, error).message))
     if not names:
         found += _old_runtimes(workspace, dry_run=dry_run)
     return found
@@ -223,7 +223,7 @@ def _unreferenced(folder: Path, needed: set[str]) -> list[Path]:
 
 def _old_runtimes(workspace: Workspace, *, dry_run: bool) -> list[PrunedFolder]:
     wheelhouse = workspace.artifacts / ".wheelhouse"
-    current = runtime_wheel(workspace.artifacts, build=False)
+    current = cached_runtime_wheel(workspace.artifacts, build=False)
     if current is None or not wheelhouse.is_dir():
         return []
     with file_lock(wheelhouse / ".lock"):

@@ -8,7 +8,7 @@ pipeline/channels/staging/files/<hash>/bookshop_mcp-….whl    the bytes that we
 
 A project's page offers only the promoted candidate. A client that requests the newest version gets this candidate, even
 if it is older than an earlier one. Files are stored under their hash. The bytes of a version never change
-(`plan.policy.version_fault`), because installers cache wheels by version.
+(`plan.policy.version_reuse_fault`), because installers cache wheels by version.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _HASH: Final = re.compile(r"#sha256=([0-9a-f]{64})")
 _LINK: Final = re.compile(r'<a href="([^"\n]*)">([^<\n]*)</a>')
 
 
-def publish_files(
+def copy_files_into_channel(
     channels: Path,
     channel: str,
     wheel: Path,
@@ -56,14 +56,14 @@ def publish_files(
     Raises:
         StateError: a file has other bytes, or the channel cannot be written. Nothing is changed then.
     """
-    files = {file.name: read_verified(file, content) for file, content in {wheel: expected, **others}.items()}
+    files = {file.name: read_verified_file(file, content) for file, content in {wheel: expected, **others}.items()}
     with _writing(channels, channel) as folder:
         for companion in companions:
             _write_project(folder, wheel_name(companion.name), {companion.name: companion.read_bytes()})
         _write_project(folder, wheel_name(wheel.name), files)
 
 
-def withdraw(channels: Path, channel: str, project: str) -> None:
+def withdraw_project(channels: Path, channel: str, project: str) -> None:
     """Remove a project from a channel, if the channel has it."""
     if not (channels / channel / "simple").is_dir():
         return
@@ -101,7 +101,7 @@ def offered_hashes(channels: Path, channel: str, project: str) -> set[str]:
     return {f"sha256:{digest}" for digest in _HASH.findall(_page(channels / channel / "simple" / project))}
 
 
-def is_absent(channels: Path, channel: str, project: str, files: Mapping[str, str]) -> bool:
+def lacks_candidate_files(channels: Path, channel: str, project: str, files: Mapping[str, str]) -> bool:
     """Return True if a channel on this machine has no file of a candidate.
 
     Channels are not in git, so a clone contains only candidates that were run or restored in it.
@@ -111,7 +111,7 @@ def is_absent(channels: Path, channel: str, project: str, files: Mapping[str, st
     return not _page(folder / "simple" / project) and not any(file.exists() for file in here)
 
 
-def offer_faults(channels: Path, channel: str, project: str, files: Mapping[str, str]) -> list[str]:
+def channel_project_faults(channels: Path, channel: str, project: str, files: Mapping[str, str]) -> list[str]:
     """Return the problems with a project in a channel on this machine: its page, and the bytes of each file.
 
     `files` are the promoted candidate's files, with their hashes. The list is empty if everything is correct.
@@ -135,12 +135,12 @@ def offer_faults(channels: Path, channel: str, project: str, files: Mapping[str,
     return found
 
 
-def projects_on_page(channels: Path, channel: str) -> list[str]:
+def projects_in_channel(channels: Path, channel: str) -> list[str]:
     """Return the projects with a page in a channel on this machine."""
     return sorted(page.parent.name for page in (channels / channel / "simple").glob("*/index.html"))
 
 
-def page_faults(channels: Path, channel: str, project: str) -> list[str]:
+def companion_project_faults(channels: Path, channel: str, project: str) -> list[str]:
     """Return the problems with the page and files of a project that is not a server.
 
     Every link must have a hash, and its file must match it.
@@ -161,13 +161,13 @@ def page_faults(channels: Path, channel: str, project: str) -> list[str]:
     return found
 
 
-def offered_digest(channels: Path, channel: str, project: str) -> str | None:
+def offered_wheel_digest(channels: Path, channel: str, project: str) -> str | None:
     """Return the `sha256:…` of the wheel on a project's page on this machine; None without a page."""
     digest = _page(channels / channel / "simple" / project).partition("#sha256=")[2].partition('"')[0]
     return f"sha256:{digest}" if digest else None
 
 
-def offered_wheel(channels: Path, channel: str, project: str) -> Path | None:
+def offered_project_file(channels: Path, channel: str, project: str) -> Path | None:
     """Return the file that a project's page offers: a wheel, or an adopted server's record; None if missing."""
     folder = channels / channel / "simple" / project
     found = re.search(rf'"(\.\./\.\./files/[0-9a-f]+/[^"#/]+(?:\.whl|{re.escape(RECORD)}))#', _page(folder))
@@ -175,7 +175,7 @@ def offered_wheel(channels: Path, channel: str, project: str) -> Path | None:
     return wheel if wheel and wheel.is_file() else None
 
 
-def read_verified(file: Path, expected: str) -> bytes:
+def read_verified_file(file: Path, expected: str) -> bytes:
     """Return the bytes of a candidate's file.
 
     Raises:

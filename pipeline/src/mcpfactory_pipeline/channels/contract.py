@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.servers.manifest_diff import Change, diff
 from mcpfactory_pipeline.base.errors import NotFoundError, ServerError, StateError
-from mcpfactory_pipeline.base.versions import Step, is_sufficient_step, step_between, sufficient_version
+from mcpfactory_pipeline.base.versions import Step, ensure_sufficient_version, is_sufficient_step, version_step
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
@@ -61,7 +61,7 @@ class ContractComparison:
     @property
     def proposed(self) -> str:
         """Return the version of `after` if its step is large enough, else the next sufficient version."""
-        return sufficient_version(self.before.version, self.after.version, self.needed)
+        return ensure_sufficient_version(self.before.version, self.after.version, self.needed)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
@@ -70,26 +70,26 @@ class ContractComparison:
             "before": self.before.version,
             "after": self.after.version,
             "needed": self.needed,
-            "step": step_between(self.before.version, self.after.version),
+            "step": version_step(self.before.version, self.after.version),
             "proposed": self.proposed,
             "kept": self.kept,
             "changes": [asdict(change) for change in self.changes],
         }
 
 
-def compare(before: Contract, after: Contract) -> ContractComparison:
+def compare_contracts(before: Contract, after: Contract) -> ContractComparison:
     """Return the effects of `after` on callers of `before`."""
     return ContractComparison(diff({"tools": before.tools}, {"tools": after.tools}), before, after)
 
 
-async def compare_source(workspace: Workspace, server: str, against: str = "") -> ContractComparison:
+async def compare_source_contract(workspace: Workspace, server: str, against: str = "") -> ContractComparison:
     """Compare the tools of a server's sources with a released contract (see `find_contract` for `against`).
 
     Raises the errors of `find_contract` and `source_contract`.
     """
     known = workspace.server(server)
     before = find_contract(workspace, Store(workspace).state(server), against)
-    return compare(before, await source_contract(known))
+    return compare_contracts(before, await source_contract(known))
 
 
 async def source_contract(server: WorkspaceServer) -> Contract:
@@ -100,21 +100,21 @@ async def source_contract(server: WorkspaceServer) -> Contract:
     Raises:
         ServerError: the server does not start, or does not list its tools.
     """
-    from mcpfactory_pipeline.launch.connection import connect_server  # noqa: PLC0415 - heavy
+    from mcpfactory_pipeline.launch.server_connection import connect_server  # noqa: PLC0415 - heavy
     from mcpfactory_runtime import McpError  # noqa: PLC0415 - heavy; only commands that compare sources start a server
 
     offer = {"MCPFACTORY_MODE": "full", "MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
     offer |= {"MCPFACTORY_DEMO": "1"}  # `validate` sets it too when it lists tools
     try:
         async with connect_server(server, offer) as client:
-            return Contract(tuple(await client.list_tools()), source_version(server), "source")
+            return Contract(tuple(await client.list_tools()), read_source_version(server), "source")
     except McpError as error:
         raise ServerError(
             f"the tools of {server.name} cannot be listed: {error}", hint=f"mcpfactory inspect {server.name} --start"
         ) from error
 
 
-def contract_text(tools: Sequence[Any], version: str = "") -> str:
+def contract_to_text(tools: Sequence[Any], version: str = "") -> str:
     """Return a tool list in its stored form: one tool per line, sorted by name, without unnamed entries."""
     rows = sorted((tool["name"], tool) for tool in tools if _is_tool(tool))
     lines = ",\n".join(json.dumps(tool, sort_keys=True, ensure_ascii=False) for _, tool in rows)
@@ -165,7 +165,7 @@ def breaking_changes_by_candidate(tools: Sequence[Any], folder: Path, own: str) 
         except StateError:
             continue
         if before is not None:
-            found[other.name] = sum(change.kind == "breaking" for change in compare(before, after).changes)
+            found[other.name] = sum(change.kind == "breaking" for change in compare_contracts(before, after).changes)
     return found
 
 
@@ -203,10 +203,10 @@ def find_contract(workspace: Workspace, state: ServerState, against: str = "") -
         text = file.read_bytes()
     except OSError as error:
         raise StateError(f"{file} cannot be read: {error.strerror}", hint="make it readable") from error
-    return read_contract(text, str(file))
+    return parse_contract(text, str(file))
 
 
-def read_contract(text: bytes, source: str) -> Contract:
+def parse_contract(text: bytes, source: str) -> Contract:
     """Parse a contract from a file's content: a manifest, the output of `validate`, or a tools/list result.
 
     Raises:
@@ -223,7 +223,7 @@ def read_contract(text: bytes, source: str) -> Contract:
         ) from error
 
 
-def source_version(server: WorkspaceServer) -> str:
+def read_source_version(server: WorkspaceServer) -> str:
     """Return the version in a server's sources: `project.version`, or `__version__` of its package, or "".
 
     For an adopted server, return the adopted version, or the version in its project or in its recorded offers.

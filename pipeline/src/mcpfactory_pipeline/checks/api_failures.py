@@ -24,7 +24,7 @@ from mcpfactory_pipeline.checks.exchange import (
     ValidationTarget,
     WireExchange,
     initialize_params,
-    modern_meta,
+    per_request_meta,
 )
 from mcpfactory_pipeline.checks.transport.stdio import StdioConversation, peak_memory
 from mcpfactory_runtime.types import Json
@@ -291,7 +291,7 @@ async def observe_failures(
         environ: the variables of the server; its base URL is replaced.
         seconds: time limit of all failures together.
     """
-    subjects = choose_subjects(plan)
+    subjects = choose_calls_to_fail(plan)
     rows = evidence.failures
     try:
         async with asyncio.timeout(seconds):
@@ -305,7 +305,7 @@ async def observe_failures(
         evidence.missing["failures"] = works if subjects else "no case uses a standard HTTP method"
 
 
-def choose_subjects(plan: Sequence[PlannedCall]) -> list[PlannedCall]:
+def choose_calls_to_fail(plan: Sequence[PlannedCall]) -> list[PlannedCall]:
     """Return a read call and a non-repeatable call; if neither exists, a call with another method."""
     found = [one for methods in (_READING, _ONCE) if (one := _first(plan, methods)) is not None]
     return found or [one for one in (_first(plan, _AGAIN),) if one is not None]
@@ -421,7 +421,7 @@ class _ToolUnderFailures:
             await process.close()
 
     def _message(self, method: str, params: Json) -> Json:
-        meta = {"_meta": modern_meta(LATEST_MODERN)} if self._modern else {}
+        meta = {"_meta": per_request_meta(LATEST_MODERN)} if self._modern else {}
         return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": {**params, **meta}}
 
     def _memory(self) -> int | None:

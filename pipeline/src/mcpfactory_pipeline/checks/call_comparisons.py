@@ -13,11 +13,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks.evidence import BusyAnswer, CallComparison, Evidence, RecordedCall, sent_arguments
+from mcpfactory_pipeline.checks.evidence import (
+    AnswerDuringSlowCall,
+    CallComparison,
+    Evidence,
+    RecordedCall,
+    sent_arguments,
+)
 from mcpfactory_pipeline.checks.exchange import QUICK, WireExchange
 from mcpfactory_pipeline.checks.requester import ANSWER, SLOWER, Requester
-from mcpfactory_pipeline.checks.samples import default_arguments
-from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation
+from mcpfactory_pipeline.checks.samples import arguments_with_defaults
+from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation_message
 from mcpfactory_runtime.types import Json
 
 _SECONDS: Final = 2.0  # for each of the comparisons
@@ -79,7 +85,7 @@ class CallComparer:
         until = time.monotonic() + _SECONDS
         for tool, first in self._firsts.items():
             schema = self._tools[tool].get("inputSchema")
-            for key, arguments in default_arguments(schema, first.arguments)[:_MAX_DEFAULTS]:
+            for key, arguments in arguments_with_defaults(schema, first.arguments)[:_MAX_DEFAULTS]:
                 if self._over() or time.monotonic() > until:
                     return
                 given = [await self._call(tool, arguments) for _ in range(2)]
@@ -146,14 +152,18 @@ class CallComparer:
             messages = [self._request(tool, arguments), self._requests.message("ping")]
             answers = await self._conversation.overlap(messages, ANSWER)
             if len(answers) == len(messages):
-                self._evidence.busy.append(BusyAnswer("ping", tool, answers[1], answers[0]))
+                self._evidence.busy.append(AnswerDuringSlowCall("ping", tool, answers[1], answers[0]))
         if slow.exchange.milliseconds > _CANCELABLE and not self._over():
             canceled, again = (self._request(tool, arguments) for _ in range(2))
             pause = min(_PAUSE, slow.exchange.milliseconds / 3_000)
             # The server may end the canceled call first, and a call may take longer than an earlier one.
             patience = ANSWER + max(4 * slow.exchange.milliseconds / 1000, SLOWER * self._requests.pace)
-            answers = await self._conversation.overlap([canceled, cancellation(canceled), again], patience, pause)
-            self._evidence.busy += [BusyAnswer("after cancellation", tool, one, slow.exchange) for one in answers]
+            answers = await self._conversation.overlap(
+                [canceled, cancellation_message(canceled), again], patience, pause
+            )
+            self._evidence.busy += [
+                AnswerDuringSlowCall("after cancellation", tool, one, slow.exchange) for one in answers
+            ]
 
     def _over(self) -> bool:
         return self._ended or self._requests.seconds_left() <= 0

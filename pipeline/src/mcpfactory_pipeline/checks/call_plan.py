@@ -14,9 +14,14 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import unquote
 
-from mcpfactory_pipeline.checks.evidence import RecordedCall, hint, is_call_tool
+from mcpfactory_pipeline.checks.evidence import RecordedCall, hint, is_search_call_tool
 from mcpfactory_pipeline.checks.exchange import ValidationTargetError, WireExchange
-from mcpfactory_pipeline.checks.samples import sample_arguments, varied_arguments, varied_values, wrong_arguments
+from mcpfactory_pipeline.checks.samples import (
+    sample_arguments,
+    vary_json_values,
+    vary_texts_and_numbers,
+    wrong_arguments,
+)
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.operation import ServerAddress
 from mcpfactory_runtime.upstream.secrets import SHARED, Settings, server_override_variables
@@ -67,7 +72,7 @@ def plan_calls(
     """
     plan: list[PlannedCall] = []
     uncalled: dict[str, str] = {}
-    searched = next((name for name, tool in tools if is_call_tool(tool)), None)
+    searched = next((name for name, tool in tools if is_search_call_tool(tool)), None)
     of_tools: dict[str, list[Mapping[str, Any]]] = {}
     for case in cases or ():
         of_tools.setdefault(str(case.get("tool")), []).append(case)
@@ -131,14 +136,14 @@ def _of_examples(name: str, examples: Sequence[Mapping[str, Any]]) -> list[Plann
 def _without_cases(
     name: str, tool: Json, tools: Sequence[tuple[str, Json]], planned: int, *, allow_calls: bool = False
 ) -> list[PlannedCall] | str:
-    if not may_be_called(name, tools, allow_calls=allow_calls):
+    if not may_call_tool(name, tools, allow_calls=allow_calls):
         return "it is marked destructiveHint" if allow_calls else "it is not marked readOnlyHint"
     if planned >= MAX_CALLS:
         return f"only {MAX_CALLS} tools are called"
     return [PlannedCall(name, *sample_arguments(tool.get("inputSchema")))]
 
 
-def may_be_called(name: str, tools: Sequence[tuple[str, Json]], *, allow_calls: bool) -> bool:
+def may_call_tool(name: str, tools: Sequence[tuple[str, Json]], *, allow_calls: bool) -> bool:
     """Return True if a tool name may be called with guessed arguments.
 
     Every tool with this name must be read-only or covered by `allow_calls`: with duplicates, any of these tools may
@@ -157,11 +162,11 @@ def plan_varied_calls(reading: Mapping[str, Json], plan: Sequence[PlannedCall]) 
     return [
         replace(planned, arguments=arguments, title="other arguments")
         for planned, schema, made in list(_first_calls(reading, guessed))[:MAX_VARIED]
-        for arguments in varied_arguments(schema, made)
+        for arguments in vary_texts_and_numbers(schema, made)
     ]
 
 
-def plan_further_calls(
+def plan_extra_valid_calls(
     reading: Mapping[str, Json], plan: Sequence[PlannedCall], arguments: FurtherArguments
 ) -> list[PlannedCall]:
     """Return calls of read-only tools with further valid arguments: one of each tool, then the second of each, etc."""
@@ -178,7 +183,7 @@ def _first_calls(
     """Yield (call, inputSchema, arguments) for the first call of each read-only tool; omit the tools of search mode."""
     firsts = {planned.tool: planned for planned in reversed(plan)}
     for name, tool in reading.items():
-        if name in firsts and not is_call_tool(tool):
+        if name in firsts and not is_search_call_tool(tool):
             yield firsts[name], tool.get("inputSchema"), firsts[name].arguments
 
 
@@ -196,7 +201,7 @@ def plan_changed_responses(planned: PlannedCall) -> list[PlannedCall]:
     response = (planned.case or {}).get("response")
     if planned.case is None or not isinstance(response, Mapping):
         return []
-    others = [{**response, "body": varied_values(response.get("body"), turn=turn)} for turn in range(2)]
+    others = [{**response, "body": vary_json_values(response.get("body"), turn=turn)} for turn in range(2)]
     return [replace(planned, case={**planned.case, "response": other}) for other in others]
 
 
@@ -233,7 +238,7 @@ async def record_call(planned: PlannedCall, stub: StubUpstream | None, call: Awa
     )
 
 
-def read_cases(path: Path) -> list[dict[str, Any]]:
+def read_stub_cases(path: Path) -> list[dict[str, Any]]:
     """Return the cases in a file.
 
     Raises:
@@ -250,7 +255,7 @@ def read_cases(path: Path) -> list[dict[str, Any]]:
     return cases
 
 
-def read_examples(path: Path) -> list[dict[str, Any]]:
+def read_example_calls(path: Path) -> list[dict[str, Any]]:
     """Return the calls in a file: a list of objects with `tool` and `arguments`, or an object with the list as `cases`.
 
     Raises:

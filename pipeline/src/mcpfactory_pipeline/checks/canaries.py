@@ -129,7 +129,7 @@ class Canaries:
             writer.close()
 
 
-def tool_probes(
+def canary_tool_probes(
     tools: Sequence[tuple[str, Json]],
     made: Mapping[str, Mapping[str, Any]],
     canaries: Canaries,
@@ -192,7 +192,7 @@ def _words(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).replace("-", "_").replace("_", " ").lower()
 
 
-def template_probes(templates: Sequence[Any], canaries: Canaries) -> Iterator[CanaryProbe]:
+def canary_template_probes(templates: Sequence[Any], canaries: Canaries) -> Iterator[CanaryProbe]:
     """Yield reads of resources whose first template variable is the canary's path, plain and percent-encoded."""
     for one in templates[:_MOST_TOOLS]:
         text = one.get("uriTemplate") if isinstance(one, dict) else None

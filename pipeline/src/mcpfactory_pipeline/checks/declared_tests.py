@@ -20,10 +20,10 @@ from mcpfactory_codegen.text import describe_unknown_key, dump_json
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.checks.call_plan import ApiVariables
-from mcpfactory_pipeline.checks.exchange import mask, result_text
+from mcpfactory_pipeline.checks.exchange import mask_secrets, result_text
 from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
 from mcpfactory_pipeline.checks.recorder import RequestRecorder, recording_path
-from mcpfactory_pipeline.launch.command import convert_client_error, read_failure
+from mcpfactory_pipeline.launch.start_command import convert_client_error, parse_start_failure
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.upstream.stub import StubUpstream, load_cases
 
@@ -62,7 +62,7 @@ class DeclaredTest:
     upstream: tuple[Mapping[str, Any], ...] = ()
 
 
-def read_tests(folder: Path) -> tuple[DeclaredTest, ...]:
+def read_declared_tests(folder: Path) -> tuple[DeclaredTest, ...]:
     """Return the tests in `tests/*.yaml` below the server's `folder`.
 
     Raises:
@@ -146,7 +146,7 @@ def _refuse_unknown(where: str, one: Mapping[str, Any], fields: tuple[str, ...])
 _SHOWN: Final = 200  # maximum characters of a value in a message
 
 
-def check_result(test: DeclaredTest, result: Mapping[str, Any], snapshot: str | None = None) -> list[str]:
+def declared_test_faults(test: DeclaredTest, result: Mapping[str, Any], snapshot: str | None = None) -> list[str]:
     """Return the differences between a call's result and the test; empty if the test passes.
 
     `snapshot` is the stored text of an earlier answer (see `snapshot_text`), or None if there is none to compare.
@@ -220,7 +220,7 @@ Mode = Literal["replay", "record", "live"]
 
 
 @dataclass(frozen=True, slots=True)
-class ServerSetup:
+class DeclaredTestSetup:
     """Settings to start a server for its tests.
 
     `secrets` (variable → value) must not be in recordings or snapshots. `api` are the variables for the address of
@@ -236,7 +236,7 @@ class ServerSetup:
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredOutcome:
+class DeclaredTestOutcome:
     """Result of one test: `faults` is empty if it passed; `skipped` is the reason if it was not run."""
 
     test: DeclaredTest
@@ -254,14 +254,14 @@ class DeclaredOutcome:
         }
 
 
-async def run_tests(
+async def run_declared_tests(
     tests: Sequence[DeclaredTest],
-    setup: ServerSetup,
+    setup: DeclaredTestSetup,
     *,
     mode: Mode = "replay",
     upstream: str = "",
     update: bool = False,
-) -> list[DeclaredOutcome]:
+) -> list[DeclaredTestOutcome]:
     """Run the tests with one process per test file, and return the outcomes in the order of the tests.
 
     `replay` uses a stub that answers from the recording next to the file and from the test itself. `record` calls
@@ -272,13 +272,13 @@ async def run_tests(
         ServerError: the server does not start.
         ConfigError: a recording cannot be read.
     """
-    found: list[DeclaredOutcome] = []
+    found: list[DeclaredTestOutcome] = []
     for file in dict.fromkeys(test.file for test in tests):
         own = [test for test in tests if test.file == file]
         try:
             found += await _TestFile(file, setup, mode, update).run(own, upstream)
         except (ConnectionLostError, ProtocolError, OSError, TimeoutError) as error:
-            if (told := read_failure(str(error))) is not None:
+            if (told := parse_start_failure(str(error))) is not None:
                 raise told from error
             mistake = convert_client_error(error)
             raise ServerError(f"the server of {file.name} cannot be tested: {mistake}", hint=mistake.hint) from error
@@ -288,11 +288,11 @@ async def run_tests(
 @dataclass(frozen=True, slots=True)
 class _TestFile:
     file: Path
-    setup: ServerSetup
+    setup: DeclaredTestSetup
     mode: Mode
     update: bool
 
-    async def run(self, tests: Sequence[DeclaredTest], upstream: str) -> list[DeclaredOutcome]:
+    async def run(self, tests: Sequence[DeclaredTest], upstream: str) -> list[DeclaredTestOutcome]:
         async with AsyncExitStack() as stack:
             environ = dict(self.setup.environ)
             stub = recorder = None
@@ -302,7 +302,7 @@ class _TestFile:
             elif self.mode == "record":
                 beside = self.setup.api.beside(upstream, environ)
                 recorder = stack.enter_context(RequestRecorder(upstream, self.setup.secrets, beside))
-                environ = self.setup.api.with_api(environ, recorder.servers_url, recorder.base_url)
+                environ = self.setup.api.with_api(environ, recorder.additional_servers_url, recorder.base_url)
             client = await stack.enter_async_context(
                 connect_stdio(
                     self.setup.command, env=environ, inherit=False, cwd=self.setup.cwd, timeout=self.setup.timeout
@@ -332,21 +332,21 @@ class _TestFile:
 
     async def _one(
         self, client: Client, tools: Mapping[str, Any], test: DeclaredTest, stub: StubUpstream | None
-    ) -> DeclaredOutcome:
+    ) -> DeclaredTestOutcome:
         tool = tools.get(test.tool)
         if tool is None:
-            return DeclaredOutcome(test, (f"the server has no tool {test.tool}",))
+            return DeclaredTestOutcome(test, (f"the server has no tool {test.tool}",))
         if self.mode == "live" and (tool.get("annotations") or {}).get("readOnlyHint") is not True:
-            return DeclaredOutcome(test, skipped="it is not marked readOnlyHint, and live tests only read")
+            return DeclaredTestOutcome(test, skipped="it is not marked readOnlyHint, and live tests only read")
         seen = len(stub.mismatches) if stub else 0
         try:
             result = await client.call_tool(test.tool, dict(test.arguments))
         except ProtocolError as error:
-            return DeclaredOutcome(test, (f"the call was answered with a protocol error: {error}",))
-        result = mask(result, self.setup.secrets)
-        faults = check_result(test, result, self._snapshot(test, result))
+            return DeclaredTestOutcome(test, (f"the call was answered with a protocol error: {error}",))
+        result = mask_secrets(result, self.setup.secrets)
+        faults = declared_test_faults(test, result, self._snapshot(test, result))
         faults += [f"unexpected API request: {told}" for told in (stub.mismatches[seen:] if stub else ())]
-        return DeclaredOutcome(test, tuple(faults))
+        return DeclaredTestOutcome(test, tuple(faults))
 
     def _snapshot(self, test: DeclaredTest, result: Mapping[str, Any]) -> str | None:
         """Return the stored answer; write it first if it is missing or must be updated."""

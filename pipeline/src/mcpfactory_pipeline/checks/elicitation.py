@@ -122,7 +122,7 @@ async def _call(
     return await record_call(planned, stub, call_tool(client, planned.tool, planned.arguments))
 
 
-def call_message(name: str, arguments: Mapping[str, Any]) -> Json:
+def tool_call_request(name: str, arguments: Mapping[str, Any]) -> Json:
     """Return a tool call's request as reports show it."""
     return {"method": "tools/call", "params": {"name": name, "arguments": dict(arguments)}}
 
@@ -138,4 +138,4 @@ async def call_tool(client: Client, name: str, arguments: Mapping[str, Any]) -> 
         received = {"result": await client.call_tool(name, dict(arguments))}
     except McpError as error:
         received = {"error": {"code": error.code, "message": str(error)}}
-    return WireExchange(call_message(name, arguments), received)
+    return WireExchange(tool_call_request(name, arguments), received)

@@ -19,11 +19,11 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.checks.api_failures import FailingApi
-from mcpfactory_pipeline.checks.elicitation import SimulatedPerson, call_message, call_tool
+from mcpfactory_pipeline.checks.elicitation import SimulatedPerson, call_tool, tool_call_request
 from mcpfactory_pipeline.checks.evidence import EvaluatedCall, Evidence, RecordedCall, hint
 from mcpfactory_pipeline.checks.exchange import ValidationTarget, WireExchange, result_text
 from mcpfactory_pipeline.checks.jsonschemas import instance_error
-from mcpfactory_pipeline.launch.connection import SimulatedApi
+from mcpfactory_pipeline.launch.server_connection import SimulatedApi
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase, ExpectedCall
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError, connect_stdio
 from mcpfactory_runtime.protocol.errors import McpError
@@ -32,7 +32,7 @@ _SHOWN: Final = 200  # maximum characters of an answer in a message
 
 
 @dataclass(frozen=True, slots=True)
-class CallOutcome:
+class ExpectedCallOutcome:
     """Result of a call: its faults, and the exchange."""
 
     faults: tuple[str, ...]
@@ -55,7 +55,9 @@ def call_mismatches(known: Mapping[str, Mapping[str, Any]], call: ExpectedCall) 
     return []
 
 
-async def make_call(client: Client, call: ExpectedCall, person: SimulatedPerson, *, through: str = "") -> CallOutcome:
+async def make_expected_call(
+    client: Client, call: ExpectedCall, person: SimulatedPerson, *, through: str = ""
+) -> ExpectedCallOutcome:
     """Make the call and compare the result with the case.
 
     Args:
@@ -75,14 +77,14 @@ async def make_call(client: Client, call: ExpectedCall, person: SimulatedPerson,
     try:
         exchange = await call_tool(client, name, arguments)
     except ProtocolError as error:
-        unanswered = WireExchange(call_message(name, arguments), problem="no answer")
-        return CallOutcome((f"{call.tool} was answered with a protocol error: {error}",), unanswered)
+        unanswered = WireExchange(tool_call_request(name, arguments), problem="no answer")
+        return ExpectedCallOutcome((f"{call.tool} was answered with a protocol error: {error}",), unanswered)
     if exchange.result is None:
         said = (exchange.error or {}).get("message")
-        return CallOutcome((f"{call.tool} was answered with a protocol error: {said}",), exchange)
+        return ExpectedCallOutcome((f"{call.tool} was answered with a protocol error: {said}",), exchange)
     asked = person.asked[before:]
     faults = [*_said_faults(call, exchange.result), *_person_faults(call, asked), *person.faults[faulty:]]
-    return CallOutcome(tuple(faults), exchange)
+    return ExpectedCallOutcome(tuple(faults), exchange)
 
 
 def _said_faults(call: ExpectedCall, result: Mapping[str, Any]) -> Sequence[str]:
@@ -213,7 +215,7 @@ class _EvaluationRun:
                     for number in range(len(filled.right)):
                         found += await self._way(case, number, client=client, known=known, person=person, api=api)
             except _LOST as error:
-                lost = CallOutcome((f"the server gave no answer: {error or type(error).__name__}",))
+                lost = ExpectedCallOutcome((f"the server gave no answer: {error or type(error).__name__}",))
                 one = _recorded(case, filled.right[0][0], lost, "", _ports(api))
                 # The server has started before, so a failed or slow start may only mean that the machine is busy.
                 found.append(replace(one, slow=not speaking or isinstance(error, TimeoutError)))
@@ -232,9 +234,9 @@ class _EvaluationRun:
         """Make the calls of one accepted sequence in order; stop at the first fault."""
         found: list[EvaluatedCall] = []
         for place, call in enumerate(case.filled(api.values).right[number]):
-            outcome = CallOutcome(tuple(call_mismatches(known, call)))
+            outcome = ExpectedCallOutcome(tuple(call_mismatches(known, call)))
             if not outcome.faults:
-                outcome = await make_call(client, call, person)
+                outcome = await make_expected_call(client, call, person)
             if call.person is not None and not outcome.faults:
                 outcome = replace(outcome, faults=await self._declined(case, number, place))
             why = "" if outcome.faults else await self._why_nothing(case, call, (number, place), api)
@@ -269,8 +271,8 @@ class _EvaluationRun:
         async with self._api() as api, self._client(api, person) as client:
             *before, last = case.filled(api.values).right[number][: place + 1]
             for call in before:
-                await make_call(client, call, person)
-            outcome = await make_call(client, last.model_copy(update={"person": None}), person)
+                await make_expected_call(client, call, person)
+            outcome = await make_expected_call(client, last.model_copy(update={"person": None}), person)
         result = outcome.exchange.result or {}
         text = result_text(result)
         if result.get("isError") or not all(said in text for said in last.says):
@@ -304,14 +306,14 @@ class _EvaluationRun:
             person = SimulatedPerson()
             try:
                 async with self._client(elsewhere, person if call.person is not None else None) as client:
-                    outcome = await make_call(client, there, person)
+                    outcome = await make_expected_call(client, there, person)
             except _LOST:
                 return False
         return not outcome.faults
 
 
 def _recorded(
-    case: EvaluationCase, call: ExpectedCall, outcome: CallOutcome, why: str, ports: Sequence[str]
+    case: EvaluationCase, call: ExpectedCall, outcome: ExpectedCallOutcome, why: str, ports: Sequence[str]
 ) -> EvaluatedCall:
     """Return the reported form of a call, without ports, which differ in each run."""
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from mcpfactory_pipeline.checks.canaries import CanaryResult
 from mcpfactory_pipeline.checks.exchange import NEEDS_CREDENTIALS, WireExchange
-from mcpfactory_pipeline.checks.package import PackageFacts
+from mcpfactory_pipeline.checks.package_inspection import PackageFacts
 from mcpfactory_runtime.schemas.walk import properties_of
 from mcpfactory_runtime.server.generated.search_mode import CALLS
 from mcpfactory_runtime.types import Json
@@ -90,7 +90,7 @@ class NotificationStream:
 
 
 @dataclass(frozen=True, slots=True)
-class ModifiedState:
+class ModifiedStateAnswer:
     """Answer to a retry with a modified `requestState`, and the last answers with unmodified states (at least one)."""
 
     exchange: WireExchange
@@ -98,7 +98,7 @@ class ModifiedState:
 
 
 @dataclass(frozen=True, slots=True)
-class EventStream:
+class EventStreamAnswer:
     """Answer received as server-sent events."""
 
     ids: bool = False  # True if an event has an id
@@ -107,7 +107,7 @@ class EventStream:
 
 
 @dataclass(frozen=True, slots=True)
-class HttpAnswer:
+class HttpProbeAnswer:
     """Answer to one HTTP probe. Names of `headers` are lowercase; `message` is {} if the body has no JSON object.
 
     `probe` is the probe's name; `what` describes the request ("a request without session id"). `stream` is None if
@@ -123,7 +123,7 @@ class HttpAnswer:
     headers: Mapping[str, str]
     message: Json
     has_body: bool = False
-    stream: EventStream | None = None
+    stream: EventStreamAnswer | None = None
     url: str = ""
 
     @property
@@ -199,7 +199,7 @@ class CallComparison:
 
 
 @dataclass(frozen=True, slots=True)
-class BusyAnswer:
+class AnswerDuringSlowCall:
     """Request during a slow call of `tool`: `ping`, or the same call after a canceled one."""
 
     kind: Literal["ping", "after cancellation"]
@@ -313,7 +313,7 @@ def _named_call(sent: Any) -> Json:
     return {"tool": params.get("name", ""), "arguments": params.get("arguments", {})}
 
 
-def is_call_tool(tool: Json) -> bool:
+def is_search_call_tool(tool: Json) -> bool:
     """Return True if a listed tool is the call tool of search mode, which calls other tools by name."""
     meta = tool.get("_meta")
     return isinstance(meta, dict) and meta.get(CALLS) is True
@@ -347,11 +347,11 @@ class Evidence:
     others: list[RecordedCall] = field(default_factory=list)  # further calls of the same tools with other arguments
     further: list[RecordedCall] = field(default_factory=list)  # more valid arguments; `title` is the changed argument
     comparisons: list[CallComparison] = field(default_factory=list)
-    busy: list[BusyAnswer] = field(default_factory=list)  # requests while a slow call ran
+    busy: list[AnswerDuringSlowCall] = field(default_factory=list)  # requests while a slow call ran
     wrong: list[RecordedCall] = field(default_factory=list)  # calls that break the schema; `title` is the error
     changed: list[RecordedCall] = field(default_factory=list)  # calls from cases, with changed responses of the API
     dialogues: list[tuple[WireExchange, ...]] = field(default_factory=list)  # requests for input, and their retries
-    modified_states: list[ModifiedState] = field(default_factory=list)
+    modified_states: list[ModifiedStateAnswer] = field(default_factory=list)
     streams: tuple[NotificationStream, ...] = ()  # the first was still open when the second was opened
     older: list[RecordedCall] = field(default_factory=list)  # calls in older revisions; `title` is the revision
     uncalled: dict[str, str] = field(default_factory=dict)  # tool → why it was not called
@@ -362,8 +362,8 @@ class Evidence:
     secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of a secret that must not leak
     package: PackageFacts | None = None  # set for servers in a workspace
     missing: dict[str, str] = field(default_factory=dict)  # probe or list → why it is missing; * means all others
-    http: dict[str, HttpAnswer] = field(default_factory=dict)  # by name of the probe; only for servers at a URL
-    authorization: dict[str, HttpAnswer] = field(default_factory=dict)  # by name of the probe, without credentials
+    http: dict[str, HttpProbeAnswer] = field(default_factory=dict)  # by name of the probe; only for servers at a URL
+    authorization: dict[str, HttpProbeAnswer] = field(default_factory=dict)  # by name of the probe, without credentials
     concurrent: list[ConcurrentRequests] = field(default_factory=list)  # only for servers at a URL
     first_client: list[WireExchange] = field(default_factory=list)  # calls with texts that no other client sent
     second_client: list[WireExchange] = field(default_factory=list)  # later calls of another client, without the texts
@@ -428,7 +428,7 @@ class Evidence:
     @property
     def called(self) -> tuple[Json, ...]:
         """Return each `tools/call` that was sent; `tool` is "" if the request has no name."""
-        sent: list[WireExchange | HttpAnswer] = [*self.traffic, *self.http.values()]
+        sent: list[WireExchange | HttpProbeAnswer] = [*self.traffic, *self.http.values()]
         sent += [one.call.exchange for one in self.evaluated]
         sent += [call.exchange for one in self.persons for call in (one.unasked, one.agreed, one.declined)]
         sent += [exchange for one in self.failures for exchange in (one.exchange, one.again)]

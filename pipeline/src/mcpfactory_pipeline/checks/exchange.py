@@ -120,7 +120,7 @@ VERSION: Final = META + "protocolVersion"
 CAPABILITIES: Final = META + "clientCapabilities"
 
 
-def has_member(name: str, revisions: Sequence[str]) -> bool:
+def revision_defines_member(name: str, revisions: Sequence[str]) -> bool:
     """Return True if the newest of these revisions defines this member of a list entry.
 
     If the revision does not define the member, any value is valid.
@@ -136,7 +136,7 @@ def initialize_params(
     return {"protocolVersion": revision, "capabilities": dict(capabilities), "clientInfo": info}
 
 
-def modern_meta(version: str = LATEST_MODERN) -> dict[str, Any]:
+def per_request_meta(version: str = LATEST_MODERN) -> dict[str, Any]:
     """Return the `_meta` of a per-request message (basic/index, Per-request metadata)."""
     return {VERSION: version, CAPABILITIES: {}, META + "clientInfo": {"name": "mcpfactory-validate", "version": "1"}}
 
@@ -221,13 +221,15 @@ class WireExchange:
 
     def to_json(self, secrets: Mapping[str, str]) -> Json:
         """Return the exchange in the form of reports: trimmed, with the values of `secrets` (name → value) masked."""
-        shown: Json = {"request": trim(mask(self.sent, secrets))}
+        shown: Json = {"request": trim_message(mask_secrets(self.sent, secrets))}
         if self.received is not None:
-            shown["response"] = trim(mask([self.received, *self.more] if self.more else self.received, secrets))
+            shown["response"] = trim_message(
+                mask_secrets([self.received, *self.more] if self.more else self.received, secrets)
+            )
         if self.status:
             shown["status"] = self.status
         if self.problem:
-            shown["problem"] = mask(self.problem, secrets)
+            shown["problem"] = mask_secrets(self.problem, secrets)
         return shown
 
 
@@ -254,20 +256,20 @@ def _children(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def mask(value: Any, secrets: Mapping[str, str]) -> Any:
+def mask_secrets(value: Any, secrets: Mapping[str, str]) -> Any:
     """Return `value` with each secret replaced by the secret's name, in strings at any depth, including keys."""
     if isinstance(value, str):
         for name, secret in secrets.items():
             value = value.replace(secret, f"[{name}]")
         return value
     if isinstance(value, list):
-        return [mask(item, secrets) for item in value]
+        return [mask_secrets(item, secrets) for item in value]
     if isinstance(value, dict):
-        return {mask(key, secrets): mask(item, secrets) for key, item in value.items()}
+        return {mask_secrets(key, secrets): mask_secrets(item, secrets) for key, item in value.items()}
     return value
 
 
-def trim(message: Any) -> Any:
+def trim_message(message: Any) -> Any:
     """Return a short `message` unchanged; for a long message, return its start as text, and the length of the rest."""
     text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
     if len(text) <= TRIM:

@@ -30,7 +30,7 @@ _LONGEST: Final = 1_000  # characters; longer texts are not matched, because a b
 _TEXTS: Final = frozenset({"description", "title"})  # emptied before caching, because they do not affect validity
 
 
-def known_dialect(schema: Mapping[str, Any]) -> bool:
+def is_known_dialect(schema: Mapping[str, Any]) -> bool:
     """Return True if `$schema` is absent (which means 2020-12) or names a dialect that the library knows."""
     return "$schema" not in schema or jsonschema.validators.validator_for(schema, default=_UNKNOWN) is not None
 

@@ -25,30 +25,36 @@ from typing import Any, Final
 from mcpfactory_pipeline.checks.call_comparisons import CallComparer
 from mcpfactory_pipeline.checks.call_plan import (
     PlannedCall,
-    may_be_called,
+    may_call_tool,
     plan_calls,
     plan_changed_responses,
-    plan_further_calls,
+    plan_extra_valid_calls,
     plan_invalid_calls,
     plan_varied_calls,
     record_call,
 )
-from mcpfactory_pipeline.checks.canaries import Canaries, CanaryProbe, CanaryResult, template_probes, tool_probes
-from mcpfactory_pipeline.checks.client_features import (
+from mcpfactory_pipeline.checks.canaries import (
+    Canaries,
+    CanaryProbe,
+    CanaryResult,
+    canary_template_probes,
+    canary_tool_probes,
+)
+from mcpfactory_pipeline.checks.client_capabilities import (
     FEATURES,
     FEATURES_IN_CALLS,
     asks_for_input,
-    distinct_requests,
-    modified_state,
-    needed_feature,
-    plain_params,
+    first_requests_by_target,
+    input_retry_params,
+    needed_client_capability,
+    params_without_meta,
     request_state,
-    retry_params,
+    tamper_request_state,
 )
 from mcpfactory_pipeline.checks.evidence import (
     Evidence,
     Lifecycle,
-    ModifiedState,
+    ModifiedStateAnswer,
     RecordedCall,
     Session,
     sent_arguments,
@@ -69,17 +75,22 @@ from mcpfactory_pipeline.checks.probes import (
     PROBES,
     Probe,
     ProbeSession,
-    foreign_kinds,
+    foreign_content_kinds,
     further_reads,
-    list_pages,
-    newest_common,
-    stream_filters,
+    newest_common_revision,
+    read_all_pages,
+    subscription_filters,
 )
 from mcpfactory_pipeline.checks.requester import ANSWER, SLOWER, TIRED, Requester
-from mcpfactory_pipeline.checks.resource_templates import read_templates
-from mcpfactory_pipeline.checks.samples import compare_values, extreme_arguments, further_arguments, has_answer_value
-from mcpfactory_pipeline.checks.transport.authorization import probe_authorization
-from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation, printable
+from mcpfactory_pipeline.checks.resource_templates import read_templated_resources
+from mcpfactory_pipeline.checks.samples import (
+    compare_with_answer,
+    extra_valid_arguments,
+    extreme_arguments,
+    has_answer_value,
+)
+from mcpfactory_pipeline.checks.transport.authorization_probes import probe_authorization
+from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation_message, escape_surrogates
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
 from mcpfactory_pipeline.checks.transport.http_probes import probe_http
 from mcpfactory_pipeline.checks.transport.stdio import StdioConversation
@@ -201,8 +212,8 @@ class ServerProber:
             self.evidence.lifecycles.add("legacy")
             await self._probe_all(conversation, "handshake")
             await self._examine(conversation)
-            asked = [one.during for one in conversation.session.messages if needed_feature(one.message)]
-            self._asking = distinct_requests(one for one in asked if one is not None and self._may_repeat(one))
+            asked = [one.during for one in conversation.session.messages if needed_client_capability(one.message)]
+            self._asking = first_requests_by_target(one for one in asked if one is not None and self._may_repeat(one))
 
     async def _older_handshake(self, revision: str) -> None:
         async with self._session(f"session {revision}") as conversation:
@@ -249,7 +260,7 @@ class ServerProber:
                 return
             evidence = self.evidence
             discover = await self._requests.request(conversation, "server/discover", patience=self._start_patience)
-            if (common := newest_common(discover)) and common != self._requests.modern:
+            if (common := newest_common_revision(discover)) and common != self._requests.modern:
                 self._requests.modern = common
                 discover = await self._requests.request(conversation, "server/discover")
             evidence.discover, result = discover, discover.result
@@ -276,27 +287,27 @@ class ServerProber:
         reads = [evidence.probes.get(name) for name in ("read-resource", "get-prompt")] + evidence.later_reads[-1:]
         calls = [one for one in made if self._may_repeat(one.sent)][:_MOST_AGAIN]
         good = [one for one in [*reads, *calls] if one is not None and one.result is not None]
-        for method, params in [*((one.method, plain_params(one.sent)) for one in good), *self._asking]:
+        for method, params in [*((one.method, params_without_meta(one.sent)) for one in good), *self._asking]:
             await self._requests.request(conversation, method, params)
 
     async def _ask_again(self, conversation: Conversation) -> None:
         """Repeat the requests for which the server asked for input: without capabilities, then with a modified state."""
         evidence = self.evidence
         asked = (rounds[0].sent for rounds in evidence.dialogues)
-        for method, params in distinct_requests(one for one in asked if self._may_repeat(one)):
+        for method, params in first_requests_by_target(one for one in asked if self._may_repeat(one)):
             if self._requests.seconds_left() <= 0:
                 return
             await self._requests.exchange(conversation, self._requests.message(method, params, features={}))
             first = await self._requests.exchange(conversation, self._requests.message(method, params))
             if not (state := request_state(first)):
                 continue
-            changed = retry_params(first, modified_state(state))
+            changed = input_retry_params(first, tamper_request_state(state))
             answer = await self._requests.exchange(conversation, self._requests.message(method, changed))
             if answer.failed or asks_for_input(answer):
                 continue
             await self._requests.request(conversation, method, params)
             ends = (one[-1] for one in evidence.dialogues if one[0].params.get("name") == params.get("name"))
-            evidence.modified_states.append(ModifiedState(answer, tuple(ends)))
+            evidence.modified_states.append(ModifiedStateAnswer(answer, tuple(ends)))
 
     async def _listen(self, conversation: Conversation, result: Json) -> None:
         """Open notification streams with different filters, then one with an invalid filter.
@@ -307,17 +318,17 @@ class ServerProber:
         if self._requests.seconds_left() <= 0:
             evidence.missing["listen"] = evidence.missing["listen-malformed"] = _OVER
             return
-        filters = stream_filters(evidence, result.get("capabilities"))
+        filters = subscription_filters(evidence, result.get("capabilities"))
         requests = [self._requests.message("subscriptions/listen", {"notifications": one}) for one in filters]
         reading = evidence.read_only_tools
         made = [call.exchange for call in evidence.calls if not call.failed and call.tool not in reading]
-        again = [plain_params(one.sent) for one in made if self._may_repeat(one.sent)][:_MOST_AGAIN]
+        again = [params_without_meta(one.sent) for one in made if self._may_repeat(one.sent)][:_MOST_AGAIN]
         calls = [self._requests.message("tools/call", params) for params in again]
         evidence.streams = await conversation.listen(requests, max(TIRED, SLOWER * self._requests.pace), calls)
         if any(stream.heard for stream in evidence.streams):
             malformed = self._requests.message("subscriptions/listen", {"notifications": "all of them"})
             evidence.probes["listen-malformed"] = await self._requests.ask(conversation, malformed, TIRED)
-            await conversation.notify(cancellation(malformed))
+            await conversation.notify(cancellation_message(malformed))
 
     async def _malformed_message(self) -> None:
         lifecycle: Lifecycle = "legacy" if "legacy" in self.evidence.lifecycles else "modern"
@@ -332,7 +343,7 @@ class ServerProber:
             if alive and self._cases is None and self._target.url is None:
                 # Extreme arguments may keep the server busy forever, but this process ends next.
                 plan = [planned for planned, _ in self._planned]
-                extreme = plan_further_calls(self.evidence.read_only_tools, plan, extreme_arguments)
+                extreme = plan_extra_valid_calls(self.evidence.read_only_tools, plan, extreme_arguments)
                 await self._call_further(conversation, extreme, _CANARY)
 
     async def _two_clients(self) -> None:
@@ -384,7 +395,7 @@ class ServerProber:
         for method in LISTS:
             declared = method.split("/", maxsplit=1)[0] in self.evidence.capabilities
             if declared or method == "tools/list":
-                listing = await list_pages(method, partial(self._requests.request, conversation))
+                listing = await read_all_pages(method, partial(self._requests.request, conversation))
                 if declared or not listing.problem:
                     self.evidence.lists[method] = listing
         await self._probe_all(conversation, "lists")
@@ -437,7 +448,7 @@ class ServerProber:
         text = probe.raw if isinstance(probe.raw, str) else json.dumps(probe.raw)
         answer, alive = await conversation.send_raw(text, after, patience, wait=probe.answered)
         if alive.received is None and probe.session != "malformed":  # findings about malformed messages need no example
-            alive = replace(alive, problem=f"{alive.problem} (after {printable(text)})")
+            alive = replace(alive, problem=f"{alive.problem} (after {escape_surrogates(text)})")
         self.evidence.probes[probe.name] = answer
         if probe.after:
             self.evidence.probes[probe.after] = alive
@@ -451,11 +462,11 @@ class ServerProber:
         failed = made.keys() - {call.tool for call in answered if not call.failed}
         named = evidence.named_tools
         allow_calls = self._target.allow_calls
-        tools = [one for one in named if one[0] in made and may_be_called(one[0], named, allow_calls=allow_calls)]
+        tools = [one for one in named if one[0] in made and may_call_tool(one[0], named, allow_calls=allow_calls)]
         templates = evidence.lists.get("resources/templates/list")
         probes = [
-            *tool_probes(tools, made, canaries, failed),
-            *template_probes(templates.items if templates else (), canaries),
+            *canary_tool_probes(tools, made, canaries, failed),
+            *canary_template_probes(templates.items if templates else (), canaries),
         ]
         for probe in probes:
             if self._requests.seconds_left() <= 0:
@@ -483,7 +494,7 @@ class ServerProber:
             further.append(await self._requests.request(conversation, method, params))
             if further[-1].problem.startswith("the server"):
                 return
-        await read_templates(self.evidence, conversation, self._requests)
+        await read_templated_resources(self.evidence, conversation, self._requests)
 
     # --- tool calls ---
 
@@ -507,7 +518,7 @@ class ServerProber:
             self._planned.append((planned, call))
             if planned.origin != "case" and call.exchange.problem.startswith("no answer"):
                 evidence.uncalled[planned.tool] = f"given up: {call.exchange.problem}; the tool may be slow by design"
-            if not call.failed and not call.mismatches and has_answer_value(call) and compare_values(call).nothing:
+            if not call.failed and not call.mismatches and has_answer_value(call) and compare_with_answer(call).nothing:
                 unshown += plan_changed_responses(planned)
         reading = evidence.read_only_tools
         more = ((unshown, evidence.changed), (plan_varied_calls(reading, plan), evidence.others))
@@ -516,7 +527,7 @@ class ServerProber:
                 if self._may_call_again(conversation, planned.tool):
                     calls.append(await self._call(conversation, planned))
         if self._cases is None:
-            await self._call_further(conversation, plan_further_calls(reading, plan, further_arguments))
+            await self._call_further(conversation, plan_extra_valid_calls(reading, plan, extra_valid_arguments))
 
     async def _call_further(
         self, conversation: Conversation, plan: Sequence[PlannedCall], patience: float = ANSWER
@@ -541,14 +552,14 @@ class ServerProber:
         """Return True if a request may be sent again; a call from a person's examples may be permitted only once."""
         if not isinstance(request, dict) or request.get("method") != "tools/call":
             return True
-        name = str(plain_params(request).get("name"))
-        return may_be_called(name, self.evidence.named_tools, allow_calls=self._target.allow_calls)
+        name = str(params_without_meta(request).get("name"))
+        return may_call_tool(name, self.evidence.named_tools, allow_calls=self._target.allow_calls)
 
     async def _call_older(self, conversation: Conversation, revision: str) -> None:
         """Repeat the calls whose results contained kinds of content that the older revision does not have."""
         for planned, call in self._planned:
             permitted = self._stub is not None or self._may_repeat(call.exchange.sent)
-            if permitted and foreign_kinds(call.exchange, revision) and self._requests.seconds_left() > 0:
+            if permitted and foreign_content_kinds(call.exchange, revision) and self._requests.seconds_left() > 0:
                 made = await self._call(conversation, planned)
                 self.evidence.older.append(replace(made, title=revision))
 

@@ -319,7 +319,7 @@ _ROWS: Final = (
 PROBES: Final[Mapping[str, Probe]] = {row.name: row for row in _ROWS}
 
 
-def foreign_kinds(exchange: WireExchange, revision: str) -> list[str]:
+def foreign_content_kinds(exchange: WireExchange, revision: str) -> list[str]:
     """Return the kinds of content in a call's result that belong only to other revisions."""
     content = (exchange.result or {}).get("content")
     kinds = [block.get("type") for block in content if isinstance(block, dict)] if isinstance(content, list) else []
@@ -329,7 +329,7 @@ def foreign_kinds(exchange: WireExchange, revision: str) -> list[str]:
     )
 
 
-def stream_filters(evidence: Evidence, capabilities: Any) -> list[Json]:
+def subscription_filters(evidence: Evidence, capabilities: Any) -> list[Json]:
     """Return disjoint filters for two streams, or for three if the server declares resources."""
     capabilities = capabilities if isinstance(capabilities, dict) else {}
     watched = _subscribable(evidence, capabilities)
@@ -340,7 +340,7 @@ def stream_filters(evidence: Evidence, capabilities: Any) -> list[Json]:
     ]
 
 
-def newest_common(discover: WireExchange) -> str:
+def newest_common_revision(discover: WireExchange) -> str:
     """Return the newest per-request revision that both the server and the checks support; "" if there is none."""
     supported = (discover.result or {}).get("supportedVersions")
     data = (discover.error or {}).get("data")
@@ -361,7 +361,7 @@ LISTS: Final[Mapping[str, str]] = {
 _MAX_PAGES: Final = 100
 
 
-async def list_pages(method: str, ask: Callable[[str, Json], Awaitable[WireExchange]]) -> Listing:
+async def read_all_pages(method: str, ask: Callable[[str, Json], Awaitable[WireExchange]]) -> Listing:
     """Return all entries that a method of `LISTS` lists, and the reason if the list is incomplete.
 
     `ask` sends a method with params.

@@ -21,7 +21,7 @@ from typing import Any, Final
 from urllib.parse import SplitResult, parse_qsl, quote
 
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.checks.exchange import mask
+from mcpfactory_pipeline.checks.exchange import mask_secrets
 from mcpfactory_runtime.urls import split_web_url
 
 _DROPPED: Final = frozenset(
@@ -50,7 +50,7 @@ class RequestRecorder:
     """Proxy that forwards requests to `upstream` and records them; use it as a context manager.
 
     `secrets` (name → value) must not be recorded. `servers` (name → URL) are the API's additional servers: a request
-    to the folder NAME below `servers_url` is forwarded to the server NAME. `servers_url` has a separate port, because
+    to the folder NAME below `additional_servers_url` is forwarded to the server NAME. `additional_servers_url` has a separate port, because
     the upstream may have a path with the same name, and the upstream's credentials must not reach another host.
     `cases` are the recordings so far, as stub cases. Raises ConfigError if the upstream is not an http or https URL.
     """
@@ -75,7 +75,7 @@ class RequestRecorder:
         return f"http://127.0.0.1:{self._listening[0].server_address[1]}{self._upstream.path.rstrip('/')}"
 
     @property
-    def servers_url(self) -> str:
+    def additional_servers_url(self) -> str:
         """Return the URL whose folders are the additional servers."""
         return f"http://127.0.0.1:{self._listening[1].server_address[1]}"
 
@@ -139,7 +139,7 @@ class RequestRecorder:
 
     def _redact(self, value: Any) -> Any:
         for form in self._forms:
-            value = mask(value, form)
+            value = mask_secrets(value, form)
         return value
 
     def _ask(

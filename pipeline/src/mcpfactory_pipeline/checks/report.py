@@ -85,7 +85,7 @@ class WaiverState:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ValidationReport:
     """Result of `validate`.
 
     `score` is 0-100, rounded down; `passed` means promotable: every gate was checked, and none failed. `checked` are
@@ -261,7 +261,7 @@ def finding_lines(alike: list[Finding]) -> list[str]:
     """Return the terminal lines of one group of findings, with at most 12 lines of each part of the evidence."""
     finding = alike[0]
     lines = [
-        f"{finding.rule} [{finding.grade}]{f' at {printable_line(where)}' if (where := join_locations([one.where for one in alike])) else ''}",
+        f"{finding.rule} [{finding.grade}]{f' at {printable_line(where)}' if (where := describe_first_locations([one.where for one in alike])) else ''}",
         f"  {printable_line(finding.message)}",
     ]
     lines += [f"  source: {finding.source}", f"  hint: {finding.hint}"]
@@ -279,7 +279,7 @@ def effect_lines(alike: Iterable[Finding]) -> list[str]:
     return [_cut(line) for line in lines[:_FOLLOWS]] + more
 
 
-def join_locations(found: list[str]) -> str:
+def describe_first_locations(found: list[str]) -> str:
     """Return the first three places as text, and the number of further ones; "" if all are unnamed."""
     named = [place for place in found if place]
     more = f" and {len(named) - PLACES_SHOWN} more" if len(named) > PLACES_SHOWN else ""

@@ -6,9 +6,14 @@ import itertools
 import time
 from typing import Final
 
-from mcpfactory_pipeline.checks.client_features import MAX_ROUNDS, asks_for_input, declared_features, retry_params
+from mcpfactory_pipeline.checks.client_capabilities import (
+    MAX_ROUNDS,
+    asks_for_input,
+    declared_client_capabilities,
+    input_retry_params,
+)
 from mcpfactory_pipeline.checks.evidence import Lifecycle
-from mcpfactory_pipeline.checks.exchange import CAPABILITIES, LATEST_MODERN, WireExchange, modern_meta
+from mcpfactory_pipeline.checks.exchange import CAPABILITIES, LATEST_MODERN, WireExchange, per_request_meta
 from mcpfactory_pipeline.checks.probes import Probe
 from mcpfactory_pipeline.checks.transport.conversation import Conversation
 from mcpfactory_runtime.revisions import LATEST
@@ -67,7 +72,7 @@ class Requester:
             chosen = self.features if features is None else features
             declared = {CAPABILITIES: chosen} if method in LATEST.input_requests else {}
             changes = probe.meta if probe else {}
-            meta = {**params.get("_meta", {}), **modern_meta(self.modern), **declared, **changes}
+            meta = {**params.get("_meta", {}), **per_request_meta(self.modern), **declared, **changes}
             params = {**params, "_meta": {key: value for key, value in meta.items() if value is not None}}
         return {"jsonrpc": "2.0", "id": self._next_id(), "method": method, "params": params}
 
@@ -79,8 +84,8 @@ class Requester:
     async def ask(self, conversation: Conversation, message: Json, patience: float = ANSWER) -> WireExchange:
         """Send a message, answer questions in the result by retries, and return the last exchange."""
         rounds = [await self.exchange(conversation, message, patience)]
-        while asks_for_input(rounds[-1]) and declared_features(rounds[0]) and len(rounds) <= MAX_ROUNDS:
-            params = retry_params(rounds[-1])
+        while asks_for_input(rounds[-1]) and declared_client_capabilities(rounds[0]) and len(rounds) <= MAX_ROUNDS:
+            params = input_retry_params(rounds[-1])
             rounds.append(await self.exchange(conversation, self.message(rounds[0].method, params), patience))
         if len(rounds) > 1:
             self._dialogues.append(tuple(rounds))

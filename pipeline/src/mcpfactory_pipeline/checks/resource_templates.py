@@ -23,9 +23,9 @@ _MAX_LINES: Final = 16  # maximum lines of all results that are tried as values
 _LONGEST: Final = 64  # characters; a longer line of a result is not a name
 
 
-async def read_templates(evidence: Evidence, conversation: Conversation, requests: Requester) -> None:
+async def read_templated_resources(evidence: Evidence, conversation: Conversation, requests: Requester) -> None:
     """Read one resource of each template, and add the reads to `Evidence.later_reads`."""
-    for template in template_texts(evidence):
+    for template in listed_uri_templates(evidence):
         completed: dict[str, str] = {}
         for name in _variables(template) if "completions" in evidence.capabilities else ():
             if requests.seconds_left() <= 0:
@@ -33,7 +33,7 @@ async def read_templates(evidence: Evidence, conversation: Conversation, request
             answer = await requests.request(conversation, "completion/complete", _completion_params(template, name))
             if (value := _completed_value(answer)) is not None:
                 completed[name] = value
-        for uri in candidate_uris(template, completed, evidence):
+        for uri in expand_uri_template(template, completed, evidence):
             if requests.seconds_left() <= 0:
                 return
             read = await requests.request(conversation, "resources/read", {"uri": uri})
@@ -42,7 +42,7 @@ async def read_templates(evidence: Evidence, conversation: Conversation, request
                 break
 
 
-def template_texts(evidence: Evidence) -> list[str]:
+def listed_uri_templates(evidence: Evidence) -> list[str]:
     """Return the first listed URI templates that have from one to `_MAX_VARIABLES` variables."""
     listing = evidence.lists.get("resources/templates/list")
     texts = [one.get("uriTemplate") for one in (listing.items if listing else ()) if isinstance(one, dict)]
@@ -67,7 +67,7 @@ def _completed_value(exchange: WireExchange) -> str | None:
     return next((one for one in values if isinstance(one, str)), None) if isinstance(values, list) else None
 
 
-def candidate_uris(template: str, completed: Mapping[str, str], evidence: Evidence) -> list[str]:
+def expand_uri_template(template: str, completed: Mapping[str, str], evidence: Evidence) -> list[str]:
     """Return URIs to try: with completed values, or with arguments of tool calls and lines of their results."""
     calls = [call for call in evidence.calls if not call.failed]
     arguments = {key: value for call in calls for key, value in sent_arguments(call).items() if isinstance(value, str)}

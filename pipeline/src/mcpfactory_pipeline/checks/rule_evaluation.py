@@ -16,11 +16,18 @@ from typing import Final, Literal
 
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.checks.evidence import Evidence, measure
-from mcpfactory_pipeline.checks.exchange import CREDENTIALS, mask, trim
-from mcpfactory_pipeline.checks.report import Finding, NotChecked, Report, WaivedFinding, WaiverState, join_locations
+from mcpfactory_pipeline.checks.exchange import CREDENTIALS, mask_secrets, trim_message
+from mcpfactory_pipeline.checks.report import (
+    Finding,
+    NotChecked,
+    ValidationReport,
+    WaivedFinding,
+    WaiverState,
+    describe_first_locations,
+)
 from mcpfactory_pipeline.checks.rule import Fault, Rule, RuleOutcome, not_applicable, not_checked
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
-from mcpfactory_pipeline.workspace.waivers import Waiver, in_force, refused_waivers
+from mcpfactory_pipeline.workspace.waivers import Waiver, refused_waivers, unexpired_waivers
 
 COSTS: Final[Mapping[int, int]] = {5: 40, 3: 12, 2: 6, 1: 1}
 """Severity → points that a rule costs if all its subjects break it."""
@@ -74,7 +81,7 @@ ROOT_CAUSES: Final[tuple[RootCause, ...]] = (
 )
 
 
-def find_causes(found: Sequence[Found], tools: Collection[str]) -> dict[int, int]:
+def find_root_causes(found: Sequence[Found], tools: Collection[str]) -> dict[int, int]:
     """Return effect → root cause, both as indexes of `found`.
 
     Args:
@@ -94,7 +101,7 @@ def find_causes(found: Sequence[Found], tools: Collection[str]) -> dict[int, int
     return {at: _root(at, parents) for at in parents}
 
 
-def unchecked_cause(rule: Rule, reason: str, found: Sequence[Found]) -> int | None:
+def cause_of_unchecked_rule(rule: Rule, reason: str, found: Sequence[Found]) -> int | None:
     """Return the index of the finding that prevented the check of a rule, or None."""
     matches = ("unchecked", "unanswered") if reason.startswith("no answer") else ("unchecked",)
     rows = [row for row in ROOT_CAUSES if row.match in matches and _is_one_of(rule.id, row.effects)]
@@ -109,20 +116,20 @@ def unchecked_cause(rule: Rule, reason: str, found: Sequence[Found]) -> int | No
     )
 
 
-def tool_of(where: str, tools: Collection[str]) -> str:
+def tool_in_location(where: str, tools: Collection[str]) -> str:
     """Return the longest tool name that begins a place (`search inputSchema/…`, `search.word`); "" for none."""
     lengths = sorted({len(name) for name in tools if 0 < len(name) <= len(where)}, reverse=True)
     ends = (at for at in lengths if where[at : at + 1] in ("", " ", ".", "/"))
     return next((where[:at] for at in ends if where[:at] in tools), "")
 
 
-def subject_of(where: str, tools: Collection[str]) -> str:
+def rule_subject_of(where: str, tools: Collection[str]) -> str:
     """Return the subject that a rule counts.
 
     The subject of places like `search` and `search inputSchema/…` is the tool. For an argument, and outside of tools,
     the place is the subject.
     """
-    tool = tool_of(where, tools)
+    tool = tool_in_location(where, tools)
     return tool if tool and where[len(tool) : len(tool) + 1] in ("", " ") else where
 
 
@@ -134,7 +141,7 @@ def _keyed(match: Match, causes: Sequence[int], found: Sequence[Found], tools: C
 
 def _key(match: Match, fault: Fault, tools: Collection[str]) -> object:
     if match == "tool":
-        return subject_of(fault.where, tools)
+        return rule_subject_of(fault.where, tools)
     if match == "exchange":
         return None if fault.exchange is None else id(fault.exchange)
     return match == "anywhere" or (fault.exchange is not None and fault.exchange.received is None)
@@ -167,14 +174,14 @@ def evaluate_rules(
     waivers: Sequence[Waiver] = (),
     policy: WaiverPolicy = WaiverPolicy(),  # noqa: B008 - frozen, so safe as a default
     today: date = date.min,
-) -> Report:
+) -> ValidationReport:
     """Apply `rules` to `evidence`. `secrets` (name → value) are masked in all exchanges of the report.
 
     A waiver counts if it has not expired on the day `today` and the `policy` allows it; other waivers are only listed.
     """
     secrets, table = secrets or {}, tuple(rules)
     refused = refused_waivers(waivers, policy, today, offer=evidence.drift_offer)
-    valid = tuple(waiver for waiver in in_force(waivers, today) if waiver not in refused)
+    valid = tuple(waiver for waiver in unexpired_waivers(waivers, today) if waiver not in refused)
     tools = frozenset(name for name, _ in evidence.named_tools)
     judged = [_judge(rule, evidence, valid, tools) for rule in table]
     found = [(one.rule, fault) for one in judged for fault in one.kept]
@@ -189,7 +196,7 @@ def evaluate_rules(
     findings = _told_once(findings, tools)
     findings.sort(key=lambda finding: (not finding.gate, -finding.severity))
     gates_open = not any(finding.gate for finding in findings) and not any(item.gate for item in sums.unchecked)
-    return Report(
+    return ValidationReport(
         target=target,
         score=_score(sums, refused=any(finding.gate for finding in findings), spoke=bool(evidence.lifecycles)),
         passed=gates_open and sums.applicable > 0,
@@ -202,11 +209,11 @@ def evaluate_rules(
         server=evidence.server,
         revisions=evidence.revisions,
         tools=len(evidence.tools),
-        called=mask(list(evidence.called), secrets),
+        called=mask_secrets(list(evidence.called), secrets),
         uncalled=evidence.untried,
         listed=evidence.tools,
         measured=measure(evidence),
-        api_failures=tuple(mask(row.to_json(), secrets) for row in evidence.failures),
+        api_failures=tuple(mask_secrets(row.to_json(), secrets) for row in evidence.failures),
         lost=float(round(sums.lost, 2)),
     )
 
@@ -290,7 +297,7 @@ class _FindingEffects:
     """Effects by the finding that causes them, and the lines reported under each cause."""
 
     def __init__(self, found: Sequence[tuple[Rule, Fault]], tools: Collection[str]) -> None:
-        self.causes = find_causes(found, tools)
+        self.causes = find_root_causes(found, tools)
         self._found = found
         self._effects = {id(found[at][1]) for at in self.causes}
         self._told: dict[int, list[str]] = {}
@@ -305,7 +312,7 @@ class _FindingEffects:
 
     def why_not(self, one: _RuleResult, kept: Sequence[Fault]) -> str:
         """Return why a rule cannot be judged; "" if it can be judged, or if no finding is the reason."""
-        cause = unchecked_cause(one.rule, one.unknown, self._found) if one.unknown else None
+        cause = cause_of_unchecked_rule(one.rule, one.unknown, self._found) if one.unknown else None
         cause = self.causes.get(cause, cause) if cause is not None else None
         if one.kept and not kept:
             cause = self.causes[next(at for at, (_, fault) in enumerate(self._found) if fault is one.kept[0])]
@@ -324,7 +331,7 @@ class _FindingEffects:
 
 def _waiver(valid: Iterable[Waiver], rule: Rule, where: str, tools: Collection[str]) -> Waiver | None:
     """Return the waiver for a rule at a place: for the place, its tool, or the whole rule."""
-    covered = ("", where, tool_of(where, tools))
+    covered = ("", where, tool_in_location(where, tools))
     covering = [one for one in valid if one.rule == rule.id and one.tool in covered]
     return max(covering, key=lambda waiver: len(waiver.tool), default=None)
 
@@ -361,7 +368,7 @@ def _cost(rule: Rule, faults: Iterable[Fault], subjects: int, tools: Collection[
     """Return the cost of a rule: the sum of each subject's worst fault, divided by the number of subjects."""
     worst: dict[str, int] = {}
     for fault in faults:
-        subject = subject_of(fault.where, tools)
+        subject = rule_subject_of(fault.where, tools)
         worst[subject] = max(worst.get(subject, 0), COSTS[fault.lesser or rule.severity])
     return min(Fraction(COSTS[rule.severity]), Fraction(sum(worst.values()), max(subjects, 1)))
 
@@ -370,7 +377,7 @@ def _told_once(findings: Iterable[Finding], tools: Collection[str]) -> list[Find
     """Merge findings that repeat for several sessions, messages, or failures of one tool's API."""
     alike: dict[tuple[str, ...], list[Finding]] = {}
     for one in findings:
-        tool = tool_of(one.where, tools)
+        tool = tool_in_location(one.where, tools)
         row = tool if one.where.startswith(f"{tool}/") else ""
         about = (row,) if row else (one.message, one.where if tool else "")
         alike.setdefault((one.rule, str(one.severity), str(one.gate), *about), []).append(one)
@@ -382,13 +389,17 @@ def _joined(alike: Sequence[Finding]) -> Finding:
     if not others:
         return first
     if first.message == others[0].message:
-        return replace(first, where=join_locations([one.where for one in alike]))
+        return replace(first, where=describe_first_locations([one.where for one in alike]))
     lines = (f"{one.rule} at {one.where}: {one.message}" for one in others)
     return replace(first, follows=(*first.follows, *lines))
 
 
 def _proof(fault: Fault, secrets: Mapping[str, str]) -> dict[str, str] | None:
-    return None if fault.proof is None else {key: trim(mask(text, secrets)) for key, text in fault.proof.items()}
+    return (
+        None
+        if fault.proof is None
+        else {key: trim_message(mask_secrets(text, secrets)) for key, text in fault.proof.items()}
+    )
 
 
 def _finding(rule: Rule, fault: Fault, secrets: Mapping[str, str], follows: tuple[str, ...]) -> Finding:

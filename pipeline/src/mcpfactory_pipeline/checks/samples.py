@@ -47,7 +47,7 @@ def sample_arguments(schema: Any) -> tuple[dict[str, Any], Origin]:
     return {name: sample_value(part, schema) for name, part in parts.items()}, "example" if stated else "guess"
 
 
-def varied_arguments(schema: Any, made: Mapping[str, Any]) -> list[dict[str, Any]]:
+def vary_texts_and_numbers(schema: Any, made: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return two more sets of arguments with other texts and numbers; [] if the schema has no free text or number."""
     declared = properties_of(schema)
     free = {key: _others(declared.get(key), value) for key, value in made.items()}
@@ -55,7 +55,7 @@ def varied_arguments(schema: Any, made: Mapping[str, Any]) -> list[dict[str, Any
     return [{**made, **{key: values[at] for key, values in changed.items()}} for at in range(2)] if changed else []
 
 
-def further_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+def extra_valid_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Return (changed argument, arguments) pairs: `made` with one argument changed to another valid value.
 
     The new values are the values that the schema names, both booleans, and odd texts.
@@ -64,12 +64,12 @@ def further_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, d
 
 
 def extreme_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return pairs as in `further_arguments`, whose values may keep a server busy: huge numbers, and a long text."""
+    """Return pairs as in `extra_valid_arguments`, whose values may keep a server busy: huge numbers, and a long text."""
     return _with_each(schema, made, _extreme_values, _MAX_EXTREME)
 
 
-def default_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return pairs as in `further_arguments` that add one argument to `made`; its value is the schema's default."""
+def arguments_with_defaults(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return pairs as in `extra_valid_arguments` that add one argument to `made`; its value is the schema's default."""
     added = _with_each(schema, made, lambda part: iter([part["default"]] if "default" in part else []), _MAX_FURTHER)
     return [(title, arguments) for title, arguments in added if len(arguments) > len(made)]
 
@@ -131,12 +131,12 @@ def wrong_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dic
     return missing + [(f"with an object as {key!r}", {**made, key: {"mcpfactory": []}}) for key in plain[:1]]
 
 
-def varied_values(value: Any, *, turn: int) -> Any:
+def vary_json_values(value: Any, *, turn: int) -> Any:
     """Return JSON of the same shape with different values; `turn` (0, 1) selects one of two sets."""
     if isinstance(value, dict):
-        return {key: varied_values(one, turn=turn) for key, one in value.items()}
+        return {key: vary_json_values(one, turn=turn) for key, one in value.items()}
     if isinstance(value, list):
-        return [varied_values(one, turn=turn) for one in value]
+        return [vary_json_values(one, turn=turn) for one in value]
     if isinstance(value, bool):
         return not value
     if is_number(value):
@@ -186,7 +186,7 @@ class ValueComparison:
         return bool(self.lost) and len(self.lost) == self.values
 
 
-def answered_value(call: RecordedCall) -> Any:
+def api_answer_value(call: RecordedCall) -> Any:
     """Return the JSON that the API answered to a call; None for other answers, or several requests."""
     response = call.response if call.requests else None
     if not isinstance(response, dict) or not str(response.get("content_type", "")).endswith(("/json", "+json")):
@@ -196,12 +196,12 @@ def answered_value(call: RecordedCall) -> Any:
 
 def has_answer_value(call: RecordedCall) -> bool:
     """Return True if the API's answer has at least one value, because nothing can be lost from an empty object."""
-    return any(text != "null" for _, text in _leaves(answered_value(call)))
+    return any(text != "null" for _, text in _leaves(api_answer_value(call)))
 
 
-def compare_values(call: RecordedCall) -> ValueComparison:
+def compare_with_answer(call: RecordedCall) -> ValueComparison:
     """Compare the API's answer to a call with the text and structured content of its result."""
-    body, result = answered_value(call), call.exchange.result or {}
+    body, result = api_answer_value(call), call.exchange.result or {}
     structured, text = result.get("structuredContent"), answer_text(call.exchange)
     shown = [body if isinstance(body, dict) else {"result": body}, body]
     wanted = set(_leaves(body))
@@ -216,16 +216,16 @@ def compare_values(call: RecordedCall) -> ValueComparison:
     )
 
 
-def is_only_in_text(call: RecordedCall) -> bool:
+def is_answer_only_text(call: RecordedCall) -> bool:
     """Return True if the text contains the API's answer, but the structured content none of its values."""
-    body, result = answered_value(call), call.exchange.result or {}
+    body, result = api_answer_value(call), call.exchange.result or {}
     structured, wanted = result.get("structuredContent"), {text for _, text in _leaves(body) if text != "null"}
     if not isinstance(structured, dict) or not wanted or _as_json(answer_text(call.exchange)) != body:
         return False
     return wanted.isdisjoint({text for _, text in _leaves(structured)})
 
 
-def plain_values(value: Any) -> Iterator[Any]:
+def scalar_values(value: Any) -> Iterator[Any]:
     """Yield every text, number, boolean and null of a JSON value."""
     return (json.loads(text) for _, text in _leaves(value))
 

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_codegen.servers.config import AdoptedSettings
-from mcpfactory_pipeline.adoption.drift_check import find_differences
+from mcpfactory_pipeline.adoption.drift_check import compare_with_adopted
 from mcpfactory_pipeline.adoption.sources import LOCKS
 from mcpfactory_pipeline.base.errors import ServerError
-from mcpfactory_pipeline.build.programs import ProgramRefusedError
+from mcpfactory_pipeline.build.programs import ToolRejectedInputError
 from mcpfactory_pipeline.checks.exchange import ValidationTarget
-from mcpfactory_pipeline.checks.report import Report
+from mcpfactory_pipeline.checks.report import ValidationReport
 from mcpfactory_pipeline.checks.validation import validate
-from mcpfactory_pipeline.launch.command import server_command, server_environ
+from mcpfactory_pipeline.launch.start_command import server_command, server_environ
 from mcpfactory_pipeline.plan.policy import cost_limits, read_channels
 from mcpfactory_pipeline.workspace.waivers import read_waivers
 from mcpfactory_pipeline.workspace.workspace import CALLS, Workspace, WorkspaceServer
@@ -36,7 +36,7 @@ _FILES: Final[Mapping[str, str]] = {
 }
 
 
-def source_places(root: Path, folder: Path, tools: Iterable[str]) -> dict[str, Place]:
+def find_source_locations(root: Path, folder: Path, tools: Iterable[str]) -> dict[str, Place]:
     """Return the places of the server's tools, and of the other subjects of findings, for the server in `folder`.
 
     The place of a tool is its registration under its listed name (decorator or call), else its line in a manifest,
@@ -45,11 +45,11 @@ def source_places(root: Path, folder: Path, tools: Iterable[str]) -> dict[str, P
     """
     modules = [(file, tree) for file in sorted((folder / "src").rglob("*.py")) if (tree := _parsed(file)) is not None]
     found: dict[str, Place] = {}
-    for find in (registered_tools, _functions):
+    for find in (find_registered_tools, _functions):
         for file, tree in modules:
             for name, line in find(tree):
                 found.setdefault(name, (file.relative_to(root).as_posix(), line))
-        if find is registered_tools:
+        if find is find_registered_tools:
             found = {**_manifest_lines(root, folder), **found}
     wanted = set(tools)
     places = {name: place for name, place in found.items() if name in wanted}
@@ -62,7 +62,7 @@ def source_places(root: Path, folder: Path, tools: Iterable[str]) -> dict[str, P
     return {**places, "": (made[0].relative_to(root).as_posix(), made[1])}
 
 
-def registered_tools(tree: ast.Module) -> Iterator[tuple[str, int]]:
+def find_registered_tools(tree: ast.Module) -> Iterator[tuple[str, int]]:
     """Yield (name, line) of each tool: `@server.tool`, `@server.tool("name")`, `server.tool(function, name="name")`."""
     functions = dict(_functions(tree))
     decorating: set[int] = set()
@@ -133,7 +133,7 @@ async def validate_source(
     timeout: float = 60.0,  # noqa: ASYNC109 - seconds, as for `validate`
     api_timeout: float = 1.5,
     limits: Mapping[str, float] | None = None,
-) -> Report:
+) -> ValidationReport:
     """Return the report on a server's sources, with waivers applied and the locations of its tools.
 
     `limits` are resource limits, which override the limits of the workspace's channels.
@@ -167,8 +167,8 @@ async def _adopted_target(server: WorkspaceServer, adopted: AdoptedSettings) -> 
     calls = server.folder / CALLS
     examples = calls if calls.is_file() else None
     try:
-        drift, offer = await find_differences(adopted, server.folder, server.folder / LOCKS["url"])
-    except (ServerError, ProgramRefusedError, OSError):
+        drift, offer = await compare_with_adopted(adopted, server.folder, server.folder / LOCKS["url"])
+    except (ServerError, ToolRejectedInputError, OSError):
         drift, offer = None, ""  # unknown here; other rules check if the server answers
     about: dict[str, Any] = {"examples": examples, "drift": drift, "drift_offer": offer}
     if adopted.url:
@@ -177,7 +177,7 @@ async def _adopted_target(server: WorkspaceServer, adopted: AdoptedSettings) -> 
     return ValidationTarget(command=command, environ=server_environ(server), **about)
 
 
-def with_locations(report: Report, root: Path, folder: Path) -> Report:
+def with_locations(report: ValidationReport, root: Path, folder: Path) -> ValidationReport:
     """Return the report with the file and line of each finding, for the server in `folder`."""
     names = [tool["name"] for tool in report.listed if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
-    return replace(report, locations=source_places(root, folder, names))
+    return replace(report, locations=find_source_locations(root, folder, names))

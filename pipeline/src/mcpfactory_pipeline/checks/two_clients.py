@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mcpfactory_pipeline.checks.call_plan import PlannedCall, plan_varied_calls
-from mcpfactory_pipeline.checks.client_features import plain_params
+from mcpfactory_pipeline.checks.client_capabilities import params_without_meta
 from mcpfactory_pipeline.checks.evidence import ConcurrentRequests, Evidence, RecordedCall
 from mcpfactory_pipeline.checks.exchange import QUICK, WireExchange
 from mcpfactory_pipeline.checks.requester import Requester
@@ -76,7 +76,7 @@ async def _ask_together(
     """Send two requests with one id at the same time; repeat both alone if an answer differs from the earlier one."""
 
     def message(known: WireExchange) -> Json:
-        return requests.message(known.method, plain_params(known.sent))
+        return requests.message(known.method, params_without_meta(known.sent))
 
     messages = [message(known) for known in (one, other)]
     messages[1]["id"] = messages[0]["id"]

@@ -15,8 +15,8 @@ from mcpfactory_pipeline.checks.api_failures import observe_failures
 from mcpfactory_pipeline.checks.call_plan import (
     api_variables,
     plan_calls,
-    read_cases,
-    read_examples,
+    read_example_calls,
+    read_stub_cases,
     required_variables,
 )
 from mcpfactory_pipeline.checks.canaries import Canaries
@@ -24,12 +24,12 @@ from mcpfactory_pipeline.checks.elicitation import observe_elicitations
 from mcpfactory_pipeline.checks.evaluation_calls import EvaluationSetup, observe_evaluation_cases
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.exchange import ValidationTarget, ValidationTargetError
-from mcpfactory_pipeline.checks.package import inspect_package
+from mcpfactory_pipeline.checks.package_inspection import inspect_package
 from mcpfactory_pipeline.checks.prober import Connect, ServerProber
-from mcpfactory_pipeline.checks.report import Report
+from mcpfactory_pipeline.checks.report import ValidationReport
 from mcpfactory_pipeline.checks.rule_evaluation import evaluate_rules
 from mcpfactory_pipeline.checks.rules import RULES
-from mcpfactory_pipeline.checks.transport.authorization import altered
+from mcpfactory_pipeline.checks.transport.authorization_probes import corrupt_credentials
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.waivers import Waiver
 from mcpfactory_runtime.oauth.steps_and_metadata import is_loopback
@@ -50,20 +50,20 @@ async def validate(
     policy: WaiverPolicy = WaiverPolicy(),  # noqa: B008 - frozen, so safe as a default
     today: date | None = None,
     evaluations: EvaluationSetup | None = None,
-) -> Report:
-    """Examine `target` and return the report: `observe`, then evaluate all rules.
+) -> ValidationReport:
+    """Examine `target` and return the report: `observe_server`, then evaluate all rules.
 
     `waivers` are the waivers of the server; `policy` selects the waivers that count, and `today` (by default the
     current day in UTC) determines the expired ones. `evaluations` are cases with known answers.
     """
-    evidence, secrets = await observe(target, timeout=timeout, evaluations=evaluations)
+    evidence, secrets = await observe_server(target, timeout=timeout, evaluations=evaluations)
     today = today or utc_now().date()
     return evaluate_rules(
         evidence, RULES, target=target.name, secrets=secrets, waivers=waivers, policy=policy, today=today
     )
 
 
-async def observe(
+async def observe_server(
     target: ValidationTarget,
     *,
     timeout: float = 60.0,  # noqa: ASYNC109  # the limit is part of the result: the report lists unfinished checks
@@ -82,8 +82,8 @@ async def observe(
     Raises:
         ValidationTargetError: the cases or a report cannot be read.
     """
-    cases = read_cases(target.cases) if target.cases is not None else None
-    examples = read_examples(target.examples) if target.examples is not None else ()
+    cases = read_stub_cases(target.cases) if target.cases is not None else None
+    examples = read_example_calls(target.examples) if target.examples is not None else ()
     environ = plain = _environ(target)
     api = api_variables(_place(target))
     addresses = api.variables_for_address("")
@@ -91,7 +91,7 @@ async def observe(
         name: value for name, value in environ.items() if name not in addresses and len(value) >= _SHORTEST_SECRET
     }
     for name, value in target.headers.items():
-        both = (value, altered(value))  # the authorization probes also send the second
+        both = (value, corrupt_credentials(value))  # the authorization probes also send the second
         words = [*both, *(one.rpartition(" ")[2] for one in both)]  # a report may show a token without its scheme
         words = list(dict.fromkeys([*words, *(json.dumps(one)[1:-1] for one in words)]))
         secrets |= {f"header {name}" + at * "'": word for at, word in enumerate(words) if len(word) >= _SHORTEST_SECRET}

@@ -10,8 +10,8 @@ from typing import Any
 
 from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, RefusedError, StateError
-from mcpfactory_pipeline.base.ids import Clock, actor, utc_now
-from mcpfactory_pipeline.base.text import checked_reason
+from mcpfactory_pipeline.base.ids import Clock, current_actor, utc_now
+from mcpfactory_pipeline.base.text import normalize_reason
 from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.checks.rules import find_rule
 from mcpfactory_pipeline.state.store import Store
@@ -29,7 +29,7 @@ class WaiverArgumentError(ConfigError):
     exit_code = Exit.USAGE
 
 
-def waive(
+def waive_rule(
     workspace: Workspace,
     server: str,
     rule: str,
@@ -50,7 +50,7 @@ def waive(
         NotFoundError: unknown server, rule or tool.
         WaiverArgumentError: the day is invalid or past, the reason is missing, or a tool is given for a rule without
             tools.
-        ReasonError: the reason is too long.
+        InvalidReasonError: the reason is too long.
         RefusedError: `[waivers]` of the workspace forbids it, or no drift is known.
         ConfigError: as in `read_waivers`.
     """
@@ -63,7 +63,7 @@ def waive(
     seen = max((one.seen for one in known_drift), default="")
     waiver = Waiver(
         rule=found,
-        person=actor(),
+        person=current_actor(),
         reason=reason,
         until=expires,
         tool=tool,
@@ -108,8 +108,8 @@ def _require_allowed(policy: WaiverPolicy, known: Sequence[Waiver], waiver: Waiv
     """Refuse a waiver that the policy does not allow, or a person without permission to waive."""
     others = [one for one in known if (one.rule, one.tool) != (waiver.rule, waiver.tool)]
     reason = refused_waivers([*others, waiver], policy, today).get(waiver, "")
-    if policy.by and actor() not in policy.by:
-        reason = f"{actor()} may not waive: {', '.join(policy.by)} may"
+    if policy.by and current_actor() not in policy.by:
+        reason = f"{current_actor()} may not waive: {', '.join(policy.by)} may"
     if reason:
         raise RefusedError(
             f"the waiver of {waiver.rule} is not allowed: {reason}",
@@ -145,4 +145,4 @@ def _in_sources(folder: Path, tool: str) -> bool:
 def _reason(text: str) -> str:
     if not text.strip():
         raise WaiverArgumentError("a waiver must have a reason", hint="pass --reason 'why it is accepted'")
-    return checked_reason(text)
+    return normalize_reason(text)

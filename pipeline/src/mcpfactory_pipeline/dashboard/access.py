@@ -24,7 +24,7 @@ from typing import ClassVar, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, PipelineError
 from mcpfactory_pipeline.base.text import printable
-from mcpfactory_pipeline.plan.policy import person_key
+from mcpfactory_pipeline.plan.policy import normalize_person_name
 from mcpfactory_runtime.urls import split_web_url
 
 TOKEN_VARIABLE: Final = "MCPFACTORY_DASHBOARD_TOKEN"  # noqa: S105 - the name of a variable
@@ -58,7 +58,9 @@ class UsedTicketError(AccessError):
     title: ClassVar[str] = "Confirmed already"
 
 
-def read_people(environ: Mapping[str, str], file: Path | None, owner: str, *, needed: bool = True) -> dict[str, str]:
+def read_access_tokens(
+    environ: Mapping[str, str], file: Path | None, owner: str, *, needed: bool = True
+) -> dict[str, str]:
     """Return the tokens of permitted people by name; `owner` has a token from the environment, others from a file.
 
     The file has lines `name: token`. The result may be empty unless tokens are `needed`, because a proxy can also
@@ -89,8 +91,8 @@ def read_people(environ: Mapping[str, str], file: Path | None, owner: str, *, ne
 
 def _with(people: Mapping[str, str], name: str, token: str, where: str) -> dict[str, str]:
     """Return the people with one person added. Names that differ only in spelling are one person, as in approvals."""
-    same = next((one for one in people if person_key(one) == person_key(name)), None)
-    if same is not None or not person_key(name):
+    same = next((one for one in people if normalize_person_name(one) == normalize_person_name(name)), None)
+    if same is not None or not normalize_person_name(name):
         who, of = printable(name), f", as {printable(same)} does" if same not in {None, name} else " again"
         if same is None:
             raise ConfigError(
@@ -127,7 +129,7 @@ def _in_file(file: Path) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ticket:
+class ActionTicket:
     """Confirmation of one action, with its expiry and a description of the values that the reader saw."""
 
     about: str
@@ -148,7 +150,7 @@ class DashboardSession:
     source: str = _TOKEN
     proxied: bool = False
     message: str = ""
-    tickets: dict[str, Ticket] = field(default_factory=dict)
+    tickets: dict[str, ActionTicket] = field(default_factory=dict)
     used: dict[str, None] = field(default_factory=dict)
 
 
@@ -214,7 +216,7 @@ class DashboardAccess:
         while len(session.tickets) >= _MAX_TICKETS:
             del session.tickets[next(iter(session.tickets))]
         named = json.dumps(about, sort_keys=True)
-        session.tickets[_hash(ticket)] = Ticket(named, self._clock() + _TICKET_SECONDS, dict(seen or {}))
+        session.tickets[_hash(ticket)] = ActionTicket(named, self._clock() + _TICKET_SECONDS, dict(seen or {}))
         return ticket
 
     def use_ticket(self, session: DashboardSession, ticket: str, *about: object) -> Mapping[str, str]:
@@ -273,7 +275,7 @@ RawHeaders = Iterable[tuple[bytes, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class ProxiedCaller:
     """The sender of a request: `person` is the user that the proxy logged in, "" if it logged in nobody.
 
     `proxied` is True if the request came through the proxy.
@@ -290,7 +292,7 @@ class TrustedProxy:
     header: str
     secret: str
 
-    def caller(self, headers: RawHeaders) -> Caller:
+    def caller(self, headers: RawHeaders) -> ProxiedCaller:
         """Return the sender of a request.
 
         Raises:
@@ -299,7 +301,7 @@ class TrustedProxy:
         sent = [(name.lower(), value) for name, value in headers]
         named, secrets = _values(sent, self.header), _values(sent, SECRET_HEADER)
         if not named and not secrets:
-            return Caller()
+            return ProxiedCaller()
         if len(secrets) != 1 or not hmac.compare_digest(_hash(secrets[0]), self.secret):
             raise AccessError(
                 f"{self.header} is accepted only from the proxy of this dashboard, but this request has another sender",
@@ -310,7 +312,7 @@ class TrustedProxy:
                 f"{self.header} appears more than once: the proxy forwards the header that clients send",
                 hint="configure the proxy to replace the header instead of adding to it",
             )
-        return Caller(_person(self.header, named[0]) if named else "", proxied=True)
+        return ProxiedCaller(_person(self.header, named[0]) if named else "", proxied=True)
 
 
 def read_proxy(environ: Mapping[str, str], header: str) -> TrustedProxy:

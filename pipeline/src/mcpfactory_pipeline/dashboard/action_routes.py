@@ -23,7 +23,13 @@ from starlette.routing import Route
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PipelineError, PromotionError
 from mcpfactory_pipeline.base.ids import acting_as
-from mcpfactory_pipeline.dashboard.access import AccessError, Caller, DashboardAccess, DashboardSession, UsedTicketError
+from mcpfactory_pipeline.dashboard.access import (
+    AccessError,
+    DashboardAccess,
+    DashboardSession,
+    ProxiedCaller,
+    UsedTicketError,
+)
 from mcpfactory_pipeline.dashboard.actions import (
     ABOUT,
     ACTIONS,
@@ -31,21 +37,21 @@ from mcpfactory_pipeline.dashboard.actions import (
     ActionPage,
     ActionResult,
     action_page,
-    values_of,
+    normalize_action_values,
 )
 from mcpfactory_pipeline.dashboard.facts import to_json
 from mcpfactory_pipeline.dashboard.pages import candidate_decision_page, offered_actions
-from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import Links, Visitor, render_form
 from mcpfactory_pipeline.dashboard.run_process import RunProcesses
 from mcpfactory_pipeline.dashboard.runs import run_page
 from mcpfactory_pipeline.dashboard.tool_call_page import (
     ToolCallPage,
     ToolCallResult,
-    arguments_of,
+    parse_tool_arguments,
     run_tool_call,
     tool_call_page,
 )
+from mcpfactory_pipeline.dashboard.workspace_reader import WorkspaceReader
 from mcpfactory_pipeline.decisions.precondition import StaleDecisionError
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -191,7 +197,7 @@ class ActionRoutes:
 
     async def _check(self, request: Request, session: DashboardSession) -> Response:
         action, explain = _action(request), wants_json(request) or "check" in request.query_params
-        values = values_of(action, request.query_params)
+        values = normalize_action_values(action, request.query_params)
         view = await run_in_threadpool(self.page, session, request.path_params["name"], action, values, explain=explain)
         return self._action_response(request, view)
 
@@ -235,9 +241,9 @@ class ActionRoutes:
     async def _act(self, request: Request) -> Response:
         session, action = self.require_session(request), _action(request)
         name, given = request.path_params["name"], await read_body(request)
-        values = values_of(action, given)
+        values = normalize_action_values(action, given)
         ticket, form = str(given.get("ticket", "")), (_FORM, _with_values(request.url.path, values))
-        seen = self.use_ticket(session, ticket, name, action.name, values, form=form, after=[history_of(name)])
+        seen = self.use_ticket(session, ticket, name, action.name, values, form=form, after=[server_history_link(name)])
         try:
             result = await run_in_threadpool(self.perform, session, name, action, values)
         except PromotionError as error:
@@ -273,14 +279,14 @@ class ActionRoutes:
     def _trial_form(self, request: Request, given: Mapping[str, Any]) -> str:
         try:
             detail = self.reader.server(request.path_params["name"])
-            arguments = arguments_of(detail, request.path_params["tool"], given)
+            arguments = parse_tool_arguments(detail, request.path_params["tool"], given)
         except PipelineError:
             return request.url.path
         return _with_values(request.url.path, {"raw": json.dumps(arguments)})
 
     def _call_tool(self, name: str, tool: str, given: Mapping[str, Any]) -> ToolCallResult:
         detail = self.reader.server(name)
-        return run_tool_call(Workspace.find(self._root), detail, tool, arguments_of(detail, tool, given))
+        return run_tool_call(Workspace.find(self._root), detail, tool, parse_tool_arguments(detail, tool, given))
 
     async def _tool_call_response(
         self,
@@ -359,8 +365,8 @@ async def _whole_body(request: Request) -> bytes:
     return bytes(body)
 
 
-def _caller(request: Request) -> Caller:
-    found: Caller = request.state.caller
+def _caller(request: Request) -> ProxiedCaller:
+    found: ProxiedCaller = request.state.caller
     return found
 
 
@@ -392,7 +398,7 @@ def _cookie(request: Request) -> str:
     return f"{_COOKIE}_{port}" if port else _COOKIE
 
 
-def history_of(server: str) -> tuple[str, str]:
+def server_history_link(server: str) -> tuple[str, str]:
     """Return the text and the path of the link to a server's history."""
     return f"The history of {server}", f"/servers/{server}/#history"
 

@@ -12,18 +12,18 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_pipeline.base.errors import ConfigError, PipelineError, PromotionError, RefusedError
-from mcpfactory_pipeline.base.text import MAX_REASON_LENGTH, on_one_line, pluralize
+from mcpfactory_pipeline.base.text import MAX_REASON_LENGTH, join_lines, pluralize
 from mcpfactory_pipeline.checks.rules import RULES
 from mcpfactory_pipeline.dashboard.decision import DecisionPage, decidable_channels
 from mcpfactory_pipeline.dashboard.facts import ServerDetail
 from mcpfactory_pipeline.decisions.precondition import FactChange, StaleDecisionError, changed_facts
 from mcpfactory_pipeline.operations.operation import Operation, OperationContext
 from mcpfactory_pipeline.operations.run import Run
-from mcpfactory_pipeline.operations.table import OPERATIONS, read_command
+from mcpfactory_pipeline.operations.table import OPERATIONS, parse_operation_command
 from mcpfactory_pipeline.plan.plan import HELD
 from mcpfactory_pipeline.plan.policy import signing_option
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state.timeline import withdrawals
+from mcpfactory_pipeline.state.timeline import candidates_rolled_back
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class FormInput:
 
 def _approving(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
     behind = [channel for channel in detail.channels if channel.source]
-    return tuple(one.name for one in behind if one.approvals or withdrawals(detail.history, one.name))
+    return tuple(one.name for one in behind if one.approvals or candidates_rolled_back(detail.history, one.name))
 
 
 def _candidates(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
@@ -195,9 +195,9 @@ ACTIONS: Final[dict[str, Action]] = {
 }
 
 
-def next_action(command: str) -> tuple[str, dict[str, str]] | None:
+def action_for_command(command: str) -> tuple[str, dict[str, str]] | None:
     """Return the action and the field values for a suggested command; None if the command is not an action."""
-    operation = read_command(command)
+    operation = parse_operation_command(command)
     if operation is None or operation.id() not in ACTIONS or getattr(operation, "sign_with", None):
         return None
     fields = (one.name for one in ACTIONS[operation.id()].fields if one.name in operation.model_fields_set)
@@ -232,7 +232,7 @@ class ActionPage:
     tools: tuple[Mapping[str, Any], ...] = ()
 
 
-def values_of(action: Action, given: Mapping[str, object]) -> dict[str, str]:
+def normalize_action_values(action: Action, given: Mapping[str, object]) -> dict[str, str]:
     """Return the given values for the fields of an action, as text; unknown fields and empty values are omitted.
 
     Raises:
@@ -244,7 +244,7 @@ def values_of(action: Action, given: Mapping[str, object]) -> dict[str, str]:
         text = (
             ("1" if value else "")
             if isinstance(value, bool)
-            else on_one_line(str(value if value is not None else "")).strip()
+            else join_lines(str(value if value is not None else "")).strip()
         )
         if text and not (one.kind == "flag" and text.lower() in {"0", "false"}):
             if len(text) > MAX_REASON_LENGTH:

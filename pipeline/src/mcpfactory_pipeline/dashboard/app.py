@@ -24,23 +24,23 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PipelineError, PromotionError
-from mcpfactory_pipeline.dashboard.access import AccessError, Caller, DashboardAccess, TrustedProxy
+from mcpfactory_pipeline.dashboard.access import AccessError, DashboardAccess, ProxiedCaller, TrustedProxy
 from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes, CancelRoutes, wants_json
 from mcpfactory_pipeline.dashboard.batch_routes import BatchRoutes
 from mcpfactory_pipeline.dashboard.facts import to_json
-from mcpfactory_pipeline.dashboard.files import open_stage_log
-from mcpfactory_pipeline.dashboard.live import (
+from mcpfactory_pipeline.dashboard.live_updates import (
+    PageSnapshot,
     PageSubscriptions,
     RunPoll,
-    Snapshot,
     TooManySubscribersError,
-    watch_workspace,
+    workspace_poll,
 )
-from mcpfactory_pipeline.dashboard.openapi import api_document
+from mcpfactory_pipeline.dashboard.openapi import dashboard_openapi_document
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
-from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import ASSETS, POLICY, Links, Visitor, asset, render, render_problem
 from mcpfactory_pipeline.dashboard.runs import RunPage
+from mcpfactory_pipeline.dashboard.workspace_files import open_stage_log
+from mcpfactory_pipeline.dashboard.workspace_reader import WorkspaceReader
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _ABOUT_MANY: Final = frozenset({"inbox", "board", "graph"})  # pages about all servers
@@ -120,7 +120,7 @@ def _endpoint(
         if page.name in _ABOUT_MANY:
             reader.workspace()
         seen = reader.digest() if page.name in {"server", "decision"} else reader.seen
-        query = short_query(request)
+        query = truncated_query(request)
         view = page.view(reader, request.path_params, query)
         headers = {"Vary": "Accept"}
         if wants_json(request):
@@ -138,7 +138,7 @@ def _endpoint(
 
 def _live(page: Page, view: object, request: Request, links: Links, seen: str) -> str:
     if page.name in _FOLLOWED:
-        return links.to("/live/", {"from": f"{Snapshot(seen).digest};"})
+        return links.to("/live/", {"from": f"{PageSnapshot(seen).digest};"})
     if isinstance(view, RunPage) and view.going:
         return links.to(f"/live{request.url.path}", {"page": links.query.get("page", "")})
     return ""
@@ -152,7 +152,7 @@ def _events(
             return Response(media_type="text/event-stream")
         values, number = dict(request.path_params), request.query_params.get("page", "")
         position = request.headers.get("last-event-id") or request.query_params.get("from", "")
-        make = partial(RunPoll, reader, page, values, number) if page else partial(watch_workspace, reader)
+        make = partial(RunPoll, reader, page, values, number) if page else partial(workspace_poll, reader)
         name = f"{request.url.path}?{number}"
         stream = await followers.join(name, make, position)
         return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
@@ -189,7 +189,9 @@ class _HostGuard:
             await refusal(scope, receive, guarded)
             return
         try:
-            scope.setdefault("state", {})["caller"] = self._proxy.caller(scope["headers"]) if self._proxy else Caller()
+            scope.setdefault("state", {})["caller"] = (
+                self._proxy.caller(scope["headers"]) if self._proxy else ProxiedCaller()
+            )
         except AccessError as error:
             said = PlainTextResponse(f"{error}\nhint: {error.hint}\n", error.status)
             await said(scope, receive, guarded)
@@ -216,7 +218,7 @@ def _closing(stack: ExitStack, stream: BinaryIO) -> Iterator[bytes]:
 
 
 async def _api(acting: bool, request: Request) -> Response:
-    return JSONResponse(api_document(str(request.base_url).rstrip("/"), acting=acting))
+    return JSONResponse(dashboard_openapi_document(str(request.base_url).rstrip("/"), acting=acting))
 
 
 async def _asset(request: Request) -> Response:
@@ -238,7 +240,7 @@ _STATUSES: Final[tuple[tuple[type[PipelineError], int], ...]] = (
 )
 
 
-def short_query(request: Request) -> dict[str, str]:
+def truncated_query(request: Request) -> dict[str, str]:
     """Return the query of a request, stripped and truncated, because pages repeat it in fields and links."""
     return {name[:_VALUE]: value[:_VALUE].strip() for name, value in list(request.query_params.items())[:_VALUES]}
 

@@ -11,9 +11,9 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
-from mcpfactory_pipeline.base.text import checked_reason
+from mcpfactory_pipeline.base.text import normalize_reason
 from mcpfactory_pipeline.dashboard.access import DashboardSession
-from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes, history_of, read_body, wants_json
+from mcpfactory_pipeline.dashboard.action_routes import ActionRoutes, read_body, server_history_link, wants_json
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, Action, ActionPage
 from mcpfactory_pipeline.dashboard.facts import to_json
 from mcpfactory_pipeline.dashboard.inbox import (
@@ -21,9 +21,9 @@ from mcpfactory_pipeline.dashboard.inbox import (
     BatchChoice,
     BatchPage,
     batch_page,
-    chosen,
     done_message,
     needs_reason,
+    parse_batch_choices,
     parse_confirmations,
 )
 from mcpfactory_pipeline.dashboard.render import Links, render_form
@@ -43,8 +43,8 @@ class BatchRoutes:
         ]
 
     async def _check(self, request: Request, session: DashboardSession) -> Response:
-        action, reason = _batched(request), checked_reason(request.query_params.get("reason", "").strip())
-        choices = chosen(request.query_params.getlist("item"))
+        action, reason = _batched(request), normalize_reason(request.query_params.get("reason", "").strip())
+        choices = parse_batch_choices(request.query_params.getlist("item"))
 
         def view() -> BatchPage:
             explain = bool(reason) or not needs_reason(action)
@@ -56,10 +56,10 @@ class BatchRoutes:
     async def _act(self, request: Request) -> Response:
         session, action = self._acting.require_session(request), _batched(request)
         given = await read_body(request)
-        reason = checked_reason(str(given.get("reason", "")).strip())
+        reason = normalize_reason(str(given.get("reason", "")).strip())
         asked = [(choice, choice.values(action, reason), ticket) for choice, ticket in parse_confirmations(given)]
         # Use all tickets before any decision, so that a repeated or forged form changes nothing.
-        after = [history_of(name) for name in dict.fromkeys(choice.server for choice, _, _ in asked)]
+        after = [server_history_link(name) for name in dict.fromkeys(choice.server for choice, _, _ in asked)]
         seen = [
             self._acting.use_ticket(
                 session, ticket, choice.server, action.name, values, form=("The inbox", "/"), after=after

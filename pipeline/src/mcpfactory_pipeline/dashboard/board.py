@@ -9,23 +9,23 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.dashboard.facts import (
     STATUSES,
+    DisplayedStatus,
     Pager,
     ServerFacts,
     ShownStatus,
-    Status,
     WorkspaceFacts,
+    displayed_stage_status,
     overall_status,
-    paged,
-    status_of,
+    paginate,
 )
-from mcpfactory_pipeline.views.graph import MANY, GraphPlace, graph_of, positions_of, workspace_graph
+from mcpfactory_pipeline.views.graph import MANY, GraphPlace, server_positions, stage_graph, workspace_graph
 
 _REASONS: Final = 2  # maximum reasons per cell of the board; the server's page has all reasons
 _SIZE: Final = 40  # maximum rows per page, so that a page with the longest texts stays below 100 kB
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class StageCell:
     """One stage of a server: its status, and a short result or the reason to run it; "" while it runs."""
 
     stage: str
@@ -49,7 +49,7 @@ class BoardRow:
     name: str
     status: ShownStatus
     group: str
-    cells: tuple[Cell, ...]
+    cells: tuple[StageCell, ...]
     version: str
     channels: tuple[ChannelCell, ...]
     tools: int | None
@@ -91,7 +91,7 @@ class _ServerSummary:
     """Server data for counts, filters, sorting and grouping; full rows are only made for displayed servers."""
 
     server: ServerFacts
-    status: Status
+    status: DisplayedStatus
     group: str
 
 
@@ -129,7 +129,7 @@ def board(
     numbers = Counter(brief.status.key for brief in briefs)
     words = query.casefold()
     kept = [one for one in briefs if words in one.server.name.casefold() and status in {"", one.status.key}]
-    shown, pager = paged(_sorted(kept, sort), page, _SIZE)
+    shown, pager = paginate(_sorted(kept, sort), page, _SIZE)
     return BoardPage(
         workspace=facts.name,
         stages=_ordered(server.row.get("stages", {}) for server in facts.servers),
@@ -150,7 +150,7 @@ def board(
     )
 
 
-def cells_of(row: Mapping[str, Any]) -> tuple[Cell, ...]:
+def stage_cells(row: Mapping[str, Any]) -> tuple[StageCell, ...]:
     """Return the stages of a status row, in order."""
     at_work = row.get("at_work", ())
     return tuple(_cell(name, stage, running=name in at_work) for name, stage in row.get("stages", {}).items())
@@ -158,7 +158,9 @@ def cells_of(row: Mapping[str, Any]) -> tuple[Cell, ...]:
 
 def _brief(server: ServerFacts, group: str) -> _ServerSummary:
     at_work = server.row.get("at_work", ())
-    statuses = [status_of(stage, running=name in at_work) for name, stage in server.row.get("stages", {}).items()]
+    statuses = [
+        displayed_stage_status(stage, running=name in at_work) for name, stage in server.row.get("stages", {}).items()
+    ]
     return _ServerSummary(server, overall_status(server.row, statuses), GROUPS[group](server) if group else "")
 
 
@@ -177,7 +179,7 @@ def _row(brief: _ServerSummary) -> BoardRow:
         name=server.name,
         status=brief.status,
         group=brief.group,
-        cells=cells_of(server.row),
+        cells=stage_cells(server.row),
         version=_version(server),
         channels=_offers(server.row),
         tools=server.tools,
@@ -212,14 +214,14 @@ def describe_hold(hold: Mapping[str, Any]) -> str:
     return f"{hold.get('actor', '')}: {hold['reason']}" if hold.get("reason") else str(hold.get("actor", ""))
 
 
-def _cell(name: str, stage: Mapping[str, Any], *, running: bool) -> Cell:
-    status = status_of(stage, running=running)
+def _cell(name: str, stage: Mapping[str, Any], *, running: bool) -> StageCell:
+    status = displayed_stage_status(stage, running=running)
     if running:
-        return Cell(name, status, "")
+        return StageCell(name, status, "")
     known = [str(reason) for reason in stage.get("reasons", ())]
     reasons = "; ".join(known[:_REASONS]) + (f"; and {len(known) - _REASONS} more" if len(known) > _REASONS else "")
     message = str(stage.get("message", ""))
-    return Cell(name, status, reasons if status.key in {"stale", "never", "held"} else message or reasons)
+    return StageCell(name, status, reasons if status.key in {"stale", "never", "held"} else message or reasons)
 
 
 def _ordered(names: Iterable[Iterable[str]]) -> tuple[str, ...]:
@@ -227,7 +229,7 @@ def _ordered(names: Iterable[Iterable[str]]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class OutsideCount:
+class OmittedServerCount:
     """The numbers of unreadable and retired servers, which the graph omits."""
 
     status: ShownStatus
@@ -246,15 +248,15 @@ class GraphPage:
     running: int
     places: tuple[GraphPlace, ...]
     statuses: tuple[str, ...]
-    outside: tuple[OutsideCount, ...]
+    outside: tuple[OmittedServerCount, ...]
 
 
 def graph_page(facts: WorkspaceFacts, *, query: str = "") -> GraphPage:
     """Return the graph of a workspace. `query` selects servers whose name contains it."""
     kept = [one for one in facts.servers if query.casefold() in one.name.casefold()]
-    nodes = graph_of(facts.stages, None, facts.channels)
+    nodes = stage_graph(facts.stages, None, facts.channels)
     positions = [
-        position for one in kept for position in positions_of(one.row, one.items, facts.stages, facts.channels)
+        position for one in kept for position in server_positions(one.row, one.items, facts.stages, facts.channels)
     ]
     places = workspace_graph(nodes, positions, len(kept))
     outside = Counter(
@@ -271,5 +273,5 @@ def graph_page(facts: WorkspaceFacts, *, query: str = "") -> GraphPage:
         running=sum(bool(one.row.get("at_work")) for one in kept),
         places=places,
         statuses=tuple(dict.fromkeys(chip.status for place in places for chip in place.chips)),
-        outside=tuple(OutsideCount(STATUSES[key], number) for key, number in outside.items()),
+        outside=tuple(OmittedServerCount(STATUSES[key], number) for key, number in outside.items()),
     )

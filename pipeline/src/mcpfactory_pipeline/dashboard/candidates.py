@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcpfactory_pipeline.dashboard.facts import ShownStatus, outcome_status, shorten
-from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.event_schema import Event
 from mcpfactory_pipeline.state.state import Candidate, ServerState
-from mcpfactory_pipeline.state.timeline import actor_of, approvers_since, rollbacks
+from mcpfactory_pipeline.state.timeline import actor_of, approvers_since_rollback, last_rollbacks
 
 _SHOWN: Final = 12  # characters of a shortened hash
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class DisplayedFact:
     """A named value, formatted as text."""
 
     name: str
@@ -28,12 +28,12 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckView:
+class StageResultView:
     """The result of one stage for a candidate."""
 
     stage: str
     status: ShownStatus
-    facts: tuple[Fact, ...]
+    facts: tuple[DisplayedFact, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,20 +63,20 @@ class CandidateView:
     at: str
     actor: str
     run: str
-    files: tuple[Fact, ...]
-    made_from: tuple[Fact, ...]
-    facts: tuple[Fact, ...]
-    checks: tuple[CheckView, ...]
+    files: tuple[DisplayedFact, ...]
+    made_from: tuple[DisplayedFact, ...]
+    facts: tuple[DisplayedFact, ...]
+    checks: tuple[StageResultView, ...]
     channels: tuple[str, ...]
     decisions: tuple[DecisionView, ...]
 
 
-def candidates_of(state: ServerState, history: Sequence[Event]) -> tuple[CandidateView, ...]:
+def candidate_views(state: ServerState, history: Sequence[Event]) -> tuple[CandidateView, ...]:
     """Return the stored candidates, newest first."""
     decided = {
         (event["event"], event.get("channel"), event.get("candidate"), event["actor"]): event for event in history
     }
-    back = rollbacks(history)
+    back = last_rollbacks(history)
     # The first build event counts, because building the same bytes again does not create another candidate.
     built = {str(event["candidate"]): event for event in reversed(history) if event.get("built")}
     known = sorted(state.candidates.items(), key=lambda item: item[1].number, reverse=True)
@@ -89,14 +89,16 @@ def candidates_of(state: ServerState, history: Sequence[Event]) -> tuple[Candida
             at=str(made.get("at", "")),
             actor=str(made.get("actor", "")),
             run=str(made.get("run", "")),
-            files=tuple(Fact(file, digest) for file, digest in sorted(candidate.files.items())),
+            files=tuple(DisplayedFact(file, digest) for file, digest in sorted(candidate.files.items())),
             made_from=tuple(
-                Fact(part, _short(str(value)))
+                DisplayedFact(part, _short(str(value)))
                 for part, value in sorted({**made.get("made_from", {}), **candidate.inputs}.items())
             ),
-            facts=facts_of(candidate.facts),
+            facts=format_summary_facts(candidate.facts),
             checks=tuple(
-                CheckView(stage, outcome_status(check.get("outcome")), facts_of(check.get("summary", {})))
+                StageResultView(
+                    stage, outcome_status(check.get("outcome")), format_summary_facts(check.get("summary", {}))
+                )
                 for stage, check in candidate.checks.items()
             ),
             channels=tuple(channel for channel in state.channels if state.offered(channel) == name),
@@ -109,10 +111,10 @@ def candidates_of(state: ServerState, history: Sequence[Event]) -> tuple[Candida
     )
 
 
-def facts_of(summary: Mapping[str, Any]) -> tuple[Fact, ...]:
+def format_summary_facts(summary: Mapping[str, Any]) -> tuple[DisplayedFact, ...]:
     """Return the scalars and lists of a summary as text; nested objects are omitted."""
     return tuple(
-        Fact(
+        DisplayedFact(
             str(key).replace("_", " "),
             ", ".join(map(str, value)) or "none" if isinstance(value, list) else format_value(value),
         )
@@ -143,7 +145,7 @@ def _decisions(
     for what, said in (("approved", candidate.approvals), ("rejected", candidate.rejections)):
         for channel, people in said.items():
             rolled_back = what == "approved" and (channel, name) in back
-            since = approvers_since(history, channel, name) if rolled_back else None
+            since = approvers_since_rollback(history, channel, name) if rolled_back else None
             for who, why in people.items():
                 event = decided.get((what, channel, name, who), {})
                 counts = since is None or who in since
@@ -183,7 +185,7 @@ class FindingView:
     evidence: tuple[EvidenceView, ...]
 
 
-def findings_of(findings: Iterable[Mapping[str, Any]]) -> tuple[FindingView, ...]:
+def finding_views(findings: Iterable[Mapping[str, Any]]) -> tuple[FindingView, ...]:
     """Return the findings of a report, gates first, then by severity."""
     alike: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for finding in findings:
@@ -192,7 +194,7 @@ def findings_of(findings: Iterable[Mapping[str, Any]]) -> tuple[FindingView, ...
     room, shown = _ROOM, []
     for some in groups[:_MAX_FINDINGS]:
         evidence = tuple(
-            EvidenceView(str(key), _fit(pretty(value), room // 3))
+            EvidenceView(str(key), _fit(format_evidence(value), room // 3))
             for key, value in (some[0].get("evidence") or {}).items()
         )
         room -= sum(_bytes(one.text) for one in evidence)
@@ -200,7 +202,7 @@ def findings_of(findings: Iterable[Mapping[str, Any]]) -> tuple[FindingView, ...
     return tuple(shown)
 
 
-def pretty(value: object) -> str:
+def format_evidence(value: object) -> str:
     """Return a value as readable text."""
     return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
 

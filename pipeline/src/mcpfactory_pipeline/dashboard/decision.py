@@ -15,16 +15,16 @@ from mcpfactory_pipeline.dashboard.candidates import (
     CandidateView,
     DecisionView,
     FindingView,
-    candidates_of,
-    findings_of,
+    candidate_views,
+    finding_views,
     format_value,
 )
 from mcpfactory_pipeline.dashboard.facts import ServerDetail, StoredCandidate, shorten
 from mcpfactory_pipeline.decisions.channel_review import next_candidate
 from mcpfactory_pipeline.plan.policy import approve_command, find_channel, missing_approvals
-from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.event_schema import Event
 from mcpfactory_pipeline.state.state import ServerState
-from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since, withdrawals
+from mcpfactory_pipeline.state.timeline import actor_of, candidates_rolled_back, in_channel_since
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 
 # Function that tries a command. It returns a command that works, and the error of the tried command, if any.
@@ -41,7 +41,7 @@ _TESTS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeView:
+class ContractChangeView:
     """A change that affects callers: `breaking`, `additive` or `cosmetic`."""
 
     kind: str
@@ -70,7 +70,7 @@ class ToolChanges:
 
     kind: str
     total: int
-    changes: tuple[ChangeView, ...]
+    changes: tuple[ContractChangeView, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ def decision_page(
     Raises:
         NotFoundError: for an unknown channel, or without a candidate.
     """
-    name, every = detail.facts.name, {one.id: one for one in candidates_of(detail.state, detail.history)}
+    name, every = detail.facts.name, {one.id: one for one in candidate_views(detail.state, detail.history)}
     chosen = _chosen(detail, channel, candidate, every)
     new, offered = every[chosen], detail.state.offered(channel)
     old = every.get(offered)
@@ -208,9 +208,9 @@ def decision_page(
         breaking=sum(change.kind == "breaking" for change in changes),
         tools=tuple(_grouped(changes, after.manifest)),
         judged=judged,
-        come=findings_of(come),
+        come=finding_views(come),
         come_total=len(come),
-        gone=findings_of(gone),
+        gone=finding_views(gone),
         gone_total=len(gone),
         stayed=stayed,
         waived=tuple(map(str, detail.state.candidates[chosen].summary("validate").get("waived_rules", ()))),
@@ -283,19 +283,19 @@ def _refusals(
     detail: ServerDetail, channel: str, candidate: str, about: Iterable[DecisionView]
 ) -> tuple[DecisionView, ...]:
     """Return the rejections of a candidate for a channel, and its rollback unless an approval followed the rollback."""
-    back = candidate in withdrawals(detail.history, channel)
+    back = candidate in candidates_rolled_back(detail.history, channel)
     return tuple(one for one in about if one.what == "rejected" or (one.what == "rolled back" and back))
 
 
 def _closed(detail: ServerDetail, channel: str) -> Iterator[ChannelBlock]:
-    yield from retirement(detail)
+    yield from retirement_blocks(detail)
     hold = detail.facts.row.get("holds", {}).get(channel)
     said = [item for item in detail.facts.items if (item.kind, item.about) == ("hold", channel)]
     for item in said if hold else ():
         yield ChannelBlock("held", str(hold["actor"]), str(hold.get("reason", "")), item.since or "", item.command)
 
 
-def retirement(detail: ServerDetail) -> tuple[ChannelBlock, ...]:
+def retirement_blocks(detail: ServerDetail) -> tuple[ChannelBlock, ...]:
     """Return the retirement of a server; empty if it is not retired."""
     made = detail.facts.row.get("retired")
     if not made:
@@ -321,7 +321,7 @@ def _grouped(changes: Sequence[Change], manifest: Mapping[str, Any]) -> Iterator
             yield ToolChanges(kind, len(some), tuple(_change_view(one, manifest) for one in some[:_CHANGES]))
 
 
-def _change_view(change: Change, manifest: Mapping[str, Any]) -> ChangeView:
+def _change_view(change: Change, manifest: Mapping[str, Any]) -> ContractChangeView:
     """Return a change without the tool's name; a new tool gets its description from `manifest`."""
     tools = (tool for tool in manifest.get("tools", ()) if isinstance(tool, dict) and tool.get("name") == change.tool)
     described = next((str(tool.get("description") or "") for tool in tools), "") if change.code == "tool-added" else ""
@@ -329,7 +329,7 @@ def _change_view(change: Change, manifest: Mapping[str, Any]) -> ChangeView:
     if change.argument:
         words = words.removeprefix(change.argument).removeprefix(":").strip()
     message = shorten(" ".join(described.split()) or words, _TEXT)
-    return ChangeView(change.kind, change.code, change.tool, change.argument, message)
+    return ContractChangeView(change.kind, change.code, change.tool, change.argument, message)
 
 
 def _findings_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[Any], list[Any], int]:

@@ -14,8 +14,8 @@ from typing import Final
 from mcpfactory_pipeline.base.errors import PipelineError, RefusedError
 from mcpfactory_pipeline.dashboard.facts import to_json_text
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page, path_of
-from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
 from mcpfactory_pipeline.dashboard.render import ASSETS, Links, asset, page_folder, render
+from mcpfactory_pipeline.dashboard.workspace_reader import WorkspaceReader
 
 _RECORD: Final = "assets/export.json"  # lists the files of an exported site
 

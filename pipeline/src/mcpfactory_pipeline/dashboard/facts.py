@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 from pydantic import PlainSerializer, TypeAdapter, WithJsonSchema
 
 from mcpfactory_pipeline.plan.stage import Stage
-from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.event_schema import Event
 from mcpfactory_pipeline.state.state import ServerState
-from mcpfactory_pipeline.views.graph import stage_status
+from mcpfactory_pipeline.views.graph import idle_stage_status
 from mcpfactory_pipeline.views.graph_svg import SIGNS
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 
@@ -74,7 +74,7 @@ class RunFacts:
     """The events of one run, by server, and the logs of its steps that are still on this machine, by (server, stage).
 
     Instances are compared by identity. `going` is True if the run's process exists; before its first step, a run has no
-    events. `now` is the time of reading, in seconds as in `created_at`. `waits` maps each awaited server to the run
+    events. `now` is the time of reading, in seconds as in `id_creation_time`. `waits` maps each awaited server to the run
     that holds this server ("" if unknown). `kept` are the ids of the events of failed steps whose logs have not been
     overwritten. `needs` maps each stage, except approvals, to all stages that it requires, in workspace order.
     """
@@ -114,7 +114,7 @@ class LogFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class DisplayedStatus:
     """Display of a status: `icon` is a symbol of templates/icons.svg, `tone` a class of style.css.
 
     Statuses with a low rank come first.
@@ -132,31 +132,31 @@ _RANKS: Final = {
     "stale": 7, "never": 8, "passed": 9, "retired": 10,
 }  # fmt: skip
 STATUSES: Final = {
-    key: Status(key, word, icon, tone, _RANKS[key]) for key in _RANKS for word, tone, icon in [SIGNS[key]]
+    key: DisplayedStatus(key, word, icon, tone, _RANKS[key]) for key in _RANKS for word, tone, icon in [SIGNS[key]]
 }
 
 ShownStatus = Annotated[
-    Status,
+    DisplayedStatus,
     PlainSerializer(lambda status: status.key, return_type=str),
     WithJsonSchema({"type": "string", "enum": list(STATUSES)}, mode="serialization"),
 ]
 """A status in a view; serialized as its key."""
 
 
-def status_of(stage: Mapping[str, Any], *, running: bool = False) -> Status:
+def displayed_stage_status(stage: Mapping[str, Any], *, running: bool = False) -> DisplayedStatus:
     """Return the status of one stage of one server, from a row of `mcpfactory_pipeline.views.status`.
 
     A passed stage that would run again is stale, or held if a hold applies. A failed stage stays failed.
     """
-    return STATUSES["running"] if running else outcome_status(stage_status(stage))
+    return STATUSES["running"] if running else outcome_status(idle_stage_status(stage))
 
 
-def outcome_status(outcome: object) -> Status:
+def outcome_status(outcome: object) -> DisplayedStatus:
     """Return the status of an outcome; unknown outcomes are inconclusive."""
     return STATUSES.get(str(outcome), STATUSES["inconclusive"])
 
 
-def overall_status(row: Mapping[str, Any], statuses: Sequence[Status]) -> Status:
+def overall_status(row: Mapping[str, Any], statuses: Sequence[DisplayedStatus]) -> DisplayedStatus:
     """Return a server's overall status: broken, retired, or the worst status among its stages and holds."""
     if row.get("problem"):
         return STATUSES["broken"]
@@ -178,7 +178,7 @@ class Pager:
     total: int
 
 
-def paged(entries: Sequence[_T], wanted: str, size: int) -> tuple[tuple[_T, ...], Pager]:
+def paginate(entries: Sequence[_T], wanted: str, size: int) -> tuple[tuple[_T, ...], Pager]:
     """Return the entries of the wanted page, counted from 1; an invalid page selects the nearest valid one."""
     pages = max(1, -(-len(entries) // size))
     page = page_number(wanted, pages)
@@ -196,17 +196,17 @@ def shorten(text: str, size: int) -> str:
 
 
 @functools.cache
-def adapter(view: type[Any]) -> TypeAdapter[Any]:
+def view_adapter(view: type[Any]) -> TypeAdapter[Any]:
     """Return the adapter that serializes views of a class and provides their schema."""
     return TypeAdapter(view)
 
 
 def to_json(view: Any) -> dict[str, Any]:
     """Return a view as plain data: the fields that its page shows, with the key of each status."""
-    data: dict[str, Any] = adapter(view.__class__).dump_python(view, mode="json")
+    data: dict[str, Any] = view_adapter(view.__class__).dump_python(view, mode="json")
     return data
 
 
 def to_json_text(view: Any) -> bytes:
     """Return the plain data of a view as indented JSON."""
-    return adapter(view.__class__).dump_json(view, indent=2, warnings=False) + b"\n"
+    return view_adapter(view.__class__).dump_json(view, indent=2, warnings=False) + b"\n"

@@ -16,11 +16,11 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.base.ids import parse_time
 from mcpfactory_pipeline.base.text import format_duration, pluralize
-from mcpfactory_pipeline.dashboard.actions import Action, ActionPage, next_action, values_of
-from mcpfactory_pipeline.dashboard.facts import Pager, WorkspaceFacts, paged, shorten
-from mcpfactory_pipeline.plan.policy import person_key
-from mcpfactory_pipeline.views.inbox import KINDS, InboxItem, in_order, next_commands, problem_item
-from mcpfactory_pipeline.views.inbox_notifications import decided_channel
+from mcpfactory_pipeline.dashboard.actions import Action, ActionPage, action_for_command, normalize_action_values
+from mcpfactory_pipeline.dashboard.facts import Pager, WorkspaceFacts, paginate, shorten
+from mcpfactory_pipeline.plan.policy import normalize_person_name
+from mcpfactory_pipeline.views.inbox import KINDS, InboxItem, next_commands, sort_inbox_items, unreadable_server_item
+from mcpfactory_pipeline.views.inbox_notifications import decision_page_channel
 
 _SIZE: Final = 60  # items per page
 
@@ -128,7 +128,7 @@ def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", whose: str 
     people = _Whom(facts)
     kept = [item for item in items if query.casefold() in item.server.casefold() and kind in {"", item.kind}]
     kept = [item for item in kept if people.concerns(item, whose)]
-    shown, pager = paged(_together(in_order(kept)), page, _SIZE)
+    shown, pager = paginate(_together(sort_inbox_items(kept)), page, _SIZE)
     entries = tuple(_waiting(item, people, facts.now) for item in shown)
     return InboxPage(
         workspace=facts.name,
@@ -151,9 +151,9 @@ def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", whose: str 
 
 
 def _items(facts: WorkspaceFacts) -> list[InboxItem]:
-    items = in_order([*(item for server in facts.servers for item in server.items), *facts.gone])
+    items = sort_inbox_items([*(item for server in facts.servers for item in server.items), *facts.gone])
     return items + [
-        problem_item(server.name, "files", server.row["problem"]["message"], server.row["problem"]["hint"])
+        unreadable_server_item(server.name, "files", server.row["problem"]["message"], server.row["problem"]["hint"])
         for server in facts.servers
         if server.row.get("problem") and not server.items
     ]
@@ -182,12 +182,16 @@ class _Whom:
     def concerns(self, item: InboxItem, whose: str) -> bool:
         names = self.names(item)
         return not whose or (
-            person_key(whose) in map(person_key, names) if names else not self._has_approved(item, whose)
+            normalize_person_name(whose) in map(normalize_person_name, names)
+            if names
+            else not self._has_approved(item, whose)
         )
 
     def _has_approved(self, item: InboxItem, name: str) -> bool:
         server = self._servers.get(item.server) if item.kind == "approval" else None
-        return server is not None and person_key(name) in map(person_key, server.approved.get(item.about, ()))
+        return server is not None and normalize_person_name(name) in map(
+            normalize_person_name, server.approved.get(item.about, ())
+        )
 
 
 _WORD: Final = re.compile(r"[\w-]+")
@@ -231,7 +235,7 @@ def _waiting(item: InboxItem, people: _Whom, now: datetime | None) -> InboxEntry
         waited=format_duration(seconds) if seconds is not None else "",
         seconds=seconds,
         command=item.command,
-        decision=decided_channel(item, people.channels),
+        decision=decision_page_channel(item, people.channels),
         precondition=item.precondition,
         log=people.log(item),
     )
@@ -259,7 +263,7 @@ class BatchChoice:
     def values(self, action: Action, reason: str) -> dict[str, str]:
         """Return the values of the action on this choice's server."""
         about = {"channel": self.channel, "candidate": self.candidate, "precondition": self.precondition}
-        return values_of(action, {**about, "reason": reason})
+        return normalize_action_values(action, {**about, "reason": reason})
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,13 +328,13 @@ def batch_page(
 
 def batch_choice_value(item: InboxEntry) -> str:
     """Return an inbox entry's form value for a batch decision; "" if its next command is not for batches."""
-    action, values = next_action(item.command) or ("", {})
+    action, values = action_for_command(item.command) or ("", {})
     if action not in BATCHED or not values.get("channel"):
         return ""
     return _choice({**values, "server": item.server, "precondition": item.precondition}).mark
 
 
-def chosen(marks: Sequence[str]) -> list[BatchChoice]:
+def parse_batch_choices(marks: Sequence[str]) -> list[BatchChoice]:
     """Parse the marks of a form, without duplicates.
 
     Raises:
@@ -358,7 +362,7 @@ def parse_confirmations(given: Mapping[str, Any]) -> list[tuple[BatchChoice, str
     items = given.get("items")
     if items is None:
         names = [name for name in given if name.startswith("item-")]
-        choices = [chosen([str(given[name])])[0] for name in names]
+        choices = [parse_batch_choices([str(given[name])])[0] for name in names]
         pairs = [(one, str(given.get(f"ticket-{name[5:]}", ""))) for one, name in zip(choices, names, strict=True)]
     elif isinstance(items, list) and all(isinstance(one, dict) and one.get("server") for one in items):
         pairs = [(_choice(one), str(one.get("ticket", ""))) for one in items]

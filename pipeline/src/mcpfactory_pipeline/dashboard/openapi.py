@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from mcpfactory_pipeline.dashboard.action_routes import CancelPage
 from mcpfactory_pipeline.dashboard.actions import ACTIONS, ActionPage, FormInput
-from mcpfactory_pipeline.dashboard.facts import adapter
+from mcpfactory_pipeline.dashboard.facts import view_adapter
 from mcpfactory_pipeline.dashboard.inbox import BATCHED, BatchPage
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page, PageParameter
 
@@ -19,7 +19,7 @@ _STRING: Final = {"type": "string"}
 _TEXT: Final = {"type": "string", "maxLength": 500}
 
 
-def api_document(url: str, *, acting: bool = False) -> dict[str, Any]:
+def dashboard_openapi_document(url: str, *, acting: bool = False) -> dict[str, Any]:
     """Return the document of the API at `url`; `acting` includes actions."""
     schemas, definitions = _schemas()
     paths = {page.path: {"get": _operation(page, schemas[page.name])} for page in PAGES}
@@ -52,7 +52,7 @@ def api_document(url: str, *, acting: bool = False) -> dict[str, Any]:
 def _schemas() -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
     views = {**{page.name: page.type for page in PAGES}, "action": ActionPage, "batch": BatchPage, "cancel": CancelPage}
     found, document = TypeAdapter.json_schemas(
-        [(name, "serialization", adapter(view)) for name, view in views.items()],
+        [(name, "serialization", view_adapter(view)) for name, view in views.items()],
         ref_template="#/components/schemas/{model}",
     )
     return {name: schema for (name, _mode), schema in found.items()}, document.get("$defs", {})

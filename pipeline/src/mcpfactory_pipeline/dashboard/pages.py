@@ -12,11 +12,11 @@ from mcpfactory_pipeline.dashboard.actions import possible_actions
 from mcpfactory_pipeline.dashboard.board import GROUPS, SORTS, BoardPage, GraphPage, board, graph_page
 from mcpfactory_pipeline.dashboard.decision import DecisionPage, candidate_to_decide, decidable_channels, decision_page
 from mcpfactory_pipeline.dashboard.facts import STATUSES, LogFacts, ServerDetail, StoredCandidate
-from mcpfactory_pipeline.dashboard.files import LogPage, log_page, open_stage_log
 from mcpfactory_pipeline.dashboard.inbox import InboxPage, inbox
-from mcpfactory_pipeline.dashboard.reader import WorkspaceReader
-from mcpfactory_pipeline.dashboard.runs import RunPage, RunRow, RunsPage, run_page, runs_of, runs_page
+from mcpfactory_pipeline.dashboard.runs import RunPage, RunRow, RunsPage, run_page, run_rows, runs_page
 from mcpfactory_pipeline.dashboard.server_page import ServerPage, ToolsPage, server_page, tools_page
+from mcpfactory_pipeline.dashboard.workspace_files import LogPage, log_page, open_stage_log
+from mcpfactory_pipeline.dashboard.workspace_reader import WorkspaceReader
 from mcpfactory_pipeline.views.inbox import KINDS
 
 _Values = Mapping[str, str]
@@ -88,7 +88,7 @@ def candidate_decision_page(
     before, after = (reader.stored_candidate(name, one) if one else StoredCandidate() for one in (offered, chosen))
     validator = cache(lambda: reader.validator(name))
     return decision_page(
-        detail, channel, before, after, candidate=chosen, advise=lambda it: validator().validate_suggestion(it)
+        detail, channel, before, after, candidate=chosen, advise=lambda it: validator().replace_refused_command(it)
     )
 
 
@@ -102,17 +102,17 @@ def _server_page(reader: WorkspaceReader, detail: ServerDetail) -> ServerPage:
     return server_page(detail, offered_actions(reader, detail))
 
 
-def log_of_stage(facts: LogFacts, query: _Values) -> LogPage:
+def stage_log_page(facts: LogFacts, query: _Values) -> LogPage:
     """Return the requested part of a log."""
     with open_stage_log(facts) as stream:
         return log_page(facts, stream, query=query.get("q", ""), page=query.get("page", ""))
 
 
 def _rows(reader: WorkspaceReader) -> tuple[RunRow, ...]:
-    at_work = reader.steps_at_work()
+    at_work = reader.running_stages_now()
     while True:
-        rows = reader.from_histories("runs", partial(runs_of, at_work=at_work), also=at_work)
-        now = reader.steps_at_work()
+        rows = reader.cached_from_histories("runs", partial(run_rows, at_work=at_work), also=at_work)
+        now = reader.running_stages_now()
         if now <= at_work:  # a stage that ended during the read still counts as running
             return rows
         at_work = now  # stages began during the read; without a new read, they would look crashed
@@ -183,7 +183,7 @@ PAGES: Final[tuple[Page, ...]] = (
     ),
     Page(
         "log", "/servers/{name}/logs/{stage}/", "Log", "Output of the last execution of a stage", LogPage,
-        lambda reader, path, query: log_of_stage(reader.log(path["name"], path["stage"]), query),
+        lambda reader, path, query: stage_log_page(reader.log(path["name"], path["stage"]), query),
         (
             _NAME, PageParameter("stage", "The stage", within="path"),
             PageParameter("q", "Only lines that contain this text"), _PAGE,

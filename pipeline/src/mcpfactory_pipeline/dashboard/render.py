@@ -18,14 +18,14 @@ from urllib.parse import parse_qsl, quote, urlencode
 import jinja2
 
 from mcpfactory_pipeline.base.text import escape_invisible
-from mcpfactory_pipeline.dashboard.actions import ACTIONS, next_action
+from mcpfactory_pipeline.dashboard.actions import ACTIONS, action_for_command
 from mcpfactory_pipeline.dashboard.board import GROUPS
 from mcpfactory_pipeline.dashboard.facts import STATUSES, shorten
 from mcpfactory_pipeline.dashboard.inbox import batch_choice_value
 from mcpfactory_pipeline.dashboard.pages import PAGES, Page
-from mcpfactory_pipeline.dashboard.runs import RunPage, gantt
+from mcpfactory_pipeline.dashboard.runs import RunPage, gantt_chart
 from mcpfactory_pipeline.views.graph import candidate_anchor
-from mcpfactory_pipeline.views.graph_svg import PICTURE_STYLE, SIGNS, draw
+from mcpfactory_pipeline.views.graph_svg import PICTURE_STYLE, SIGNS, draw_graph_svg
 from mcpfactory_pipeline.views.suggestions import hinted_command
 
 _PACKAGE: Final = files("mcpfactory_pipeline.dashboard")
@@ -56,10 +56,10 @@ del _templates.filters["truncate"]
 _templates.globals |= {
     "ACTIONS": ACTIONS,
     "hinted_command": hinted_command,
-    "next_action": next_action,
+    "action_for_command": action_for_command,
     "batch_choice_value": batch_choice_value,
-    "gantt": gantt,
-    "draw": draw,
+    "gantt": gantt_chart,
+    "draw": draw_graph_svg,
     "candidate_anchor": candidate_anchor,
     "SIGNS": SIGNS,
     "pretty": lambda value, size: shorten(json.dumps(value, indent=1, ensure_ascii=False), size),
@@ -105,7 +105,7 @@ class Links:
         wanted = {key: value for key, value in (query or {}).items() if value} | ({"page": page} if page > 1 else {})
         return (target or "./") + (f"?{urlencode(wanted)}" if wanted else "")
 
-    def to_part(self, target: str) -> str:
+    def link_with_query(self, target: str) -> str:
         """Return the link to a path with a query or fragment (`/board/?q=x`, `/servers/x/#now`)."""
         path, _, part = target.partition("#")
         path, _, query = path.partition("?")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.base.errors import PipelineError, PromotionError, StageError
-from mcpfactory_pipeline.base.ids import actor, new_id
+from mcpfactory_pipeline.base.ids import current_actor, new_id
 from mcpfactory_pipeline.base.locks import active_runs
 from mcpfactory_pipeline.dashboard.access import TOKEN_VARIABLE
 from mcpfactory_pipeline.operations.operation import OperationContext
@@ -55,7 +55,7 @@ class RunProcesses:
             with log.open("wb") as stream:
                 process = subprocess.Popen(
                     command,
-                    env={**environ, "MCPFACTORY_ACTOR": actor()},
+                    env={**environ, "MCPFACTORY_ACTOR": current_actor()},
                     stdin=subprocess.DEVNULL,
                     stdout=stream,
                     stderr=subprocess.STDOUT,

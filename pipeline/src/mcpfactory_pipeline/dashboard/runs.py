@@ -9,10 +9,18 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from mcpfactory_pipeline.base.ids import created_at, format_time
-from mcpfactory_pipeline.dashboard.facts import STATUSES, Pager, RunFacts, ShownStatus, Status, outcome_status, paged
+from mcpfactory_pipeline.base.ids import format_time, id_creation_time
+from mcpfactory_pipeline.dashboard.facts import (
+    STATUSES,
+    DisplayedStatus,
+    Pager,
+    RunFacts,
+    ShownStatus,
+    outcome_status,
+    paginate,
+)
 from mcpfactory_pipeline.plan.stage import RUN_ENDED
-from mcpfactory_pipeline.state.schema import RUN_DIED, STAGE_START, Event
+from mcpfactory_pipeline.state.event_schema import RUN_DIED, STAGE_START, Event
 
 _SILENT: Final = "the stage started, but its end was not recorded"
 _LINES: Final = 60  # maximum runs per page
@@ -20,7 +28,7 @@ _SERVERS: Final = 12  # maximum servers of a run per page, so that a page with t
 
 
 @dataclass(frozen=True, slots=True)
-class RunStep:
+class StageAttempt:
     """One attempt at one stage of one server.
 
     `start` is in seconds since the start of the run. `seconds` is the duration, None if unknown; for a running step
@@ -85,7 +93,7 @@ class RunPage:
     servers: int
     outcomes: tuple[OutcomeCount, ...]
     pager: Pager
-    steps: tuple[RunStep, ...]
+    steps: tuple[StageAttempt, ...]
     waits: tuple[RunWait, ...] = ()
     cut_short: str = ""
     unreached: tuple[str, ...] = ()
@@ -113,15 +121,15 @@ class RunsPage:
     runs: tuple[RunRow, ...]
 
 
-def runs_of(
+def run_rows(
     histories: Mapping[str, Sequence[Event]], at_work: Set[tuple[str, str, str]] = frozenset()
 ) -> tuple[RunRow, ...]:
     """Return all runs in the histories, newest first; `at_work` has run, server and stage of running steps."""
-    known = by_run(histories)
+    known = group_events_by_run(histories)
     return tuple(_line(run, known[run], at_work) for run in sorted(known, reverse=True))
 
 
-def by_run(histories: Mapping[str, Sequence[Event]]) -> Mapping[str, Mapping[str, list[Event]]]:
+def group_events_by_run(histories: Mapping[str, Sequence[Event]]) -> Mapping[str, Mapping[str, list[Event]]]:
     """Return the events of each run, by server."""
     found: dict[str, dict[str, list[Event]]] = {}
     for server, events in histories.items():
@@ -132,15 +140,15 @@ def by_run(histories: Mapping[str, Sequence[Event]]) -> Mapping[str, Mapping[str
 
 
 def runs_page(workspace: str, runs: Sequence[RunRow], *, page: str = "1") -> RunsPage:
-    """Return one page of the runs that `runs_of` returned."""
-    shown, pager = paged(runs, page, _LINES)
+    """Return one page of the runs that `run_rows` returned."""
+    shown, pager = paginate(runs, page, _LINES)
     return RunsPage(workspace, pager, shown)
 
 
 def run_page(facts: RunFacts, *, server: str = "", page: str = "1") -> RunPage:
     """Return the page of a run; with `server`, only the steps for that server, with logs."""
     began, steps, line = _whole_run(facts)
-    names, pager = paged(tuple(steps), page, _SERVERS)
+    names, pager = paginate(tuple(steps), page, _SERVERS)
     every = [step for some in steps.values() for step in some]
     numbers = Counter(step.status.key for step in every)
     return RunPage(
@@ -163,9 +171,9 @@ def run_page(facts: RunFacts, *, server: str = "", page: str = "1") -> RunPage:
 
 
 @functools.lru_cache(maxsize=2)
-def _whole_run(facts: RunFacts) -> tuple[float, Mapping[str, tuple[RunStep, ...]], RunRow]:
+def _whole_run(facts: RunFacts) -> tuple[float, Mapping[str, tuple[StageAttempt, ...]], RunRow]:
     ids = (str(event["id"]) for events in facts.events.values() for event in events)
-    began = created_at(min(ids, default=facts.run))
+    began = id_creation_time(min(ids, default=facts.run))
     steps = {name: _steps(facts, name, events, began) for name, events in facts.events.items()}
     worst = {name: _worst(some).rank for name, some in steps.items()}
     ordered = {name: steps[name] for name in sorted(steps, key=lambda name: (worst[name], name))}
@@ -175,27 +183,27 @@ def _whole_run(facts: RunFacts) -> tuple[float, Mapping[str, tuple[RunStep, ...]
 def _line(run: str, events: Mapping[str, Sequence[Event]], at_work: Set[tuple[str, str, str]] = frozenset()) -> RunRow:
     every = [event for some in events.values() for event in some]
     if not every:
-        at = format_time(datetime.fromtimestamp(created_at(run), UTC))
+        at = format_time(datetime.fromtimestamp(id_creation_time(run), UTC))
         return RunRow(run, STATUSES["running"], at, 0.0, "", 0, 0)
     first, last = min(every, key=_id), max(every, key=_id)
     ends = [event for event in every if event["event"] != STAGE_START]
     latest = {(run, server, str(one.get("stage", ""))): one for server, some in events.items() for one in some}
     statuses = (_last_status(event, working=step in at_work) for step, event in latest.items())
     worst = min(statuses, key=lambda status: status.rank)
-    spent = round(created_at(_id(last)) - created_at(_id(first)), 3)
+    spent = round(id_creation_time(_id(last)) - id_creation_time(_id(first)), 3)
     seconds = max(spent, max((float(e.get("seconds", 0)) for e in ends), default=0.0))
     return RunRow(run, worst, str(first["at"]), seconds, str(first.get("actor", "")), len(events), len(ends))
 
 
-def _last_status(last: Event, *, working: bool) -> Status:
+def _last_status(last: Event, *, working: bool) -> DisplayedStatus:
     """Return the status of a stage's last event; a started stage that is not running counts as interrupted."""
     if last["event"] == STAGE_START:
         return STATUSES["running" if working else "interrupted"]
     return _ended(last)
 
 
-def _steps(facts: RunFacts, server: str, events: Iterable[Event], began: float) -> tuple[RunStep, ...]:
-    steps: list[RunStep] = []
+def _steps(facts: RunFacts, server: str, events: Iterable[Event], began: float) -> tuple[StageAttempt, ...]:
+    steps: list[StageAttempt] = []
     starts: dict[str, Event] = {}
     attempts: Counter[str] = Counter()
     for event in events:
@@ -219,16 +227,23 @@ def _steps(facts: RunFacts, server: str, events: Iterable[Event], began: float) 
 
 
 def _step(
-    server: str, attempt: int, start: Event | None, end: Event | None, *, began: float, status: Status, log: str = ""
-) -> RunStep:
+    server: str,
+    attempt: int,
+    start: Event | None,
+    end: Event | None,
+    *,
+    began: float,
+    status: DisplayedStatus,
+    log: str = "",
+) -> StageAttempt:
     known = end or start or {}
     reported = known.get("seconds")
     seconds = float(reported) if reported is not None else None
-    at = created_at(str(start["id"])) if start else created_at(str(known["id"])) - (seconds or 0.0)
+    at = id_creation_time(str(start["id"])) if start else id_creation_time(str(known["id"])) - (seconds or 0.0)
     if start and end and seconds is None:
-        seconds = max(0.0, created_at(str(end["id"])) - at)
+        seconds = max(0.0, id_creation_time(str(end["id"])) - at)
     silent = "" if end or status.key == "running" else _SILENT
-    return RunStep(
+    return StageAttempt(
         server=server,
         stage=str(known.get("stage", "")),
         attempt=attempt,
@@ -248,11 +263,11 @@ def _id(event: Event) -> str:
     return str(event["id"])
 
 
-def _ended(event: Event) -> Status:
+def _ended(event: Event) -> DisplayedStatus:
     return STATUSES["interrupted"] if event["event"] == "stage.interrupted" else outcome_status(event.get("outcome"))
 
 
-def _cut_short(servers: Iterable[Iterable[RunStep]]) -> str:
+def _cut_short(servers: Iterable[Iterable[StageAttempt]]) -> str:
     last = [step for steps in servers for step in {step.stage: step for step in steps}.values()]
     said = [step.message for step in last if step.status.key == "interrupted"]
     cancelled = any(message.startswith(RUN_ENDED) for message in said)
@@ -260,14 +275,14 @@ def _cut_short(servers: Iterable[Iterable[RunStep]]) -> str:
     return "cancelled" if cancelled else "broke off" if died else ""
 
 
-def _unreached(needs: Mapping[str, Set[str]], servers: Iterable[Iterable[RunStep]]) -> Iterator[str]:
+def _unreached(needs: Mapping[str, Set[str]], servers: Iterable[Iterable[StageAttempt]]) -> Iterator[str]:
     ended = [{step.stage: step.status.key for step in steps} for steps in servers]  # the last attempt counts
     for stage, before in needs.items():
         if any(stage not in last and any(last.get(one, "passed") != "passed" for one in before) for last in ended):
             yield stage
 
 
-def _worst(steps: Iterable[RunStep]) -> Status:
+def _worst(steps: Iterable[StageAttempt]) -> DisplayedStatus:
     last = {(step.server, step.stage): step.status for step in steps}
     return min(last.values(), key=lambda status: status.rank, default=STATUSES["never"])
 
@@ -289,10 +304,10 @@ class AxisTick:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class GanttBar:
     """One step on a Gantt chart."""
 
-    step: RunStep
+    step: StageAttempt
     x: float
     y: float
     width: float
@@ -307,11 +322,11 @@ class GanttChart:
     height: float
     left: float
     row: float
-    bars: tuple[Bar, ...]
+    bars: tuple[GanttBar, ...]
     ticks: tuple[AxisTick, ...]
 
 
-def gantt(steps: Sequence[RunStep], seconds: float) -> GanttChart:
+def gantt_chart(steps: Sequence[StageAttempt], seconds: float) -> GanttChart:
     """Return the chart of a run that took `seconds`; time runs from left to right."""
     scale = (_WIDTH - _NAMES) / max(seconds, 0.001)
     bars, before = [], ""
@@ -320,7 +335,7 @@ def gantt(steps: Sequence[RunStep], seconds: float) -> GanttChart:
         length = step.seconds if step.seconds is not None else max(0.0, seconds - step.start)
         width = min(max(length * scale, _LEAST), _WIDTH - x)
         bars.append(
-            Bar(step, round(x, 1), number * _ROW, round(width, 1), "" if step.server == before else step.server)
+            GanttBar(step, round(x, 1), number * _ROW, round(width, 1), "" if step.server == before else step.server)
         )
         before = step.server
     ticks = tuple(

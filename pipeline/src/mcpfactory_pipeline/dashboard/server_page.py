@@ -11,17 +11,17 @@ from mcpfactory_codegen.servers.overview import overview, overview_rows
 from mcpfactory_codegen.text import estimate_tokens
 from mcpfactory_pipeline.base.ids import format_time
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.dashboard.board import Cell, cells_of, describe_hold
+from mcpfactory_pipeline.dashboard.board import StageCell, describe_hold, stage_cells
 from mcpfactory_pipeline.dashboard.candidates import (
     CandidateView,
     DecisionView,
-    Fact,
+    DisplayedFact,
     FindingView,
-    candidates_of,
-    facts_of,
-    findings_of,
+    candidate_views,
+    finding_views,
+    format_summary_facts,
 )
-from mcpfactory_pipeline.dashboard.decision import candidate_to_decide, decidable_channels, retirement
+from mcpfactory_pipeline.dashboard.decision import candidate_to_decide, decidable_channels, retirement_blocks
 from mcpfactory_pipeline.dashboard.facts import (
     STATUSES,
     Pager,
@@ -29,12 +29,12 @@ from mcpfactory_pipeline.dashboard.facts import (
     ShownStatus,
     outcome_status,
     overall_status,
-    paged,
+    paginate,
     shorten,
 )
-from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.event_schema import Event
 from mcpfactory_pipeline.state.timeline import actor_of, in_channel_since
-from mcpfactory_pipeline.views.graph import GraphPlace, channel_limits, server_graph
+from mcpfactory_pipeline.views.graph import GraphPlace, describe_channel_limits, server_graph
 from mcpfactory_pipeline.workspace.coverage import operation_name
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_runtime.schemas.walk import properties_of
@@ -79,14 +79,14 @@ class ToolsPage:
 
 def tools_page(detail: ServerDetail, *, page: str = "1") -> ToolsPage:
     """Return a page of the server's tools, in the order of its tool list."""
-    tools = tools_of(detail)
-    shown, pager = paged(tools, page, _SIZE)
+    tools = tool_views(detail)
+    shown, pager = paginate(tools, page, _SIZE)
     return ToolsPage(
         detail.facts.workspace, detail.facts.name, bool(tools), sum(tool.tokens for tool in tools), pager, shown
     )
 
 
-def tools_of(detail: ServerDetail) -> tuple[ToolView, ...]:
+def tool_views(detail: ServerDetail) -> tuple[ToolView, ...]:
     """Return the tools of the server's report with manifest data, else the tools that the newest candidate listed."""
     if not isinstance(detail.report.get("tools"), list):
         named = [tool for tool in detail.contract if isinstance(tool.get("name"), str)]
@@ -153,7 +153,7 @@ class StageView:
     message: str
     verdict: str
     reasons: tuple[str, ...]
-    facts: tuple[Fact, ...]
+    facts: tuple[DisplayedFact, ...]
     run: str
     last_run: str = ""
 
@@ -182,7 +182,7 @@ class ChannelView:
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingView:
+class PendingItemView:
     """A pending item: its description, the next command, and the stage whose log shows the error ("" for none)."""
 
     name: str
@@ -202,7 +202,7 @@ class PublishedView:
     candidate: str
     since: str
     actor: str
-    evidence: tuple[Fact, ...]
+    evidence: tuple[DisplayedFact, ...]
     behind: str
 
 
@@ -229,7 +229,7 @@ class ToolRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Coverage:
+class ApiCoverage:
     """The operations of the API document that became tools; `share` is in percent, rounded down."""
 
     operations: int
@@ -237,16 +237,16 @@ class Coverage:
     missing: int
     share: int
     left_out_total: int
-    left_out: tuple[Fact, ...]
+    left_out: tuple[DisplayedFact, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class OverviewView:
     """The server's features, difficulties for models, and suggested decisions with the command of each."""
 
-    facts: tuple[Fact, ...]
+    facts: tuple[DisplayedFact, ...]
     hard: tuple[str, ...]
-    decisions: tuple[Fact, ...]
+    decisions: tuple[DisplayedFact, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +289,7 @@ class ServerPage:
     hint: str
     retired: str
     retired_since: str
-    waiting: tuple[WaitingView, ...]
+    waiting: tuple[PendingItemView, ...]
     stages: tuple[StageView, ...]
     graph: tuple[GraphPlace, ...]
     channels: tuple[ChannelView, ...]
@@ -297,14 +297,14 @@ class ServerPage:
     verdict: ValidationSummary
     findings_total: int
     findings: tuple[FindingView, ...]
-    not_checked: tuple[Fact, ...]
+    not_checked: tuple[DisplayedFact, ...]
     candidates: tuple[CandidateView, ...]
     tools_total: int
     tokens: int
     tools: tuple[ToolRow, ...]
     overview: OverviewView | None
-    coverage: Coverage | None
-    environment: tuple[Fact, ...]
+    coverage: ApiCoverage | None
+    environment: tuple[DisplayedFact, ...]
     history: tuple[HistoryRow, ...]
     older: int
     actions: tuple[ActionLink, ...]
@@ -325,8 +325,8 @@ def server_page(
 ) -> ServerPage:
     """Return the page of one server; `possible` are its permitted actions (`possible_actions`)."""
     facts, row, report = detail.facts, detail.facts.row, detail.report
-    cells, problem, tools = cells_of(row), row.get("problem") or {}, tools_of(detail)
-    findings = findings_of(detail.validation.get("findings", ()))
+    cells, problem, tools = stage_cells(row), row.get("problem") or {}, tool_views(detail)
+    findings = finding_views(detail.validation.get("findings", ()))
     return ServerPage(
         workspace=facts.workspace,
         name=facts.name,
@@ -337,9 +337,9 @@ def server_page(
         problem=str(problem.get("message", "")),
         hint=str(problem.get("hint", "")),
         retired=describe_hold(row["retired"]) if row.get("retired") else "",
-        retired_since="".join(one.since for one in retirement(detail)),
+        retired_since="".join(one.since for one in retirement_blocks(detail)),
         waiting=tuple(
-            WaitingView(item.message, item.command, item.about if item.about in facts.logs else "")
+            PendingItemView(item.message, item.command, item.about if item.about in facts.logs else "")
             for item in facts.items
         ),
         stages=tuple(_stage(cell, row["stages"][cell.stage], detail.history) for cell in cells),
@@ -350,9 +350,10 @@ def server_page(
         findings_total=len(detail.validation.get("findings", ())),
         findings=findings,
         not_checked=tuple(
-            Fact(str(item.get("rule")), str(item.get("reason"))) for item in detail.validation.get("not_checked", ())
+            DisplayedFact(str(item.get("rule")), str(item.get("reason")))
+            for item in detail.validation.get("not_checked", ())
         ),
-        candidates=candidates_of(detail.state, detail.history),
+        candidates=candidate_views(detail.state, detail.history),
         tools_total=len(tools),
         tokens=sum(tool.tokens for tool in tools),
         tools=tuple(
@@ -372,13 +373,13 @@ def _overview(server: str, report: Mapping[str, Any]) -> OverviewView | None:
         return None
     view = overview(server, report)
     return OverviewView(
-        facts=tuple(Fact(label, shorten(text, _TEXT)) for label, text in overview_rows(view)),
+        facts=tuple(DisplayedFact(label, shorten(text, _TEXT)) for label, text in overview_rows(view)),
         hard=tuple(shorten(one.message, _TEXT) for one in view.hard),
-        decisions=tuple(Fact(shorten(one.message, _TEXT), shorten(one.type, _TEXT)) for one in view.decisions),
+        decisions=tuple(DisplayedFact(shorten(one.message, _TEXT), shorten(one.type, _TEXT)) for one in view.decisions),
     )
 
 
-def _stage(cell: Cell, stage: Mapping[str, Any], history: Sequence[Event]) -> StageView:
+def _stage(cell: StageCell, stage: Mapping[str, Any], history: Sequence[Event]) -> StageView:
     events = [event for event in history if event.get("stage") == cell.stage and event.get("run")]
     run, verdict = str(events[-1]["run"]) if events else "", str(stage.get("verdict", ""))
     message = shorten(str(stage.get("message", "")), _TEXT)
@@ -388,14 +389,16 @@ def _stage(cell: Cell, stage: Mapping[str, Any], history: Sequence[Event]) -> St
         last = str(ends[-1]["run"]) if ends else ""
         return StageView(cell.stage, cell.status, f"last time: {said}" if last else "", verdict, (), (), run, last)
     reasons = tuple(shorten(str(reason), _TEXT) for reason in stage.get("reasons", ()))
-    return StageView(cell.stage, cell.status, message, verdict, reasons, facts_of(stage.get("summary", {})), run)
+    return StageView(
+        cell.stage, cell.status, message, verdict, reasons, format_summary_facts(stage.get("summary", {})), run
+    )
 
 
 def _channels(detail: ServerDetail, back: Container[str]) -> Iterator[ChannelView]:
     state, rejected, pending = detail.state, detail.facts.row.get("rejected", {}), set(decidable_channels(detail))
     known = {channel.name: channel for channel in detail.channels}
     holds = {name: hold for name, hold in state.holds.items() if name in known}
-    said = {one.id: one.decisions for one in candidates_of(detail.state, detail.history)} if rejected else {}
+    said = {one.id: one.decisions for one in candidate_views(detail.state, detail.history)} if rejected else {}
     for name in dict.fromkeys((*known, *sorted(state.channels))):
         offered, following = state.offered(name), candidate_to_decide(detail, name) if name in pending else ""
         since = in_channel_since(detail.history, name, offered) if offered else None
@@ -433,13 +436,13 @@ def _published(detail: ServerDetail) -> Iterator[PublishedView]:
             candidate=live.candidate,
             since=str(events[-1]["at"]) if events else "",
             actor=live.actor,
-            evidence=tuple(Fact(name, shorten(value, _TEXT)) for name, value in live.evidence.items()),
+            evidence=tuple(DisplayedFact(name, shorten(value, _TEXT)) for name, value in live.evidence.items()),
             behind="" if state.offered(live.channel) == live.candidate else promoted,
         )
 
 
 def _requirements(channel: ChannelPolicy) -> str:
-    words = channel_limits(channel)
+    words = describe_channel_limits(channel)
     if channel.approvals:
         words.append(
             pluralize(channel.approvals, "approval")
@@ -458,7 +461,7 @@ def _verdict(report: Mapping[str, Any]) -> ValidationSummary:
     )
 
 
-def _coverage(manifest: Mapping[str, Any] | None, report: Mapping[str, Any]) -> Coverage | None:
+def _coverage(manifest: Mapping[str, Any] | None, report: Mapping[str, Any]) -> ApiCoverage | None:
     """Return the coverage that the stage `generate` recorded, else the coverage in the server's report."""
     if not manifest:
         skipped = {operation_name(one): one.get("reason", "") for one in report.get("skipped", ())}
@@ -468,21 +471,21 @@ def _coverage(manifest: Mapping[str, Any] | None, report: Mapping[str, Any]) -> 
             return None
         manifest = {"operations": total, "made": made, "missing": 0, "share": 100 * made // total, "left_out": skipped}
     left_out = manifest.get("left_out", {})
-    return Coverage(
+    return ApiCoverage(
         operations=int(manifest.get("operations", 0)),
         made=int(manifest.get("made", 0)),
         missing=int(manifest.get("missing", 0)),
         share=int(manifest.get("share", 0)),
         left_out_total=len(left_out),
         left_out=tuple(
-            Fact(str(name), shorten(str(reason), _TEXT)) for name, reason in list(left_out.items())[:_LEFT_OUT]
+            DisplayedFact(str(name), shorten(str(reason), _TEXT)) for name, reason in list(left_out.items())[:_LEFT_OUT]
         ),
     )
 
 
-def _variable(one: Mapping[str, Any]) -> Fact:
+def _variable(one: Mapping[str, Any]) -> DisplayedFact:
     need = "required" if one.get("required") else "optional"
-    return Fact(
+    return DisplayedFact(
         str(one.get("name", "")), ": ".join(filter(None, (need, shorten(str(one.get("description") or ""), _TEXT))))
     )
 

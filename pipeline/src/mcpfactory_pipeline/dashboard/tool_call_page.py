@@ -15,14 +15,14 @@ from typing import Any, Final
 import yaml
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, StageError
-from mcpfactory_pipeline.build.environment import find_validated_python
-from mcpfactory_pipeline.channels.candidate import artifact_of
-from mcpfactory_pipeline.checks.call_plan import api_variables, read_cases, required_variables
+from mcpfactory_pipeline.build.candidate_environment import find_validated_python
+from mcpfactory_pipeline.channels.candidate import find_artifact
+from mcpfactory_pipeline.checks.call_plan import api_variables, read_stub_cases, required_variables
 from mcpfactory_pipeline.dashboard.actions import FormInput
-from mcpfactory_pipeline.dashboard.candidates import Fact
+from mcpfactory_pipeline.dashboard.candidates import DisplayedFact
 from mcpfactory_pipeline.dashboard.facts import ServerDetail, shorten
 from mcpfactory_pipeline.isolation.levels import clean_environ
-from mcpfactory_pipeline.launch.command import convert_client_error, package_command
+from mcpfactory_pipeline.launch.start_command import convert_client_error, package_command
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime import McpError
@@ -42,7 +42,7 @@ class SentRequest:
 
     method: str
     target: str
-    headers: tuple[Fact, ...]
+    headers: tuple[DisplayedFact, ...]
     body: str
 
 
@@ -129,7 +129,7 @@ def tool_call_page(
     )
 
 
-def arguments_of(detail: ServerDetail, tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def parse_tool_arguments(detail: ServerDetail, tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given arguments: a program's `arguments`, a person's `raw` JSON, or single values (`arg.<name>`).
 
     A value stays text if the schema accepts text; otherwise it is parsed as JSON, if possible. This function does not
@@ -253,14 +253,14 @@ def without_request_parameters(case: Mapping[str, Any]) -> dict[str, Any]:
 
 def _sent(request: RecordedRequest) -> SentRequest:
     target = request.path + (f"?{request.query}" if request.query else "")
-    headers = tuple(Fact(*one) for one in request.headers)
+    headers = tuple(DisplayedFact(*one) for one in request.headers)
     return SentRequest(request.method, target, headers, request.body.decode(errors="replace")[:_TEXT])
 
 
 def _case(server: WorkspaceServer, tool: str) -> Mapping[str, Any] | None:
     if server.source is None:
         return None
-    cases = read_cases(server.cases) if server.cases.is_file() else []
+    cases = read_stub_cases(server.cases) if server.cases.is_file() else []
     own = [case for case in cases if case.get("tool") == tool]
     if not own:
         raise StageError(
@@ -276,7 +276,7 @@ def _case(server: WorkspaceServer, tool: str) -> Mapping[str, Any] | None:
 
 
 def _python(workspace: Workspace, server: WorkspaceServer) -> Path:
-    candidate = artifact_of(workspace, Store(workspace).state(server.name))
+    candidate = find_artifact(workspace, Store(workspace).state(server.name))
     python = find_validated_python(candidate) if candidate else None
     if python is None:
         raise StageError(

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from mcpfactory_pipeline.decisions.stage_decision import stage_blockers
-from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs, stale_checks
+from mcpfactory_pipeline.decisions.stage_decision import approval_stage_blockers
+from mcpfactory_pipeline.plan.fingerprint import InputReader, read_stage_inputs, stale_checks
 from mcpfactory_pipeline.plan.plan import required_checks, required_stages
-from mcpfactory_pipeline.plan.policy import Blocker, find_blockers
+from mcpfactory_pipeline.plan.policy import PromotionBlocker, find_promotion_blockers
 from mcpfactory_pipeline.plan.stage import Stage
-from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.event_schema import Event
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -23,7 +23,7 @@ def next_candidate(state: ServerState, channel: ChannelPolicy) -> str:
     return candidate if candidate in state.candidates else ""
 
 
-def is_older(state: ServerState, channel: str, candidate: str) -> bool:
+def is_older_than_offer(state: ServerState, channel: str, candidate: str) -> bool:
     """Return True if a candidate was built before the one that the channel offers."""
     current = state.candidates.get(state.offered(channel))
     return current is not None and state.candidates[candidate].number < current.number
@@ -33,7 +33,7 @@ def pending_candidate(state: ServerState, channel: ChannelPolicy) -> str:
     """Return the previous channel's candidate; "" if it has none, or if the channel offers the same or a newer one."""
     candidate = next_candidate(state, channel) if channel.source else ""
     offered = candidate == state.offered(channel.name)
-    return "" if not candidate or offered or is_older(state, channel.name, candidate) else candidate
+    return "" if not candidate or offered or is_older_than_offer(state, channel.name, candidate) else candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +56,20 @@ class ChannelReview:
     def stale(self, candidate: str) -> list[str]:
         """Describe the checks that must run again."""
         required = required_stages(self.stages, self.policy, self.channels)
-        inputs = read_inputs(self.stages, InputReader(self.workspace.server(self.state.server), self.state))
+        inputs = read_stage_inputs(self.stages, InputReader(self.workspace.server(self.state.server), self.state))
         return stale_checks(self.stages, required, self.state, candidate, inputs)
 
-    def blockers(self, candidate: str, *, stale: Sequence[str] = (), drift: Sequence[Blocker] = ()) -> list[Blocker]:
+    def blockers(
+        self, candidate: str, *, stale: Sequence[str] = (), drift: Sequence[PromotionBlocker] = ()
+    ) -> list[PromotionBlocker]:
         """Return the blockers between a candidate and the channel.
 
         `stale` is the result of the method `stale`, `drift` the result of `drift_blockers`; both are empty by default.
         """
-        found = find_blockers(
+        found = find_promotion_blockers(
             self.policy, self.checks, self.state, candidate, events=self.events(), now=self.now, due=stale, drift=drift
         )
-        return found + stage_blockers(
+        return found + approval_stage_blockers(
             self.workspace,
             self.stages,
             self.policy,

@@ -10,35 +10,40 @@ from typing import Any, Final, Unpack
 
 from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
-from mcpfactory_pipeline.base.ids import Clock, actor, describe_actor, utc_now
-from mcpfactory_pipeline.base.text import checked_reason
+from mcpfactory_pipeline.base.ids import Clock, current_actor, describe_actor, utc_now
+from mcpfactory_pipeline.base.text import normalize_reason
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import channels_folder
-from mcpfactory_pipeline.channels.channel import withdraw
+from mcpfactory_pipeline.channels.channel import withdraw_project
 from mcpfactory_pipeline.decisions.channel_review import ChannelReview
-from mcpfactory_pipeline.decisions.drift import drift_blockers, is_of_other_offer, promotion_commands, refresh_offer
+from mcpfactory_pipeline.decisions.drift import (
+    adopted_offer_commands,
+    drift_blockers,
+    is_from_other_offer,
+    refresh_offer,
+)
 from mcpfactory_pipeline.decisions.precondition import (
     breaking_changes_line,
-    channel_facts,
-    check_result_lines,
+    channel_decision_facts,
     require_precondition,
+    test_and_score_lines,
 )
-from mcpfactory_pipeline.decisions.signatures import require_key, sign_decision, unsigned_approvals
-from mcpfactory_pipeline.decisions.stage_decision import DecisionOptions, refuse_repeated
+from mcpfactory_pipeline.decisions.signatures import approval_signature_faults, require_signing_key, sign_decision
+from mcpfactory_pipeline.decisions.stage_decision import DecisionOptions, refuse_second_approval
 from mcpfactory_pipeline.plan.policy import (
-    Blocker,
+    PromotionBlocker,
     describe_decision,
-    failed_checks,
+    describe_failed_checks,
     find_channel,
     read_channels,
     unhold_command,
 )
-from mcpfactory_pipeline.plan.stage import Stage, offered_name
+from mcpfactory_pipeline.plan.stage import Stage, offered_file_name
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.event_schema import Event
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store, Transaction
-from mcpfactory_pipeline.state.timeline import approvers_since, withdrawals
+from mcpfactory_pipeline.state.timeline import approvers_since_rollback, candidates_rolled_back
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -72,13 +77,13 @@ class Decision:
             self.workspace, self.stages, self.channels, self.policy, self.state, lambda: self.events, self.clock()
         )
 
-    def drift(self, candidate: str) -> list[Blocker]:
+    def drift(self, candidate: str) -> list[PromotionBlocker]:
         """Return the differences from the adopted server that block a candidate."""
         server = self.workspace.server(self.state.server)
         found = drift_blockers(server, self.state, candidate)
-        if not is_of_other_offer(server, self.state, candidate):
+        if not is_from_other_offer(server, self.state, candidate):
             return found
-        way = ", then ".join(promotion_commands(self.workspace, server, self.state, self.policy.name))
+        way = ", then ".join(adopted_offer_commands(self.workspace, server, self.state, self.policy.name))
         return [replace(blocker, command=way) for blocker in found]
 
     def callers(self, candidate: str) -> str:
@@ -119,11 +124,11 @@ class Decision:
         Raises:
             StaleDecisionError: the facts do not match the token `precondition`.
         """
-        facts = channel_facts(self.state, self.policy, candidate)
+        facts = channel_decision_facts(self.state, self.policy, candidate)
         require_precondition(self.precondition, facts, f"{self.policy.name} of {self.state.server}")
         return {"precondition": facts.precondition, "facts": dict(facts.parts)}
 
-    def blockers(self, candidate: str) -> list[Blocker]:
+    def blockers(self, candidate: str) -> list[PromotionBlocker]:
         """Return the current blockers between a candidate and the channel."""
         review = self.review
         return review.blockers(candidate, stale=review.stale(candidate), drift=self.drift(candidate))
@@ -156,9 +161,9 @@ def open_decision(
     Raises:
         NotFoundError: for an unknown server or channel.
         ConfigError: for a policy that cannot be read.
-        ReasonError: for a reason that is too long.
+        InvalidReasonError: for a reason that is too long.
     """
-    reason = checked_reason(reason)
+    reason = normalize_reason(reason)
     workspace.server(server)
     channels = read_channels(workspace)
     policy = find_channel(channels, channel)
@@ -224,12 +229,12 @@ def approve(
         RefusedError: the server is at a URL and does not respond.
     """
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
-        require_key(workspace, sign_with, f"an approval for {channel}", signed=decision.policy.signed)
+        require_signing_key(workspace, sign_with, f"an approval for {channel}", signed=decision.policy.signed)
         chosen = choose_candidate(decision.state, candidate, decision.policy)
         rests_on = decision.check_precondition(chosen)
         known = decision.state.candidates[chosen]
-        _require_approver(decision, lifts=chosen in withdrawals(decision.transaction.events, channel))
-        if missing := failed_checks(decision.review.checks, known):
+        _require_approver(decision, lifts=chosen in candidates_rolled_back(decision.transaction.events, channel))
+        if missing := describe_failed_checks(decision.review.checks, known):
             raise PromotionError(
                 f"candidate {chosen} of {server} cannot be approved yet: {'; '.join(missing)}",
                 hint=f"mcpfactory pipeline run {server}",
@@ -247,7 +252,7 @@ def approve(
         decision.blockers(chosen)  # report failing queries before anything is recorded
         made = decision.record("approved", chosen, sign_with=sign_with)
         blockers = [asdict(one) for one in decision.blockers(chosen)]
-        proof = [*filter(None, [decision.callers(chosen)]), *check_result_lines(known)]
+        proof = [*filter(None, [decision.callers(chosen)]), *test_and_score_lines(known)]
         about = {"waived": waived, "proof": proof, "blockers": blockers, "lifted": lifted}
         return {**made, **about, **rests_on}
 
@@ -255,16 +260,18 @@ def approve(
 def _refuse_repeated(decision: Decision, candidate: str) -> None:
     """Refuse a second approval, unless the first lacks the signature that the channel requires now."""
     state, events, channel = decision.state, decision.transaction.events, decision.policy.name
-    if decision.policy.signed and actor() in unsigned_approvals(decision.workspace, state, events, channel, candidate):
+    if decision.policy.signed and current_actor() in approval_signature_faults(
+        decision.workspace, state, events, channel, candidate
+    ):
         return
-    since = approvers_since(events, channel, candidate)  # approvals from before a rollback no longer count
+    since = approvers_since_rollback(events, channel, candidate)  # approvals from before a rollback no longer count
     given = [who for who in state.candidates[candidate].approvals.get(channel, {}) if since is None or who in since]
     about, subject = {"channel": channel, "candidate": candidate}, f"candidate {candidate} of {state.server}"
     missing = decision.blockers(candidate)
     hint = f"mcpfactory pipeline promote {state.server} --channel {channel}"
     if missing:
         hint = f"mcpfactory inbox {state.server} shows what is missing: {missing[0].message}"
-    refuse_repeated(events, about, given, f"{subject} for {channel}", hint)
+    refuse_second_approval(events, about, given, f"{subject} for {channel}", hint)
 
 
 def _refuse_drifted(decision: Decision, candidate: str) -> None:
@@ -294,7 +301,7 @@ def reject(
         PromotionError: as for `approve`.
     """
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
-        require_key(workspace, sign_with, f"a rejection for {channel}", signed=decision.policy.signed)
+        require_signing_key(workspace, sign_with, f"a rejection for {channel}", signed=decision.policy.signed)
         chosen = choose_candidate(decision.state, candidate, decision.policy)
         rests_on = decision.check_precondition(chosen)
         _require_approver(decision, "reject")
@@ -325,7 +332,9 @@ def hold(
         PromotionError: the channel is held already, or the hold must be signed.
     """
     with open_decision(workspace, server, channel, reason=reason, store=store, **options) as decision:
-        require_key(workspace, sign_with, f"a hold of {channel}", signed=decision.policy.signed and stage is None)
+        require_signing_key(
+            workspace, sign_with, f"a hold of {channel}", signed=decision.policy.signed and stage is None
+        )
         rests_on = decision.check_precondition()
         if known := decision.state.holds.get(channel):
             raise PromotionError(
@@ -350,7 +359,7 @@ def unhold(
         PromotionError: the channel is not held, or the decision must be signed.
     """
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
-        require_key(workspace, sign_with, f"the release of {channel}", signed=decision.policy.signed)
+        require_signing_key(workspace, sign_with, f"the release of {channel}", signed=decision.policy.signed)
         rests_on = decision.check_precondition()
         if channel not in decision.state.holds:
             held = ", ".join(sorted(decision.state.holds))
@@ -377,7 +386,7 @@ def retire(
         PromotionError: the channel offers no release of the server, or the server is already retired.
         NotFoundError: the server never existed, or the channel is unknown.
     """
-    reason = checked_reason(reason)
+    reason = normalize_reason(reason)
     if not workspace.has_folder(server) and server not in Store(workspace).servers():
         workspace.server(server)
     names = [find_channel(read_channels(workspace), channel).name] if channel else None
@@ -393,8 +402,8 @@ def retire(
         out = names or sorted(state.channels)
         if not dry_run:
             for name in out:
-                for project in projects_of(state, name):
-                    withdraw(channels_folder(workspace), name, project)
+                for project in offered_project_names(state, name):
+                    withdraw_project(channels_folder(workspace), name, project)
         transaction.append("retired", channel=channel, reason=reason)
     return {"server": server, "channels": out, "retired": channel is None, "dry_run": dry_run}
 
@@ -407,7 +416,7 @@ def revive(
     Raises:
         PromotionError: the server is not retired.
     """
-    reason = checked_reason(reason)
+    reason = normalize_reason(reason)
     workspace.server(server)
     with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
         if transaction.state.retired is None:
@@ -416,10 +425,10 @@ def revive(
     return {"server": server, "dry_run": dry_run}
 
 
-def projects_of(state: ServerState, channel: str = "", *, candidate: str = "") -> set[str]:
+def offered_project_names(state: ServerState, channel: str = "", *, candidate: str = "") -> set[str]:
     """Return the project names under which a channel offers a server, or would offer `candidate`."""
     known = state.candidates.get(candidate or state.channels[channel].candidate)
-    offered = offered_name(known.files) if known else None
+    offered = offered_file_name(known.files) if known else None
     return {wheel_name(offered)} if offered else set()
 
 
@@ -441,8 +450,8 @@ def _require_approver(decision: Decision, verb: str = "approve", *, lifts: bool 
             f"{decision.state.server} is {describe_decision('retired', decision.state.retired)}",
             hint=f"mcpfactory pipeline revive {decision.state.server}",
         )
-    if policy.approvers and actor() not in policy.approvers:
+    if policy.approvers and current_actor() not in policy.approvers:
         raise PromotionError(
-            f"{actor()} has no permission to {verb} for {policy.name}",
+            f"{current_actor()} has no permission to {verb} for {policy.name}",
             hint=f"approvers: {', '.join(policy.approvers)} (mcpfactory.toml); {describe_actor()}",
         )

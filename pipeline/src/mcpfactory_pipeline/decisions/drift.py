@@ -8,16 +8,16 @@ from typing import Final
 from mcpfactory_pipeline.base.errors import RefusedError
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.ids import utc_now
-from mcpfactory_pipeline.plan.policy import Blocker, find_blockers, find_channel, read_channels
+from mcpfactory_pipeline.plan.policy import PromotionBlocker, find_channel, find_promotion_blockers, read_channels
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, OFFERS, Drift, read_known_drift, replacement_hash
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
-from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, uncovered_reason
+from mcpfactory_pipeline.workspace.waivers import read_waivers, uncovered_reason, unexpired_waivers
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 
-def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str = "") -> list[Blocker]:
+def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str = "") -> list[PromotionBlocker]:
     """Return the known drift of an adopted server; empty if `validate` has passed with a waiver for exactly that drift.
 
     A `candidate` made from a URL has also drifted if another offer was adopted later, because the URL now serves that
@@ -26,14 +26,14 @@ def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str =
     Raises:
         ConfigError: the known drift or a waiver cannot be read.
     """
-    if candidate and is_of_other_offer(server, state, candidate):
+    if candidate and is_from_other_offer(server, state, candidate):
         message = f"candidate {candidate} was made from an earlier offer; its URL's current offer was adopted later"
-        return [Blocker("drift", message, f"mcpfactory pipeline run {server.name}")]
+        return [PromotionBlocker("drift", message, f"mcpfactory pipeline run {server.name}")]
     known = read_known_drift(server.folder, server.adopted)
     if not known or _accepted(state, replacement_hash(known)):
         return []
     way_out = f"adopt the current server, or waive {DRIFT_RULE} and run it again{_other_waiver(server, known)}"
-    return [Blocker("drift", f"{one.message}: {way_out}", one.command) for one in known]
+    return [PromotionBlocker("drift", f"{one.message}: {way_out}", one.command) for one in known]
 
 
 def refresh_offer(server: WorkspaceServer, what: str) -> None:
@@ -46,9 +46,9 @@ def refresh_offer(server: WorkspaceServer, what: str) -> None:
     """
     if server.adopted is None or not server.adopted.url:
         return
-    from mcpfactory_pipeline.adoption.drift_check import check_drift, record_known_drift  # noqa: PLC0415 - heavy
+    from mcpfactory_pipeline.adoption.drift_check import check_adopted_drift, record_known_drift  # noqa: PLC0415 - heavy
 
-    seen = check_drift(server)
+    seen = check_adopted_drift(server)
     if unanswered := next((one for one in seen if one.unanswered), None):
         raise RefusedError(
             f"{server.name} cannot be {what}: the check for drift from the adopted server failed: {unanswered.message}",
@@ -66,7 +66,7 @@ def refresh_offer(server: WorkspaceServer, what: str) -> None:
         ) from error
 
 
-def is_of_other_offer(server: WorkspaceServer, state: ServerState, candidate: str) -> bool:
+def is_from_other_offer(server: WorkspaceServer, state: ServerState, candidate: str) -> bool:
     """Return True if a candidate of a server at a URL was made from another offer than the last adopted one."""
     if server.adopted is None or not server.adopted.url:
         return False
@@ -84,7 +84,7 @@ def _accepted(state: ServerState, offer: str) -> bool:
 
 def _other_waiver(server: WorkspaceServer, known: Sequence[Drift]) -> str:
     """Return text about drift waivers that cover another offer, with their authors; "" if none exist."""
-    held = in_force(read_waivers(server.folder), utc_now().date())
+    held = unexpired_waivers(read_waivers(server.folder), utc_now().date())
     others = [one for one in held if one.rule == DRIFT_RULE and uncovered_reason(one, replacement_hash(known))]
     return "".join(
         f"; the waiver by {one.person} does not count: {uncovered_reason(one, replacement_hash(known))}"
@@ -96,7 +96,9 @@ _EARLIER: Final = "offer"  # the channel's offer drifted, while the server match
 _DECIDED: Final = frozenset({"hold", "rejection", "approval", "retired"})  # kinds of blockers that a decision removes
 
 
-def channel_drift(workspace: Workspace, server: WorkspaceServer, state: ServerState, channel: str) -> list[Blocker]:
+def channel_drift_blockers(
+    workspace: Workspace, server: WorkspaceServer, state: ServerState, channel: str
+) -> list[PromotionBlocker]:
     """Return the reasons why clients must not get an adopted server from a channel; empty if there are none.
 
     The channel "" stands for the server's local files.
@@ -106,31 +108,35 @@ def channel_drift(workspace: Workspace, server: WorkspaceServer, state: ServerSt
     """
     candidate = state.channels[channel].candidate if channel else ""
     own = drift_blockers(server, state)
-    if not candidate or not is_of_other_offer(server, state, candidate):
+    if not candidate or not is_from_other_offer(server, state, candidate):
         return own
     words = f"{channel} offers candidate {candidate} of {server.name}, which was made from an earlier offer"
     then = f"and {own[0].message}" if own else "the current offer of its URL was adopted later"
     return [
-        Blocker(_EARLIER, f"{words}; {then}", ", then ".join(promotion_commands(workspace, server, state, channel)))
+        PromotionBlocker(
+            _EARLIER, f"{words}; {then}", ", then ".join(adopted_offer_commands(workspace, server, state, channel))
+        )
     ]
 
 
-def offered_drift(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> list[Blocker]:
-    """Return `channel_drift` of a server's default channel for clients: the last channel that offers the server.
+def default_channel_drift_blockers(
+    workspace: Workspace, server: WorkspaceServer, state: ServerState
+) -> list[PromotionBlocker]:
+    """Return `channel_drift_blockers` of a server's default channel for clients: the last channel that offers the server.
 
     Raises:
-        ConfigError: as `channel_drift`.
+        ConfigError: as `channel_drift_blockers`.
     """
     offered = [row.name for row in read_channels(workspace) if row.name in state.channels]
-    return channel_drift(workspace, server, state, offered[-1] if offered else "")
+    return channel_drift_blockers(workspace, server, state, offered[-1] if offered else "")
 
 
-def drift_sentence(server: WorkspaceServer, drift: Blocker) -> str:
-    """Return a result of `channel_drift` as a sentence that names the server."""
+def drift_sentence(server: WorkspaceServer, drift: PromotionBlocker) -> str:
+    """Return a result of `channel_drift_blockers` as a sentence that names the server."""
     return drift.message if drift.kind == _EARLIER else f"{server.name} is not what was adopted: {drift.message}"
 
 
-def promotion_commands(
+def adopted_offer_commands(
     workspace: Workspace, server: WorkspaceServer, state: ServerState, channel: str
 ) -> tuple[str, ...]:
     """Return the commands, in order, that bring the last adopted offer of a URL into a channel with an older offer.
@@ -139,7 +145,7 @@ def promotion_commands(
     has an older offer. Problems that no decision removes, such as a failed check, are reported by `inbox`.
 
     Raises:
-        ConfigError: as for `channel_drift`.
+        ConfigError: as for `channel_drift_blockers`.
     """
     if own := drift_blockers(server, state):
         return (own[0].command,)
@@ -150,7 +156,7 @@ def promotion_commands(
     while policy.source and not _has_present(server, state, policy.source):
         policy = find_channel(channels, policy.source)
     chosen = state.offered(policy.source) if policy.source else state.candidate
-    if not chosen or is_of_other_offer(server, state, chosen):
+    if not chosen or is_from_other_offer(server, state, chosen):
         failed = any(record.outcome != "passed" for record in state.stages.values())
         return (f"mcpfactory inbox {name}" if failed else f"mcpfactory pipeline run {name}",)
     return _way_of(workspace, state, policy, chosen)
@@ -158,7 +164,7 @@ def promotion_commands(
 
 def _has_present(server: WorkspaceServer, state: ServerState, channel: str) -> bool:
     offered = state.offered(channel)
-    return bool(offered) and not is_of_other_offer(server, state, offered)
+    return bool(offered) and not is_from_other_offer(server, state, offered)
 
 
 def _way_of(workspace: Workspace, state: ServerState, policy: ChannelPolicy, candidate: str) -> tuple[str, ...]:
@@ -170,7 +176,7 @@ def _way_of(workspace: Workspace, state: ServerState, policy: ChannelPolicy, can
     if there and state.candidates[there.candidate].number > known.number:  # an older candidate that was adopted again
         back = f"mcpfactory pipeline rollback {server} --channel {policy.name} --candidate {candidate} --reason '…'"
         return (back if policy.name in known.channels else f"mcpfactory inbox {server}",)
-    blockers = find_blockers(
+    blockers = find_promotion_blockers(
         policy,
         required_checks(workspace_stages(workspace), policy, channels),
         state,

@@ -13,18 +13,24 @@ from typing import Final
 from packaging.utils import canonicalize_name
 
 from mcpfactory_pipeline.base.errors import RefusedError
-from mcpfactory_pipeline.build.distributions import RUNTIME
+from mcpfactory_pipeline.build.factory_distributions import RUNTIME
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import NAME_HINT, channels_folder
-from mcpfactory_pipeline.channels.channel import has_project, is_absent, offer_faults, page_faults, projects_on_page
-from mcpfactory_pipeline.decisions.decision import projects_of
-from mcpfactory_pipeline.decisions.signatures import SIGNERS, decision_faults
+from mcpfactory_pipeline.channels.channel import (
+    channel_project_faults,
+    companion_project_faults,
+    has_project,
+    lacks_candidate_files,
+    projects_in_channel,
+)
+from mcpfactory_pipeline.decisions.decision import offered_project_names
+from mcpfactory_pipeline.decisions.signatures import SIGNERS, decision_signature_faults
 from mcpfactory_pipeline.plan.policy import read_channels
-from mcpfactory_pipeline.plan.stage import Stage, offered_name
+from mcpfactory_pipeline.plan.stage import Stage, offered_file_name
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.state.verify import Difference, difference, verify
+from mcpfactory_pipeline.state.verify import Difference, make_difference, verify
 from mcpfactory_pipeline.workspace.adopted import Drift
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import CONFIG, BrokenServer, Workspace, isolate_server_errors
@@ -52,7 +58,7 @@ def signature_faults(workspace: Workspace, names: Sequence[str] | None = None) -
         if wrong and not isinstance(wrong, BrokenServer):  # an unreadable server is a separate difference
             message = f"{server} has decisions that do not count: {wrong[0]}"
             hint = f"sign them: mcpfactory pipeline approve {server} --sign-with KEY; allowed keys are in {SIGNERS}"
-            found.append(difference(server, message, hint, wrong))
+            found.append(make_difference(server, message, hint, wrong))
     return found
 
 
@@ -61,7 +67,7 @@ def _unsigned(
 ) -> list[str]:
     store = Store(workspace)
     state, events = store.state(server), store.history(server)
-    return list(decision_faults(workspace, state, events, channels, stages))
+    return list(decision_signature_faults(workspace, state, events, channels, stages))
 
 
 def require_integrity(workspace: Workspace, server: str) -> None:
@@ -82,7 +88,7 @@ def require_integrity(workspace: Workspace, server: str) -> None:
 def refuse_faults(workspace: Workspace, server: str, *, head: Mapping[str, str] | None = None) -> None:
     """Refuse a server with faults, without writing anything.
 
-    `head` is the result of `head_histories`, if many servers are checked one after another.
+    `head` is the result of `head_history_blobs`, if many servers are checked one after another.
 
     Raises:
         RefusedError: the first fault.
@@ -126,7 +132,7 @@ def _owner(workspace: Workspace, project: str, servers: Iterable[str]) -> str:
         state = isolate_server_errors(server, partial(store.state, server))
         if isinstance(state, BrokenServer):
             return ""
-        if any(project in projects_of(state, candidate=name) for name in state.candidates):
+        if any(project in offered_project_names(state, candidate=name) for name in state.candidates):
             built.append(server)
     return built[0] if len(built) == 1 else ""
 
@@ -144,7 +150,7 @@ _RESTORE: Final = "mcpfactory pipeline restore"
 _REMAINS: Final = "clients still get a file that no state records"
 
 
-def orphans(workspace: Workspace) -> Iterator[Drift]:
+def orphaned_channel_offers(workspace: Workspace) -> Iterator[Drift]:
     """Yield the offered servers without a folder, by name, then the channel pages that no state names.
 
     Removed servers whose channels were kept are omitted. Servers with unreadable states are also omitted, because
@@ -174,8 +180,10 @@ def orphans(workspace: Workspace) -> Iterator[Drift]:
 def leftover_projects(workspace: Workspace, state: ServerState) -> list[tuple[str, str]]:
     """Return (channel, project) of each project that a channel on this machine offers but the state does not know."""
     folder = channels_folder(workspace)
-    offered = {(channel, project) for channel in state.channels for project in projects_of(state, channel)}
-    projects = sorted({project for name in state.candidates for project in projects_of(state, candidate=name)})
+    offered = {(channel, project) for channel in state.channels for project in offered_project_names(state, channel)}
+    projects = sorted(
+        {project for name in state.candidates for project in offered_project_names(state, candidate=name)}
+    )
     return [
         (place.name, project)
         for place in sorted(folder.glob("[!.]*"))
@@ -198,18 +206,18 @@ def channel_folder_faults(workspace: Workspace, names: Sequence[str] | None = No
         told = isolate_server_errors(server, partial(_lasting_faults, workspace, store, server))
         if told and not isinstance(told, BrokenServer):  # an unreadable server is a separate difference
             message = f"channels on this machine offer other files of {server} than were promoted"
-            found.append(difference(server, message, f"{_RESTORE} {server}", told))
+            found.append(make_difference(server, message, f"{_RESTORE} {server}", told))
     if names:
         return found
-    found += [difference(gone.server, gone.message, gone.command) for gone in orphans(workspace)]
+    found += [make_difference(gone.server, gone.message, gone.command) for gone in orphaned_channel_offers(workspace)]
     for channel in _channels(workspace):
-        if told := page_faults(channels_folder(workspace), channel, RUNTIME):
+        if told := companion_project_faults(channels_folder(workspace), channel, RUNTIME):
             message = f"channel {channel} on this machine offers another runtime than its page says"
-            found.append(difference(RUNTIME, message, _RESTORE, told))
+            found.append(make_difference(RUNTIME, message, _RESTORE, told))
     return found
 
 
-def state_faults(workspace: Workspace, state: ServerState) -> list[str]:
+def channel_state_faults(workspace: Workspace, state: ServerState) -> list[str]:
     """Return the differences between the channel folders and a state, one line per fault.
 
     Files that are completely missing here are not a fault.
@@ -217,22 +225,22 @@ def state_faults(workspace: Workspace, state: ServerState) -> list[str]:
     folder, found = channels_folder(workspace), []
     for channel, release in sorted(state.channels.items()):
         known = state.candidates.get(release.candidate)
-        offered = offered_name(known.files) if known else None
+        offered = offered_file_name(known.files) if known else None
         if known is None or offered is None or not (folder / channel).is_dir():
             continue
-        if is_absent(folder, channel, wheel_name(offered), known.files):
+        if lacks_candidate_files(folder, channel, wheel_name(offered), known.files):
             continue
-        faults = offer_faults(folder, channel, wheel_name(offered), known.files)
+        faults = channel_project_faults(folder, channel, wheel_name(offered), known.files)
         found += [f"{channel} does not offer {release.candidate}: {fault}" for fault in faults]
     return found
 
 
 def unreferenced_pages(workspace: Workspace) -> list[tuple[str, str]]:
-    """Return (channel, project) of each page that is in no state. `orphans` handles servers without a folder."""
+    """Return (channel, project) of each page that is in no state. `orphaned_channel_offers` handles servers without a folder."""
     pages = {
         (channel, project)
         for channel in _channels(workspace)
-        for project in projects_on_page(channels_folder(workspace), channel)
+        for project in projects_in_channel(channels_folder(workspace), channel)
         if project != RUNTIME
     }
     return sorted(_unnamed(workspace, pages)) if pages else []
@@ -246,19 +254,19 @@ def _unnamed(workspace: Workspace, pages: set[tuple[str, str]]) -> Iterator[tupl
         state = isolate_server_errors(server, partial(store.state, server))
         if isinstance(state, BrokenServer):  # ownership is unknown until the server is repaired
             return
-        left -= {(channel, project) for channel in state.channels for project in projects_of(state, channel)}
+        left -= {(channel, project) for channel in state.channels for project in offered_project_names(state, channel)}
         if not workspace.has_folder(server):
-            gone = {project for name in state.candidates for project in projects_of(state, candidate=name)}
+            gone = {project for name in state.candidates for project in offered_project_names(state, candidate=name)}
             left = {(channel, project) for channel, project in left if project not in gone}
     yield from left
 
 
 def _lasting_faults(workspace: Workspace, store: Store, server: str) -> list[str]:
     """Return the faults without those of a running promotion, which fills the channel before it changes the state."""
-    if not state_faults(workspace, store.state(server)):
+    if not channel_state_faults(workspace, store.state(server)):
         return []
     with store.write_lock(server):
-        return state_faults(workspace, store.state(server))
+        return channel_state_faults(workspace, store.state(server))
 
 
 def _channels(workspace: Workspace) -> list[str]:

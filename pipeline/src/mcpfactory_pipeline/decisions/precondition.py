@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import PromotionError
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.plan.gates import breaking_changes
+from mcpfactory_pipeline.plan.gates import count_breaking_changes
 from mcpfactory_pipeline.plan.policy import describe_decision
-from mcpfactory_pipeline.plan.stage import current_decision
+from mcpfactory_pipeline.plan.stage import decisions_about_shown_content
 from mcpfactory_pipeline.state.state import Candidate, Release, ServerState
 from mcpfactory_pipeline.workspace.policy import ApprovalPolicy, ChannelPolicy
 
@@ -65,7 +65,7 @@ class StaleDecisionError(PromotionError):
         self.facts, self.changes = facts, changes
 
 
-def channel_facts(state: ServerState, channel: ChannelPolicy, candidate: str | None = None) -> DecisionFacts:
+def channel_decision_facts(state: ServerState, channel: ChannelPolicy, candidate: str | None = None) -> DecisionFacts:
     """Return the facts that a decision about a channel depends on.
 
     By default, `candidate` is the previous channel's offer, or the newest candidate.
@@ -84,9 +84,11 @@ def channel_facts(state: ServerState, channel: ChannelPolicy, candidate: str | N
     )
 
 
-def stage_facts(state: ServerState, stage: str, policy: ApprovalPolicy, shown: Mapping[str, str]) -> DecisionFacts:
+def stage_decision_facts(
+    state: ServerState, stage: str, policy: ApprovalPolicy, shown: Mapping[str, str]
+) -> DecisionFacts:
     """Return the facts for a decision about an approval stage: shown files, decisions, policy."""
-    current = current_decision(state.decisions.get(stage), shown)
+    current = decisions_about_shown_content(state.decisions.get(stage), shown)
     said = [*_said("approved", current.approvals), *_said("rejected", current.rejections)] if current else []
     shows = "; ".join(f"{part} {value}" for part, value in sorted(shown.items()))
     return DecisionFacts(
@@ -185,7 +187,7 @@ def _plain(value: Any) -> str:
 _WAIVED: Final = 5  # maximum waived rules in a line
 
 
-def check_result_lines(candidate: Candidate) -> list[str]:
+def test_and_score_lines(candidate: Candidate) -> list[str]:
     """Return a line about a candidate's tests, and a line about its score; missing results have no line."""
     tested, judged = candidate.summary("test"), candidate.summary("validate")
     found = []
@@ -211,7 +213,7 @@ def breaking_changes_line(candidate: Candidate, offered: Release | None, channel
     """
     if offered is None:
         return ""
-    breaking = breaking_changes(candidate, offered)
+    breaking = count_breaking_changes(candidate, offered)
     if breaking is None:
         return f"its changes for callers of {offered.version} in {channel} are unknown"
     if not breaking:

@@ -7,19 +7,24 @@ from typing import Any, Unpack
 
 from mcpfactory_pipeline.base.errors import ConfigError, NotFoundError, PromotionError, StateError
 from mcpfactory_pipeline.base.ids import Clock, utc_now
-from mcpfactory_pipeline.channels.candidate import artifact_of, prune_by_policy, publish_candidate, verify_files
-from mcpfactory_pipeline.decisions.channel_review import is_older, pending_candidate
+from mcpfactory_pipeline.channels.candidate import (
+    copy_into_channel,
+    find_artifact,
+    prune_by_policy,
+    verify_candidate_files,
+)
+from mcpfactory_pipeline.decisions.channel_review import is_older_than_offer, pending_candidate
 from mcpfactory_pipeline.decisions.decision import Decision, choose_candidate, open_decision
 from mcpfactory_pipeline.decisions.integrity import refuse_faults, require_integrity
 from mcpfactory_pipeline.decisions.stage_decision import DecisionOptions
 from mcpfactory_pipeline.plan.policy import approve_command, describe_decision, unhold_command
 from mcpfactory_pipeline.plan.stage import Stage
-from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.event_schema import Event
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.state.timeline import withdrawals
+from mcpfactory_pipeline.state.timeline import candidates_rolled_back
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
-from mcpfactory_pipeline.workspace.workspace import Workspace, explain_broken
+from mcpfactory_pipeline.workspace.workspace import Workspace, broken_server_of_error
 
 
 def promote(
@@ -74,7 +79,7 @@ def require_promotable(
 ) -> None:
     """Raise the errors of `promote` without a lock or an update; also refuse a candidate that is already offered.
 
-    A dry run of `promote` takes the lock and updates the state. `head` is the result of `head_histories`, if many
+    A dry run of `promote` takes the lock and updates the state. `head` is the result of `head_history_blobs`, if many
     servers are tried one after another.
 
     Raises:
@@ -140,7 +145,7 @@ def promote_due(
         except (NotFoundError, ConfigError):  # errors about the channel concern all servers
             raise
         except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
-            broke = explain_broken(server.name, error)
+            broke = broken_server_of_error(server.name, error)
             done.append({"server": server.name, "channel": channel, "error": broke.message, "hint": broke.hint})
     return done
 
@@ -198,7 +203,7 @@ def rollback_command(state: ServerState, policy: ChannelPolicy, events: Sequence
 
 def _unwanted(state: ServerState, channel: str, events: Sequence[Event]) -> dict[str, str]:
     """Return the candidates that the channel must not return to, each with the decision against it."""
-    withdrawn = withdrawals(events, channel)
+    withdrawn = candidates_rolled_back(events, channel)
     found = {name: describe_decision("rolled back", event) for name, event in withdrawn.items()}
     for name, known in state.candidates.items():
         for who, why in known.rejections.get(channel, {}).items():
@@ -253,7 +258,7 @@ def _way_out(server: str, channel: str) -> str:
 
 def _refuse_older(decision: Decision, candidate: str) -> None:
     server, channel = decision.state.server, decision.policy.name
-    if is_older(decision.state, channel, candidate):
+    if is_older_than_offer(decision.state, channel, candidate):
         back = f"mcpfactory pipeline rollback {server} --channel {channel} --candidate {candidate} --reason '…'"
         was_there = channel in decision.state.candidates[candidate].channels
         raise PromotionError(
@@ -265,14 +270,14 @@ def _refuse_older(decision: Decision, candidate: str) -> None:
 
 
 def _fill_channel(decision: Decision, candidate: str) -> None:
-    artifact = artifact_of(decision.workspace, decision.state, candidate)
+    artifact = find_artifact(decision.workspace, decision.state, candidate)
     assert artifact is not None
     try:
-        verify_files(artifact)
+        verify_candidate_files(artifact)
     except StateError as error:
         raise PromotionError(
             f"candidate {candidate} of {decision.state.server} cannot be promoted: {error}",
             hint=f"mcpfactory pipeline restore {decision.state.server} --candidate {candidate}",
         ) from error
     if not decision.dry_run:
-        publish_candidate(decision.workspace, decision.policy.name, artifact)
+        copy_into_channel(decision.workspace, decision.policy.name, artifact)

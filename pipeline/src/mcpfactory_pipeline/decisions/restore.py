@@ -17,24 +17,24 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_codegen.servers.config import ServerConfig
-from mcpfactory_pipeline.adoption.candidate import build_adopted
+from mcpfactory_pipeline.adoption.candidate import build_adopted_candidate
 from mcpfactory_pipeline.adoption.sources import AdoptionSources
 from mcpfactory_pipeline.base.errors import JsonRecord, PipelineError, StateError
 from mcpfactory_pipeline.base.git import git_output, git_text
-from mcpfactory_pipeline.base.hashing import hash_files, source_files
-from mcpfactory_pipeline.base.versions import tool_version
-from mcpfactory_pipeline.build.distributions import RUNTIME
-from mcpfactory_pipeline.build.programs import ProgramRefusedError
+from mcpfactory_pipeline.base.hashing import hash_files, list_source_files
+from mcpfactory_pipeline.base.versions import installed_version
+from mcpfactory_pipeline.build.factory_distributions import RUNTIME
+from mcpfactory_pipeline.build.programs import ToolRejectedInputError
 from mcpfactory_pipeline.build.wheels import wheel_name
 from mcpfactory_pipeline.channels.candidate import (
-    artifact_of,
     build_candidate,
     channels_folder,
-    publish_candidate,
+    copy_into_channel,
+    find_artifact,
     store_candidate,
-    verify_files,
+    verify_candidate_files,
 )
-from mcpfactory_pipeline.channels.channel import offer_faults, page_faults, withdraw
+from mcpfactory_pipeline.channels.channel import channel_project_faults, companion_project_faults, withdraw_project
 from mcpfactory_pipeline.decisions.decision import choose_candidate
 from mcpfactory_pipeline.decisions.integrity import require_integrity, unreferenced_pages
 from mcpfactory_pipeline.plan.fingerprint import NOT_BUILT, combine_source_hashes, hash_external_files
@@ -47,14 +47,14 @@ from mcpfactory_pipeline.workspace.workspace import (
     Workspace,
     WorkspaceServer,
     isolate_server_errors,
-    read_file,
+    read_settings_file,
 )
 
 _COMMITS: Final = 200  # maximum commits of a server that are searched for a candidate's sources
 
 
 @dataclass(frozen=True, slots=True)
-class Restored(JsonRecord):
+class RestoredChannel(JsonRecord):
     """The result of restoring one channel of one server.
 
     `outcome` is `there` (nothing to do), `restored`, `rebuilt`, `withdrawn` (a page that no state names) or
@@ -69,7 +69,7 @@ class Restored(JsonRecord):
     hint: str = ""
 
 
-def restore(workspace: Workspace, names: Sequence[str] | None = None, *, rebuild: bool = True) -> list[Restored]:
+def restore(workspace: Workspace, names: Sequence[str] | None = None, *, rebuild: bool = True) -> list[RestoredChannel]:
     """Restore the channel folders to the states of the servers.
 
     Without `rebuild`, only files in `pipeline/artifacts/` are restored. Other files are `missing`. A server whose files
@@ -82,7 +82,7 @@ def restore(workspace: Workspace, names: Sequence[str] | None = None, *, rebuild
     found = [_unreadable(one) for one in broken]
     store = Store(workspace)
 
-    def one(server: WorkspaceServer) -> list[Restored]:
+    def one(server: WorkspaceServer) -> list[RestoredChannel]:
         require_integrity(workspace, server.name)
         with store.transaction(server.name) as transaction:
             state = transaction.state
@@ -92,16 +92,16 @@ def restore(workspace: Workspace, names: Sequence[str] | None = None, *, rebuild
         done = isolate_server_errors(server.name, partial(one, server))
         found += [_unreadable(done)] if isinstance(done, BrokenServer) else done
     for name, project in () if names else unreferenced_pages(workspace):
-        withdraw(channels_folder(workspace), name, project)
-        found.append(Restored(project, name, "", "withdrawn", "no state names it"))
+        withdraw_project(channels_folder(workspace), name, project)
+        found.append(RestoredChannel(project, name, "", "withdrawn", "no state names it"))
     return found
 
 
-def _unreadable(one: BrokenServer) -> Restored:
-    return Restored(one.name, "", "", "missing", one.message, one.hint)
+def _unreadable(one: BrokenServer) -> RestoredChannel:
+    return RestoredChannel(one.name, "", "", "missing", one.message, one.hint)
 
 
-def restore_candidate(workspace: Workspace, server: str, candidate: str) -> Restored:
+def restore_candidate(workspace: Workspace, server: str, candidate: str) -> RestoredChannel:
     """Restore the files of one candidate (given by an ID prefix) on this machine, without changing a channel.
 
     Raises:
@@ -117,19 +117,21 @@ def restore_candidate(workspace: Workspace, server: str, candidate: str) -> Rest
 
 def _restore(
     workspace: Workspace, server: WorkspaceServer, state: ServerState, channel: str, *, rebuild: bool
-) -> Restored:
+) -> RestoredChannel:
     candidate = state.channels[channel].candidate
-    artifact = artifact_of(workspace, state, candidate)
+    artifact = find_artifact(workspace, state, candidate)
     about = (server.name, channel, candidate)
     if artifact is None:
-        return Restored(*about, "missing", "the state no longer knows its files", "mcpfactory pipeline verify")
+        return RestoredChannel(*about, "missing", "the state no longer knows its files", "mcpfactory pipeline verify")
     folder, project = channels_folder(workspace), wheel_name(artifact.offered.name)
-    if not offer_faults(folder, channel, project, artifact.files) and not page_faults(folder, channel, RUNTIME):
-        return Restored(*about, "there")
+    if not channel_project_faults(folder, channel, project, artifact.files) and not companion_project_faults(
+        folder, channel, RUNTIME
+    ):
+        return RestoredChannel(*about, "there")
     restored = replace(_restore_files(workspace, server, state, candidate, rebuild=rebuild), channel=channel)
     if restored.outcome == "missing":
         return restored
-    publish_candidate(workspace, channel, artifact)
+    copy_into_channel(workspace, channel, artifact)
     return (
         restored
         if restored.outcome == "rebuilt"
@@ -139,19 +141,19 @@ def _restore(
 
 def _restore_files(
     workspace: Workspace, server: WorkspaceServer, state: ServerState, candidate: str, *, rebuild: bool = True
-) -> Restored:
-    artifact, about = artifact_of(workspace, state, candidate), (server.name, "", candidate)
+) -> RestoredChannel:
+    artifact, about = find_artifact(workspace, state, candidate), (server.name, "", candidate)
     assert artifact is not None
     try:
-        verify_files(artifact)
-        return Restored(*about, "there")
+        verify_candidate_files(artifact)
+        return RestoredChannel(*about, "there")
     except StateError as error:
         if not rebuild:
-            return Restored(*about, "missing", str(error), f"mcpfactory pipeline restore {server.name}")
+            return RestoredChannel(*about, "missing", str(error), f"mcpfactory pipeline restore {server.name}")
         try:
-            return Restored(*about, "rebuilt", _rebuild(workspace, server, state, artifact))
+            return RestoredChannel(*about, "rebuilt", _rebuild(workspace, server, state, artifact))
         except PipelineError as error:
-            return Restored(*about, "missing", str(error), error.hint)
+            return RestoredChannel(*about, "missing", str(error), error.hint)
 
 
 def _rebuild(workspace: Workspace, server: WorkspaceServer, state: ServerState, artifact: Artifact) -> str:
@@ -169,10 +171,10 @@ def _rebuild(workspace: Workspace, server: WorkspaceServer, state: ServerState, 
         with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work, contextlib.redirect_stdout(io.StringIO()):
             try:
                 built = _built_again(workspace, server, folder, Path(work), known)
-            except ProgramRefusedError as error:
+            except ToolRejectedInputError as error:
                 raise StateError(f"{wheel} cannot be built from {words}: {error}", hint=f"copy {copy}") from error
             if any(built.files.get(name) != content for name, content in artifact.files.items()):
-                before, now = known.facts.get("uv", known.inputs.get("uv")), tool_version("uv")
+                before, now = known.facts.get("uv", known.inputs.get("uv")), installed_version("uv")
                 tools = f": it was built with uv {before}, this is {now}" if before != now else ""
                 raise StateError(
                     f"{wheel}, built again from {words}, has different bytes{tools}",
@@ -186,11 +188,14 @@ def _built_again(
     workspace: Workspace, server: WorkspaceServer, folder: Path, work: Path, known: Candidate
 ) -> BuiltCandidate:
     """Build a server of any kind from the folder with its sources."""
-    kept_apart, config = isolation_settings(workspace.settings.pipeline), read_file(ServerConfig, folder / CONFIG)
+    kept_apart, config = (
+        isolation_settings(workspace.settings.pipeline),
+        read_settings_file(ServerConfig, folder / CONFIG),
+    )
     if config.adopted is None:
         backend = str(known.facts.get("backend", ""))
         return build_candidate(folder, work, backend=backend, settings=kept_apart, version=known.version)
-    return build_adopted(
+    return build_adopted_candidate(
         AdoptionSources(server.name, config.adopted, folder, workspace.root, work, kept_apart),
         config.server.environment,
     )
@@ -222,4 +227,4 @@ def _sources(server: WorkspaceServer, wanted: str) -> Iterator[tuple[Path | None
 
 
 def _hash(folder: Path, own: str) -> str:
-    return combine_source_hashes(hash_files(folder, source_files(folder, without=NOT_BUILT)), own)
+    return combine_source_hashes(hash_files(folder, list_source_files(folder, without=NOT_BUILT)), own)

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import PromotionError
-from mcpfactory_pipeline.base.git import sign, signature_fault
-from mcpfactory_pipeline.base.ids import actor, new_id
-from mcpfactory_pipeline.plan.policy import approved_by
+from mcpfactory_pipeline.base.git import sign_with_ssh_key, ssh_signature_fault
+from mcpfactory_pipeline.base.ids import current_actor, new_id
+from mcpfactory_pipeline.plan.policy import candidate_approvers
 from mcpfactory_pipeline.plan.stage import Stage
-from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.event_schema import Event
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -39,41 +39,43 @@ def sign_decision(key: Path, server: str, event: str, facts: Mapping[str, Any]) 
         ConfigError: the key cannot sign.
     """
     nonce = new_id()
-    signature = sign(key, _NAMESPACE, _payload(server, {**facts, "event": event, "actor": actor(), "nonce": nonce}))
+    signature = sign_with_ssh_key(
+        key, _NAMESPACE, _payload(server, {**facts, "event": event, "actor": current_actor(), "nonce": nonce})
+    )
     return {"nonce": nonce, "signature": signature}
 
 
-def require_key(workspace: Workspace, key: Path | None, about: str, *, signed: bool) -> None:
+def require_signing_key(workspace: Workspace, key: Path | None, about: str, *, signed: bool) -> None:
     """Refuse a missing key if the policy requires a signature, and a key that does not belong to the actor.
 
     Raises:
         PromotionError: the key is missing or wrong; the message names the subject `about`.
         ConfigError: the key cannot sign.
     """
-    who = actor()
+    who = current_actor()
     if signed and key is None:
         raise PromotionError(
             f"{about} must be signed",
             hint=f"pass --sign-with ~/.ssh/id_ed25519; {SIGNERS} must list its public key for {who}",
         )
-    signature = sign(key, _NAMESPACE, b"") if key else ""
-    if key and (fault := signature_fault(workspace.root / SIGNERS, who, _NAMESPACE, b"", signature)):
+    signature = sign_with_ssh_key(key, _NAMESPACE, b"") if key else ""
+    if key and (fault := ssh_signature_fault(workspace.root / SIGNERS, who, _NAMESPACE, b"", signature)):
         raise PromotionError(
             f"{key} is not a key of {who} in {SIGNERS}: {fault}",
             hint=f'add a line "{who}" with the public key to {SIGNERS}',
         )
 
 
-def event_fault(workspace: Workspace, server: str, event: Event) -> str:
+def event_signature_fault(workspace: Workspace, server: str, event: Event) -> str:
     """Return the fault of a decision's signature; "" if it is valid and belongs to the actor."""
     signature = event.get("signature")
     if not isinstance(signature, str) or not isinstance(event.get("nonce"), str):
         return "is not signed"
     who = str(event["actor"])
-    return signature_fault(workspace.root / SIGNERS, who, _NAMESPACE, _payload(server, event), signature)
+    return ssh_signature_fault(workspace.root / SIGNERS, who, _NAMESPACE, _payload(server, event), signature)
 
 
-def unsigned_approvals(
+def approval_signature_faults(
     workspace: Workspace, state: ServerState, events: Sequence[Event], channel: str, candidate: str
 ) -> dict[str, str]:
     """Return the people whose approval of a candidate for a channel has an invalid signature, each with the fault.
@@ -97,12 +99,12 @@ def _unsigned(
             found[who] = "is in no event"
         elif uses[event.get("nonce")] > 1:
             found[who] = "has the signature of another event"
-        elif fault := event_fault(workspace, server, event):
+        elif fault := event_signature_fault(workspace, server, event):
             found[who] = fault
     return found
 
 
-def decision_faults(
+def decision_signature_faults(
     workspace: Workspace,
     state: ServerState,
     events: Sequence[Event],
@@ -121,7 +123,7 @@ def decision_faults(
             yield from _hold_faults(workspace, state, events, channel)
     for stage in stages:
         if stage.approval and stage.approval.signed:
-            for who, fault in unsigned_stage_approvals(workspace, state, events, stage).items():
+            for who, fault in stage_approval_signature_faults(workspace, state, events, stage).items():
                 yield f"the approval of {stage.name} by {who}: {fault}"
 
 
@@ -130,8 +132,8 @@ def _candidate_faults(
 ) -> Iterator[str]:
     known, offered = state.candidates[name], state.offered(channel.name) == name
     if offered or channel.name not in known.channels:
-        faults = unsigned_approvals(workspace, state, events, channel.name, name)
-        counted = [who for who in approved_by(channel, known) if who not in faults]
+        faults = approval_signature_faults(workspace, state, events, channel.name, name)
+        counted = [who for who in candidate_approvers(channel, known) if who not in faults]
         if not offered:
             for who, fault in faults.items():
                 yield f"the approval of {name} for {channel.name} by {who}: {fault}"
@@ -159,7 +161,7 @@ def _hold_faults(
 _HOLDS: Final = ("held", "released", "rolled-back")
 
 
-def unsigned_stage_approvals(
+def stage_approval_signature_faults(
     workspace: Workspace, state: ServerState, events: Sequence[Event], stage: Stage
 ) -> dict[str, str]:
     """Return the approvers of a stage's last output whose signature is invalid, each with the fault."""
@@ -168,14 +170,14 @@ def unsigned_stage_approvals(
     return _unsigned(workspace, state.server, events, about, made.approvals) if made else {}
 
 
-def drop_unsigned_approvals(
+def drop_unsigned_stage_approvals(
     workspace: Workspace, state: ServerState, events: Callable[[], Sequence[Event]], stages: Iterable[Stage]
 ) -> ServerState:
     """Return the state without stage approvals that lack a required signature."""
     decisions = dict(state.decisions)
     for stage in stages:
         if stage.approval and stage.approval.signed and (made := decisions.get(stage.name)) and made.approvals:
-            wrong = unsigned_stage_approvals(workspace, state, events(), stage)
+            wrong = stage_approval_signature_faults(workspace, state, events(), stage)
             left = {who: why for who, why in made.approvals.items() if who not in wrong}
             decisions[stage.name] = replace(made, approvals=left)
     return replace(state, decisions=decisions)

@@ -10,21 +10,26 @@ from typing import Any, Final, TypedDict, Unpack
 
 from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError, StateError
-from mcpfactory_pipeline.base.hashing import ABSENT, hash_file, hash_record
-from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, describe_actor, utc_now
-from mcpfactory_pipeline.base.text import checked_reason
+from mcpfactory_pipeline.base.hashing import ABSENT, hash_file, hash_named_texts
+from mcpfactory_pipeline.base.ids import Clock, confirmed_by, current_actor, describe_actor, utc_now
+from mcpfactory_pipeline.base.text import normalize_reason
 from mcpfactory_pipeline.channels import contract
-from mcpfactory_pipeline.decisions.precondition import DecisionFacts, require_precondition, stage_facts
-from mcpfactory_pipeline.decisions.signatures import drop_unsigned_approvals, require_key, sign_decision
-from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs, stage_inputs
+from mcpfactory_pipeline.decisions.precondition import DecisionFacts, require_precondition, stage_decision_facts
+from mcpfactory_pipeline.decisions.signatures import drop_unsigned_stage_approvals, require_signing_key, sign_decision
+from mcpfactory_pipeline.plan.fingerprint import InputReader, read_stage_inputs, stage_inputs
 from mcpfactory_pipeline.plan.plan import UP_TO_DATE, plan, required_stages
-from mcpfactory_pipeline.plan.policy import Blocker, person_key, signing_option
-from mcpfactory_pipeline.plan.stage import Stage, approved_by, describe_missing, rejected_by
+from mcpfactory_pipeline.plan.policy import PromotionBlocker, normalize_person_name, signing_option
+from mcpfactory_pipeline.plan.stage import (
+    Stage,
+    describe_missing_approvals,
+    shown_content_approvers,
+    shown_content_rejections,
+)
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.event_schema import Event
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store, Transaction
-from mcpfactory_pipeline.state.timeline import records_about
+from mcpfactory_pipeline.state.timeline import last_stage_records
 from mcpfactory_pipeline.workspace.policy import ApprovalPolicy, ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
@@ -60,7 +65,7 @@ class _StageQuestion:
         candidate = state.candidate if "candidate" in self.stage.reads else None
         known = state.candidates.get(candidate or "")
         about = {"stage": self.stage.name, "candidate": candidate, "version": known.version if known else None}
-        items, tools = shown_items(self.stage, state), self._tools()
+        items, tools = stage_output_items(self.stage, state), self._tools()
         # Compare only with the last approved list. Like all artifacts, it exists on this machine only.
         approved = self.workspace.artifacts / state.server / "approved" / self.stage.name / contract.FILE
         before = _read_tools(approved)
@@ -68,16 +73,18 @@ class _StageQuestion:
         signed = sign_decision(key, state.server, event, said) if key else {}
         self.transaction.append(event, **said, **signed)
         made = self.transaction.state.decisions[self.stage.name]
-        missing = describe_missing(self.policy, made, self.shown)
+        missing = describe_missing_approvals(self.policy, made, self.shown)
         if event == "approved" and tools and not (missing or self.dry_run):
             approved.parent.mkdir(parents=True, exist_ok=True)
-            approved.write_text(contract.contract_text(tools.tools), encoding="utf-8")
+            approved.write_text(contract.contract_to_text(tools.tools), encoding="utf-8")
         found = {
             "question": self.policy.message,
             "shown": items,
             "tools": list(tools.tools) if tools else [],
-            "changes": [asdict(one) for one in contract.compare(before, tools).changes] if before and tools else None,
-            "fingerprint": hash_record(self.shown),
+            "changes": [asdict(one) for one in contract.compare_contracts(before, tools).changes]
+            if before and tools
+            else None,
+            "fingerprint": hash_named_texts(self.shown),
             "missing": missing,
         }
         rests_on = {"precondition": self.facts.precondition, "facts": dict(self.facts.parts)}
@@ -86,7 +93,9 @@ class _StageQuestion:
     def _tools(self) -> contract.Contract | None:
         state, root = self.transaction.state, self.workspace.root
         kept = [
-            root / one["file"] for one in shown_items(self.stage, state) if one["file"] and one["part"] in _WITH_TOOLS
+            root / one["file"]
+            for one in stage_output_items(self.stage, state)
+            if one["file"] and one["part"] in _WITH_TOOLS
         ]
         found = next(filter(None, map(_read_tools, kept)), None)
         if found or "candidate" not in self.stage.reads or not state.candidate:
@@ -99,7 +108,7 @@ class _StageQuestion:
 def _read_tools(file: Path) -> contract.Contract | None:
     """Return the tool list in a file. Any error gives None, because the list must not block a decision."""
     try:
-        return contract.read_contract(file.read_bytes(), file.name)
+        return contract.parse_contract(file.read_bytes(), file.name)
     except (OSError, StateError):
         return None
 
@@ -124,18 +133,20 @@ def approve_stage(
             recorded file; the actor is not an approver, or has decided already.
     """
     with _question(workspace, server, stage, candidate, reason=reason, **options) as question:
-        require_key(workspace, sign_with, f"a decision about {stage}", signed=question.policy.signed)
+        require_signing_key(workspace, sign_with, f"a decision about {stage}", signed=question.policy.signed)
         state = question.transaction.state
         _require_recorded(workspace, question.stage, state)
         events = question.transaction.events
-        counted = drop_unsigned_approvals(workspace, state, lambda: events, [question.stage])
-        given = approved_by(question.policy, counted.decisions.get(stage), question.shown)
+        counted = drop_unsigned_stage_approvals(workspace, state, lambda: events, [question.stage])
+        given = shown_content_approvers(question.policy, counted.decisions.get(stage), question.shown)
         about = {"stage": stage, "shown": dict(question.shown)}
-        refuse_repeated(events, about, given, f"the output of {stage} of {server}", f"mcpfactory pipeline run {server}")
+        refuse_second_approval(
+            events, about, given, f"the output of {stage} of {server}", f"mcpfactory pipeline run {server}"
+        )
         return question.record("approved", sign_with)
 
 
-def refuse_repeated(
+def refuse_second_approval(
     events: Iterable[Event], about: Mapping[str, Any], given: Collection[str], subject: str, hint: str
 ) -> None:
     """Refuse a second approval by a person who is in `given`, or who confirmed an agent's approval.
@@ -148,8 +159,10 @@ def refuse_repeated(
     wanted = {**about, "event": "approved"}
     mine = (event for event in events if wanted.items() <= event.items() and event["actor"] in given)
     people = {*given, *(str(event["confirmed"]) for event in mine if "confirmed" in event)}
-    keys = set(map(person_key, people))
-    if again := [who for who in (confirmed_by() or actor(), actor()) if person_key(who) in keys]:
+    keys = set(map(normalize_person_name, people))
+    if again := [
+        who for who in (confirmed_by() or current_actor(), current_actor()) if normalize_person_name(who) in keys
+    ]:
         raise PromotionError(f"{again[0]} has already approved {subject}", hint=hint)
 
 
@@ -172,7 +185,7 @@ def reject_stage(
         PromotionError: as for `approve_stage`.
     """
     with _question(workspace, server, stage, candidate, reason=reason, **options) as question:
-        require_key(workspace, sign_with, f"a decision about {stage}", signed=question.policy.signed)
+        require_signing_key(workspace, sign_with, f"a decision about {stage}", signed=question.policy.signed)
         return question.record("rejected", sign_with, restart=question.policy.restart or None)
 
 
@@ -189,7 +202,7 @@ def _question(
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
 ) -> Iterator[_StageQuestion]:
-    reason = checked_reason(reason)
+    reason = normalize_reason(reason)
     known, stages = workspace.server(server), stages or workspace_stages(workspace)
     deciding = {stage.name: stage for stage in stages if stage.approval}
     if name not in deciding:
@@ -203,7 +216,7 @@ def _question(
     assert stage.approval is not None
     with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
         shown = _refuse(stages, stage, known, transaction.state, candidate)
-        facts = stage_facts(transaction.state, name, stage.approval, shown)
+        facts = stage_decision_facts(transaction.state, name, stage.approval, shown)
         require_precondition(precondition, facts, f"{name} of {server}")
         yield _StageQuestion(workspace, stage, stage.approval, transaction, shown, facts, reason, dry_run)
 
@@ -214,9 +227,9 @@ def _refuse(
     """Return the stage's current output, or raise `PromotionError` if the actor must not decide about it."""
     policy = stage.approval
     assert policy is not None
-    if policy.approvers and person_key(actor()) not in map(person_key, policy.approvers):
+    if policy.approvers and normalize_person_name(current_actor()) not in map(normalize_person_name, policy.approvers):
         raise PromotionError(
-            f"{actor()} has no permission to decide {stage.name}",
+            f"{current_actor()} has no permission to decide {stage.name}",
             hint=f"approvers: {', '.join(policy.approvers)} (mcpfactory.toml); {describe_actor()}",
         )
     if candidate and not (state.candidate or "").startswith(candidate):
@@ -224,7 +237,7 @@ def _refuse(
             f"{stage.name} of {server.name} is about candidate {state.candidate}, not {candidate}",
             hint="check its current output: mcpfactory inbox",
         )
-    inputs = read_inputs(stages, InputReader(server, state))
+    inputs = read_stage_inputs(stages, InputReader(server, state))
     steps = {step.stage: step for step in plan(stages, state, inputs)}
     open_needs = [name for name in stage.needs if steps[name].verdict != UP_TO_DATE]
     if open_needs:
@@ -240,7 +253,7 @@ def _require_recorded(workspace: Workspace, stage: Stage, state: ServerState) ->
     """Refuse to approve a report whose local file differs from the recorded one; missing files are allowed."""
     artifacts = [pair for record in state.stages.values() for pair in record.artifacts.items()]
     recorded = {f"pipeline/artifacts/{state.server}/{path}": value for path, value in artifacts}
-    for file in (item["file"] for item in shown_items(stage, state)):
+    for file in (item["file"] for item in stage_output_items(stage, state)):
         if file in recorded and (here := hash_file(workspace.root / file)) not in {ABSENT, recorded[file]}:
             raise PromotionError(
                 f"{file} has changed since its stage ran: {here}, recorded {recorded[file]}",
@@ -248,7 +261,7 @@ def _require_recorded(workspace: Workspace, stage: Stage, state: ServerState) ->
             )
 
 
-def stage_blockers(
+def approval_stage_blockers(
     workspace: Workspace,
     stages: Sequence[Stage],
     channel: ChannelPolicy,
@@ -257,28 +270,31 @@ def stage_blockers(
     state: ServerState,
     events: Callable[[], Sequence[Event]],
     candidate: str,
-) -> list[Blocker]:
+) -> list[PromotionBlocker]:
     """Return the approval stages that a channel requires and the candidate has not passed.
 
     For an older candidate, the results of its stages are in the history; approval stages before the build apply only to
     the newest candidate.
     """
-    found: list[Blocker] = []
+    found: list[PromotionBlocker] = []
     asked = [stage for stage in required_stages(stages, channel, channels) if stage.approval]
     if not asked:
         return found
     if candidate != state.candidate:
         asked = [stage for stage in asked if "candidate" in stage.reads]
-        records = {**state.stages, **records_about(events(), candidate)}
+        records = {**state.stages, **last_stage_records(events(), candidate)}
         state = replace(state, candidate=candidate, stages=records)
     reader = InputReader(workspace.server(state.server), state)
     for stage in asked:
         assert stage.approval is not None
         made, shown = state.decisions.get(stage.name), stage_inputs(stage, reader)
         command = approve_stage_command(state, stage)
-        words = [f"{stage.name} was rejected by {who}: {why}" for who, why in rejected_by(made, shown)]
-        missing = describe_missing(stage.approval, made, shown)
-        found += [Blocker("stage", one, command) for one in words or ([f"{stage.name}: {missing}"] if missing else [])]
+        words = [f"{stage.name} was rejected by {who}: {why}" for who, why in shown_content_rejections(made, shown)]
+        missing = describe_missing_approvals(stage.approval, made, shown)
+        found += [
+            PromotionBlocker("stage", one, command)
+            for one in words or ([f"{stage.name}: {missing}"] if missing else [])
+        ]
     return found
 
 
@@ -289,7 +305,7 @@ def approve_stage_command(state: ServerState, stage: Stage) -> str:
     return f"mcpfactory pipeline approve {state.server} --stage {stage.name}{about}{signing_option(signed=signed)}"
 
 
-def shown_items(stage: Stage, state: ServerState) -> list[dict[str, str]]:
+def stage_output_items(stage: Stage, state: ServerState) -> list[dict[str, str]]:
     """Return the output of a stage for a person: each part with a description, and the file to open, if any.
 
     Paths are relative to the workspace's root.

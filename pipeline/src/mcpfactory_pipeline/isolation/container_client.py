@@ -17,7 +17,7 @@ _FAILED: Final = 126  # exit code that shells use if a program cannot be started
 _OWN: Final = ("PATH",)  # variables that the image sets itself
 
 
-def client_command(arguments: list[str], environ: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+def container_client_command(arguments: list[str], environ: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
     """Return the client's command and environment, made from this program's arguments and environment.
 
     Values of variables are in the client's environment, because every user of the machine can read arguments.
@@ -32,7 +32,7 @@ def client_command(arguments: list[str], environ: Mapping[str, str]) -> tuple[li
 
 def main() -> None:
     """Replace this process with the container client."""
-    command, environ = client_command(sys.argv[1:], os.environ)
+    command, environ = container_client_command(sys.argv[1:], os.environ)
     try:
         os.execvpe(command[0], command, environ)  # noqa: S606 - replaces this process by the container client
     except OSError as error:

@@ -62,7 +62,7 @@ def landlock_version() -> int:
         return 0
 
 
-def restrict(read: list[str], write: list[str]) -> None:
+def restrict_this_process(read: list[str], write: list[str]) -> None:
     """Drop root's capabilities and all access to files except these, for this process and its future children.
 
     Missing paths are ignored.
@@ -144,7 +144,7 @@ def main() -> None:
     try:
         with open(rules, encoding="utf-8") as stream:  # noqa: PTH123 - pathlib is not imported before the server's code
             listed = json.load(stream)
-        restrict(listed["read"], listed["write"])
+        restrict_this_process(listed["read"], listed["write"])
         os.execvp(program, [program, *arguments])  # noqa: S606 - replaces this process by the confined program
     except OSError as error:
         sys.stderr.write(f"error: {program} cannot be started in the sandbox: {error}\n")

@@ -107,7 +107,7 @@ _PATIENCE: Final = 10.0  # seconds; timeout of the no-op program that probes the
 
 
 @dataclass(frozen=True, slots=True)
-class Container:
+class ContainerRuntime:
     """The program that starts containers, and an image with a C library that the interpreter can use."""
 
     program: str = "docker"
@@ -121,7 +121,7 @@ class SandboxPaths:
     read: tuple[str, ...]
     write: tuple[str, ...]
     rules: Path
-    container: Container = Container()
+    container: ContainerRuntime = ContainerRuntime()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class IsolationLevel:
     command: Callable[[SandboxPaths, Sequence[str]], list[str]]
 
 
-def find_level(wanted: str) -> IsolationLevel:
+def find_isolation_level(wanted: str) -> IsolationLevel:
     """Return the level of that name; for `auto` and `required`, the first available level of the table.
 
     `auto` and `required` skip levels that must be requested by name.
@@ -146,7 +146,7 @@ def find_level(wanted: str) -> IsolationLevel:
         found = next(LEVELS[name] for name in _CHOSEN if not LEVELS[name].lacking())
         if found is NONE and wanted == REQUIRED:
             raise StageError(
-                f'isolation = "required", but no isolation level is available on this machine: {describe_lacking()}',
+                f'isolation = "required", but no isolation level is available on this machine: {describe_unavailable_levels()}',
                 hint=_INSTALL,
             )
         return found
@@ -159,7 +159,7 @@ def find_level(wanted: str) -> IsolationLevel:
     return level
 
 
-def describe_lacking() -> str:
+def describe_unavailable_levels() -> str:
     """Return a text with the reason why each level that `auto` could choose is unavailable here."""
     return "; ".join(f"{name}: {lacking}" for name in _CHOSEN if (lacking := LEVELS[name].lacking()))
 
@@ -293,7 +293,7 @@ def make_sandbox(
     Raises:
         StageError: the level that the workspace requires is unavailable here.
     """
-    level = find_level(str(settings.get("isolation", "auto")))
+    level = find_isolation_level(str(settings.get("isolation", "auto")))
     container = settings.get("container")
     folder = work / name
     environ = clean_environ(folder / "home")
@@ -301,7 +301,7 @@ def make_sandbox(
         read=(*interpreter_paths(), *map(str, readable)),
         write=(str(folder), *map(str, writable)),
         rules=work / f"{name}.{_RULES}",
-        container=Container(**container) if isinstance(container, Mapping) else Container(),
+        container=ContainerRuntime(**container) if isinstance(container, Mapping) else ContainerRuntime(),
     )
     rules = {"read": [*system_paths(), *reach.read], "write": [*DEVICES, *reach.write]}
     reach.rules.write_text(json.dumps(rules), encoding="utf-8")

@@ -20,10 +20,16 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from mcpfactory_pipeline.base.errors import ServerError, StageError, StateError
 from mcpfactory_pipeline.base.files import venv_python
 from mcpfactory_pipeline.base.locks import file_lock
-from mcpfactory_pipeline.base.versions import source_folder
-from mcpfactory_pipeline.build.distributions import distribution_wheel
-from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_uv
-from mcpfactory_pipeline.launch.requirements import READY, RUNTIME, Requirements, is_ready, unmet_requirement
+from mcpfactory_pipeline.base.versions import editable_source_folder
+from mcpfactory_pipeline.build.factory_distributions import write_factory_wheel
+from mcpfactory_pipeline.build.programs import ToolRejectedInputError, run_uv
+from mcpfactory_pipeline.launch.requirements import (
+    READY,
+    RUNTIME,
+    Requirements,
+    is_environment_ready,
+    unmet_requirement,
+)
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 _KNOWN: Final = ("No solution found when resolving dependencies", "hint: Packages were unavailable")
@@ -37,14 +43,14 @@ def create_environment(
     """Create the environment of a server in a folder, and return its interpreter.
 
     If the creation fails, return mcpfactory's own interpreter, provided that it meets all requirements. Raises the
-    errors of `server_python`.
+    errors of `ensure_server_python`.
     """
     shown = f"servers/{server.name}/pyproject.toml"
     _check(needs, shown)
     notify(f"creating the environment of {server.name} …")
     try:
         _create(folder, server, needs, wanted)
-    except ProgramRefusedError as error:
+    except ToolRejectedInputError as error:
         raise ServerError(
             f"{shown}: its dependencies cannot be installed: {_reason(str(error))}",
             hint="correct the name or the version in [project] dependencies; after an upgrade of mcpfactory: "
@@ -102,7 +108,7 @@ def _check(needs: Requirements, shown: str) -> None:
 def _create(folder: Path, server: WorkspaceServer, needs: Requirements, wanted: Sequence[str]) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with file_lock(folder.parent / f"{folder.name}.lock", timeout=_PATIENCE), tempfile.TemporaryDirectory() as work:
-        if is_ready(folder):
+        if is_environment_ready(folder):
             return
         shutil.rmtree(folder, ignore_errors=True)
         run_uv("venv", "--quiet", "--no-config", str(folder), cwd=Path(work), log=False)
@@ -127,7 +133,7 @@ def _install(install: Sequence[str], cwd: Path, python: Path) -> None:
     except StageError as error:
         try:
             run_uv(*install, "--offline", cwd=cwd, python=python, log=False)
-        except (StageError, ProgramRefusedError):
+        except (StageError, ToolRejectedInputError):
             raise error from None
 
 
@@ -135,8 +141,8 @@ def _runtime_argument(needs: Requirements, work: Path) -> list[str]:
     """Return uv's arguments for the runtime; if it is editable, these name its sources, so that edits take effect."""
     if not needs.runtime:
         return []
-    source = source_folder(RUNTIME)
-    return ["--editable", str(source)] if source else [str(distribution_wheel(RUNTIME, work))]
+    source = editable_source_folder(RUNTIME)
+    return ["--editable", str(source)] if source else [str(write_factory_wheel(RUNTIME, work))]
 
 
 def _declared(needs: Requirements, wanted: Sequence[str]) -> list[str]:

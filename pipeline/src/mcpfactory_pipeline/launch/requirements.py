@@ -54,7 +54,7 @@ class Requirements:
         return self.found or RUNTIME in self.names
 
 
-def read_requirements(folder: Path, shown: str) -> Requirements:
+def read_server_requirements(folder: Path, shown: str) -> Requirements:
     """Return the requirements of the server in a folder.
 
     Raises:
@@ -108,7 +108,7 @@ def _backend_inputs(folder: Path, text: str) -> str:
     return "\n".join([str(folder), text, *(one.read_text(errors="replace") for one in beside if one.is_file())])
 
 
-def unmet_in_venv(venv: Path, needs: Requirements, wanted: Sequence[str]) -> str:
+def unmet_requirement_in_venv(venv: Path, needs: Requirements, wanted: Sequence[str]) -> str:
     """Describe the first requirement that a user's own environment does not meet; return "" if it meets all."""
     if needs.found or needs.special:
         return ""  # uv sources or the build backend determine the packages, which only the user can check
@@ -169,7 +169,7 @@ READY: Final = "ready.json"  # written last, so an environment with this file is
 _MARKED: Final = 86_400  # seconds; minimum time between updates of an environment's last-used time
 
 
-def is_ready(folder: Path) -> bool:
+def is_environment_ready(folder: Path) -> bool:
     """Return True if an environment is complete, and record its use in a file's modification time."""
     mark = folder / READY
     try:

@@ -12,14 +12,14 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import RefusedError, StateError, WorkspaceError
 from mcpfactory_pipeline.base.git import git_output
 from mcpfactory_pipeline.base.ids import Clock, utc_now
-from mcpfactory_pipeline.base.locks import file_lock, read_holder
-from mcpfactory_pipeline.base.text import checked_reason
+from mcpfactory_pipeline.base.locks import file_lock, read_run_notes
+from mcpfactory_pipeline.base.text import normalize_reason
 from mcpfactory_pipeline.channels.candidate import channels_folder
-from mcpfactory_pipeline.channels.channel import withdraw
-from mcpfactory_pipeline.decisions.decision import projects_of
+from mcpfactory_pipeline.channels.channel import withdraw_project
+from mcpfactory_pipeline.decisions.decision import offered_project_names
 from mcpfactory_pipeline.decisions.integrity import leftover_projects
-from mcpfactory_pipeline.delivery.clients.files import UserPaths
-from mcpfactory_pipeline.delivery.clients.installed import installed
+from mcpfactory_pipeline.delivery.clients.config_files import UserPaths
+from mcpfactory_pipeline.delivery.clients.installed_servers import installed
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -50,22 +50,22 @@ def remove(
         NotFoundError: the server never existed.
         RefusedError: a stage is running, or, without `force`, git could not restore some files.
     """
-    reason = checked_reason(reason)
+    reason = normalize_reason(reason)
     store, folder = Store(workspace, clock), workspace.root / "servers" / server
     there = workspace.has_folder(server)
     if not there and server not in store.servers():
         workspace.server(server)
-    if there and not force and (lost := uncommitted(workspace.root, folder)):
+    if there and not force and (lost := files_not_in_git(workspace.root, folder)):
         more = f" and {len(lost) - 3} more" if len(lost) > 3 else ""
         raise RefusedError(
             f"git could not restore {', '.join(lost[:3])}{more}: not committed",
             hint=f"commit first; or mcpfactory remove {server} --force, which deletes these files",
         )
-    with exclusive_access(store, server):
-        entries = client_entries(workspace, server, home, project)
+    with hold_run_lock(store, server):
+        entries = installed_client_entries(workspace, server, home, project)
         artifacts = (workspace.artifacts / server).is_dir() and not keep_channels
         rest = leftover_projects(workspace, store.state(server)) if not there else []
-        with hide_folder(folder) if there and not dry_run else nullcontext():
+        with hide_then_delete_folder(folder) if there and not dry_run else nullcontext():
             before = close_history(
                 workspace, store, server, gone="removed", reason=reason, keep_channels=keep_channels, dry_run=dry_run
             )
@@ -87,7 +87,7 @@ def remove(
     }
 
 
-def client_entries(
+def installed_client_entries(
     workspace: Workspace, server: str, home: UserPaths, project: Path | None
 ) -> Sequence[dict[str, str]]:
     """Return the entries of a server in client configurations, each with the command that removes it."""
@@ -97,7 +97,7 @@ def client_entries(
 
 
 @contextmanager
-def hide_folder(folder: Path, problem: str = "") -> Iterator[None]:
+def hide_then_delete_folder(folder: Path, problem: str = "") -> Iterator[None]:
     """Hide the folder during the block, and delete it afterwards; if the block fails or is interrupted, restore it.
 
     Raises:
@@ -124,7 +124,7 @@ def hide_folder(folder: Path, problem: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def exclusive_access(store: Store, server: str) -> Iterator[None]:
+def hold_run_lock(store: Store, server: str) -> Iterator[None]:
     """Hold the run lock of a server for the block.
 
     Raises:
@@ -134,7 +134,7 @@ def exclusive_access(store: Store, server: str) -> Iterator[None]:
         with file_lock(store.locks / f"{server}.run.lock", timeout=_PATIENCE):
             yield
     except StateError as error:
-        holder = read_holder(store.locks, server)
+        holder = read_run_notes(store.locks, server)
         if not holder.get("alive"):
             raise
         stages = ", ".join(holder["stages"])
@@ -163,7 +163,9 @@ def close_history(
     with store.transaction(server, rehearsal=dry_run) as transaction:
         before = transaction.state
         ended = before.retired is not None and "gone" in before.retired
-        offers = [(channel, project) for channel in before.channels for project in projects_of(before, channel)]
+        offers = [
+            (channel, project) for channel in before.channels for project in offered_project_names(before, channel)
+        ]
         offers += leftover_projects(workspace, before)
         if transaction.events and not (ended and (keep_channels or not before.channels)):
             transaction.append(
@@ -171,7 +173,7 @@ def close_history(
             )
     if not dry_run and not keep_channels:
         for channel, project in offers:
-            withdraw(channels_folder(workspace), channel, project)
+            withdraw_project(channels_folder(workspace), channel, project)
         shutil.rmtree(workspace.artifacts / server, ignore_errors=True)
     return before
 
@@ -181,7 +183,7 @@ def describe_published(state: ServerState) -> list[str]:
     return [f"{target} has {live.version} ({live.candidate})" for target, live in sorted(state.published.items())]
 
 
-def uncommitted(root: Path, folder: Path) -> list[str]:
+def files_not_in_git(root: Path, folder: Path) -> list[str]:
     """Return the files below a folder that git could not restore, except generated files, by path below `root`.
 
     Without git, or outside a repository, return the folder itself. A nested repository counts as such a file, because

@@ -19,13 +19,13 @@ from mcpfactory_codegen.servers.rename import Renaming, rename_server, write_ren
 from mcpfactory_codegen.settings import SettingsError
 from mcpfactory_pipeline.base.errors import RefusedError, WorkspaceError
 from mcpfactory_pipeline.base.ids import Clock, utc_now
-from mcpfactory_pipeline.delivery.clients.files import UserPaths
+from mcpfactory_pipeline.delivery.clients.config_files import UserPaths
 from mcpfactory_pipeline.maintenance.remove import (
-    client_entries,
     close_history,
     describe_published,
-    exclusive_access,
-    hide_folder,
+    hide_then_delete_folder,
+    hold_run_lock,
+    installed_client_entries,
 )
 from mcpfactory_pipeline.plan.policy import describe_decision
 from mcpfactory_pipeline.state.state import ServerState
@@ -64,14 +64,14 @@ def rename(
     folder = _source(workspace, old, new)
     renaming = rename_server(folder, new, notify=notify)
     _refuse_history(store, new)
-    with exclusive_access(store, old):
+    with hold_run_lock(store, old):
         state = store.state(old)
         if state.retired:
             raise RefusedError(
                 f"{old} is {describe_decision('retired', state.retired)}",
                 hint=f"mcpfactory pipeline revive {old}, or mcpfactory remove {old}",
             )
-        entries = tuple(client_entries(workspace, old, home, project)) if workspace.has_folder(old) else ()
+        entries = tuple(installed_client_entries(workspace, old, home, project)) if workspace.has_folder(old) else ()
         if not dry_run:
             with _moved(folder, renaming, workspace.root / "servers" / new):
                 _record(workspace, store, old, new, keep_channels=keep_channels)
@@ -127,7 +127,7 @@ def _moved(folder: Path, renaming: Renaming, place: Path) -> Iterator[None]:
     """Replace the old folder by the new one; if the block fails or is interrupted, restore the old one."""
     renamed, problem = write_renamed(folder, renaming, folder.parent), f"{place} cannot be created"
     try:
-        with hide_folder(folder, problem):
+        with hide_then_delete_folder(folder, problem):
             try:
                 renamed.rename(place)
             except OSError as error:

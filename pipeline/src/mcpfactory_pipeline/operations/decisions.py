@@ -16,17 +16,17 @@ from mcpfactory_pipeline.operations.operation import (
     BY_PEOPLE,
     Channel,
     ConfirmedOperation,
+    FieldPresentation,
     Omitted,
     Operation,
     OperationContext,
     OperationError,
     OperationResult,
-    Param,
     Reason,
     Server,
     param,
 )
-from mcpfactory_pipeline.reporting.lines import pruned_lines
+from mcpfactory_pipeline.reporting.line_reporter import pruned_lines
 
 _KEY: Final = "a private key is on the person's own machine"
 _SINGLY: Final[Omitted] = {
@@ -448,7 +448,7 @@ class Waive(Operation):
     omit: ClassVar[Omitted] = {"mcp": BY_PEOPLE}
 
     rule: str = param("Rule ID, as shown in reports", argument=True, metavar="RULE")
-    server: Annotated[Server, Param(metavar="NAME", names="servers")]
+    server: Annotated[Server, FieldPresentation(metavar="NAME", names="servers")]
     expires: date = param("Last day on which findings are accepted", metavar="YYYY-MM-DD")
     reason: RequiredReason
     tool: str = param("Only findings about this tool [default: all]", "", metavar="TOOL", names="tools")
@@ -457,7 +457,7 @@ class Waive(Operation):
         """Record the waiver."""
         from mcpfactory_pipeline.checks import waiver_creation
 
-        made = waiver_creation.waive(
+        made = waiver_creation.waive_rule(
             context.workspace,
             self.server,
             self.rule,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 from pydantic import Field
 
-from mcpfactory_pipeline.delivery.clients.files import UserPaths, read_user_paths
+from mcpfactory_pipeline.delivery.clients.config_files import UserPaths, read_user_paths
 from mcpfactory_pipeline.operations.operation import (
     BY_PEOPLE,
     ConfirmedOperation,
@@ -128,7 +128,7 @@ class Install(ConfirmedOperation):
 
     def run(self, context: OperationContext) -> ClientsResult:
         """Change the clients' files; without a server, list the installed servers."""
-        from mcpfactory_pipeline.delivery.clients.install import install, select_clients, snippet
+        from mcpfactory_pipeline.delivery.clients.install import client_config_snippet, install, select_clients
 
         home, project = read_user_paths(os.environ), Path.cwd() if self.project else None
         if not self.server:
@@ -138,7 +138,7 @@ class Install(ConfirmedOperation):
         rows = select_clients(self.clients)
         target, details = self._target(context, project)
         if self.show:
-            texts = [snippet(row, target, home, project=project).rstrip("\n") for row in rows]
+            texts = [client_config_snippet(row, target, home, project=project).rstrip("\n") for row in rows]
             return ClientsResult(message=target.name, configuration="\n".join(texts), details=details)
         if not context.dry_run:
             words = ((row.title, row.note, row.project_note if project else "") for row in rows)
@@ -148,7 +148,7 @@ class Install(ConfirmedOperation):
         )
 
     def _installed(self, context: OperationContext, home: UserPaths) -> ClientsResult:
-        from mcpfactory_pipeline.delivery.clients.installed import installed
+        from mcpfactory_pipeline.delivery.clients.installed_servers import installed
 
         found = installed(context.place if self.everything else context.workspace, home, Path.cwd())
         rows = tuple(row.to_json() for row in found if self.everything or row.state != "other")
@@ -157,7 +157,7 @@ class Install(ConfirmedOperation):
 
     def _target(self, context: OperationContext, project: Path | None) -> tuple[InstallTarget, tuple[str, ...]]:
         """Return the server to install, and notes about its variables and addresses."""
-        from mcpfactory_pipeline.delivery.clients.install import entry_variables, remote_target, server_target
+        from mcpfactory_pipeline.delivery.clients.install import remote_target, select_entry_variables, server_target
 
         by_person = context.access is not None and context.access.permits_private
         if "://" in self.server:
@@ -173,7 +173,9 @@ class Install(ConfirmedOperation):
             raise OperationError("--token-variable needs a URL", hint="use --env NAME to pass a variable")
         server = context.workspace.server(self.server)
         environ = os.environ if by_person else {}  # agents must not learn which variables are set here
-        env, notes = entry_variables(server, self.env, environ, None if self.project or self.show else context.ask)
+        env, notes = select_entry_variables(
+            server, self.env, environ, None if self.project or self.show else context.ask
+        )
         target = server_target(
             context.workspace,
             self.server,
@@ -229,7 +231,7 @@ def _changed(
 
 def _addresses(server: WorkspaceServer, env: Sequence[str]) -> Iterator[str]:
     """Yield a message for each API address that is private, or that the server cannot call from the client."""
-    from mcpfactory_pipeline.workspace.upstream import api_addresses
+    from mcpfactory_pipeline.workspace.api_addresses import api_addresses
 
     address = (inspection_report(server.folder) or {}).get("address")
     written = dict(one.split("=", 1) for one in env if "=" in one)

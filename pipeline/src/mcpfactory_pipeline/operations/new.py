@@ -257,7 +257,7 @@ _STEP: Final = ("path", "action", "owner", "note")
 def _result(
     message: str, made: GeneratedServer | UpdatedServer, context: OperationContext, following: str
 ) -> ServerResult:
-    from mcpfactory_pipeline.workspace.upstream import api_addresses
+    from mcpfactory_pipeline.workspace.api_addresses import api_addresses
 
     data = {name: to_jsonable_python(getattr(made, name)) for name in ServerResult.model_fields if hasattr(made, name)}
     found = api_addresses(made.address, os.environ, server=made.server) if made.address else []
@@ -314,7 +314,7 @@ class Adopt(Operation):
 
     def run(self, context: OperationContext) -> AdoptResult:
         """Recognize the server, and write its files after a person confirmed them."""
-        from mcpfactory_pipeline.adoption.proposal import propose, write_proposal
+        from mcpfactory_pipeline.adoption.proposal import propose_adoption, write_proposal
         from mcpfactory_pipeline.adoption.recognize import recognize
         from mcpfactory_pipeline.adoption.sources import AdoptionRequest
 
@@ -322,7 +322,7 @@ class Adopt(Operation):
         request = AdoptionRequest(
             self.source, self.program, self.name, self.start, self.constraints, self.copies, Path.cwd()
         )
-        proposal = propose(context.workspace, recognize(context.workspace, request), self.name)
+        proposal = propose_adoption(context.workspace, recognize(context.workspace, request), self.name)
         found = proposal.to_json()
         details = tuple(f"note: {note}" for note in found.pop("notes"))
         facts = {**found, "details": details, "dry_run": context.dry_run}

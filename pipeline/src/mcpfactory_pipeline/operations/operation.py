@@ -50,7 +50,7 @@ Names = Literal["", "servers", "channels", "stages", "templates", "tools", "targ
 
 
 @dataclass(frozen=True, slots=True)
-class Param:
+class FieldPresentation:
     """Presentation of a field, in addition to its type, default and description.
 
     Attributes:
@@ -79,9 +79,9 @@ def param(
     omit: Omitted | None = None,
     **constraints: Any,
 ) -> Any:
-    """Return a field of an operation with its presentation (see `Param`); `constraints` are those of pydantic."""
+    """Return a field of an operation with its presentation (see `FieldPresentation`); `constraints` are those of pydantic."""
     info = Field(default, description=description, **constraints)
-    info.metadata.append(Param(flags, metavar, argument, names, omit or {}))
+    info.metadata.append(FieldPresentation(flags, metavar, argument, names, omit or {}))
     return info
 
 
@@ -251,11 +251,11 @@ class Operation(BaseModel):
         return inspect.cleandoc(cls.__doc__ or "")
 
     @classmethod
-    def fields(cls, surface: Surface) -> Iterator[tuple[str, FieldInfo, Param]]:
+    def fields(cls, surface: Surface) -> Iterator[tuple[str, FieldInfo, FieldPresentation]]:
         """Yield (name, info, presentation) of the fields that a surface offers; fields of mixins come last."""
         own = {name for base in cls.__mro__ if issubclass(base, Operation) for name in base.__annotations__}
         for name, info in sorted(cls.model_fields.items(), key=lambda item: item[0] not in own):
-            param = param_of(info)
+            param = field_presentation(info)
             if surface not in param.omit:
                 yield name, info, param
 
@@ -307,25 +307,25 @@ class ConfirmedOperation(Operation):
         return f"{self.id()}-{hash_bytes(tried.model_dump_json().encode())}"
 
 
-def param_of(info: FieldInfo) -> Param:
-    """Return the presentation of a field: its own `Param`, else the `Param` of its annotated type."""
-    return next((one for one in reversed(info.metadata) if isinstance(one, Param)), _PLAIN)
+def field_presentation(info: FieldInfo) -> FieldPresentation:
+    """Return the presentation of a field: its own `FieldPresentation`, else the `FieldPresentation` of its annotated type."""
+    return next((one for one in reversed(info.metadata) if isinstance(one, FieldPresentation)), _PLAIN)
 
 
-def option_names(name: str, info: FieldInfo, param: Param) -> tuple[str, ...]:
-    """Return the command line options of a field: those of its `Param`, else an option derived from its name."""
+def option_names(name: str, info: FieldInfo, param: FieldPresentation) -> tuple[str, ...]:
+    """Return the command line options of a field: those of its `FieldPresentation`, else an option derived from its name."""
     if any(flag.startswith("--") for flag in param.flags):
         return param.flags
-    singular = name.removesuffix("s") if is_list(info) else name
+    singular = name.removesuffix("s") if is_list_field(info) else name
     return (f"--{singular.replace('_', '-')}", *param.flags)
 
 
-def is_list(info: FieldInfo) -> bool:
+def is_list_field(info: FieldInfo) -> bool:
     """Return True if the field takes several values."""
     return getattr(info.annotation, "__origin__", None) is tuple
 
 
-_PLAIN: Final = Param()
+_PLAIN: Final = FieldPresentation()
 
 
 def _explain(operation: type[Operation], error: ValidationError) -> OperationError:

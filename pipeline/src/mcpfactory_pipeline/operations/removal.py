@@ -9,14 +9,14 @@ from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import Field
 
-from mcpfactory_pipeline.delivery.clients.files import read_user_paths
+from mcpfactory_pipeline.delivery.clients.config_files import read_user_paths
 from mcpfactory_pipeline.operations.operation import (
     BY_PEOPLE,
+    FieldPresentation,
     Omitted,
     Operation,
     OperationContext,
     OperationResult,
-    Param,
     Reason,
     Server,
     Yes,
@@ -153,7 +153,7 @@ class Rename(Operation):
     result: ClassVar[type[OperationResult]] = RenameResult
     omit: ClassVar[Omitted] = _OMIT
 
-    old: Annotated[Server, Param(argument=True, metavar="OLD", names="servers")]
+    old: Annotated[Server, FieldPresentation(argument=True, metavar="OLD", names="servers")]
     new: str = param("New name: [a-z][a-z0-9-]*", argument=True, metavar="NEW")
     keep_channels: KeepChannels = False
 

@@ -26,7 +26,7 @@ _HERE: Final[Omitted] = {
 
 
 @dataclass(frozen=True, slots=True)
-class StepRun:
+class StageRun:
     """Run of a stage: `passed`, `failed`, `errored`, `interrupted` or `inconclusive`; `log` is the end of its output."""
 
     server: str
@@ -42,7 +42,7 @@ class RunResult(OperationResult):
 
     passed: bool
     servers: dict[str, str]
-    steps: list[StepRun] = Field(default=[])
+    steps: list[StageRun] = Field(default=[])
     server_errors: list[str] = Field(default=[])
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.operations.decisions import DECISIONS, Retire, Revive, Waive
 from mcpfactory_pipeline.operations.install import Install, Uninstall
 from mcpfactory_pipeline.operations.new import Adopt, New, Update
-from mcpfactory_pipeline.operations.operation import Operation, OperationError, is_list, option_names
+from mcpfactory_pipeline.operations.operation import Operation, OperationError, is_list_field, option_names
 from mcpfactory_pipeline.operations.publish import Publish
 from mcpfactory_pipeline.operations.removal import Remove, Rename
 from mcpfactory_pipeline.operations.run import Run
@@ -18,7 +18,7 @@ OPERATIONS: Final[tuple[type[Operation], ...]] = (
 )  # fmt: skip
 
 
-def read_command(command: str) -> Operation | None:
+def parse_operation_command(command: str) -> Operation | None:
     """Return the operation of a command line; None if it is not a complete command of an operation."""
     try:
         words = shlex.split(command)
@@ -54,7 +54,7 @@ def _values(operation: type[Operation], words: list[str]) -> dict[str, Any]:
         word = rest.pop(0)
         name, info = options.get(word, ("", None))
         if info is None and not word.startswith("-") and arguments:
-            several = is_list(operation.model_fields[arguments[0]])
+            several = is_list_field(operation.model_fields[arguments[0]])
             found[arguments[0]] = (*found.get(arguments[0], ()), word) if several else word
             arguments = arguments if several else arguments[1:]
         elif info is None or (info.annotation is not bool and not rest):
@@ -62,5 +62,5 @@ def _values(operation: type[Operation], words: list[str]) -> dict[str, Any]:
         elif info.annotation is bool:
             found[name] = True
         else:
-            found[name] = (*found.get(name, ()), rest.pop(0)) if is_list(info) else rest.pop(0)
+            found[name] = (*found.get(name, ()), rest.pop(0)) if is_list_field(info) else rest.pop(0)
     return found

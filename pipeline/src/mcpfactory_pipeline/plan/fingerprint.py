@@ -8,23 +8,23 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from mcpfactory_pipeline.base.hashing import ABSENT, hash_file, hash_files, hash_record, source_files
+from mcpfactory_pipeline.base.hashing import ABSENT, hash_file, hash_files, hash_named_texts, list_source_files
 from mcpfactory_pipeline.base.ids import utc_now
 from mcpfactory_pipeline.base.versions import checked_out_commit, distribution_version, python_version, template_version
-from mcpfactory_pipeline.plan.plan import describe_change
+from mcpfactory_pipeline.plan.plan import describe_input_change
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.adopted import FILE as DRIFT
 from mcpfactory_pipeline.workspace.adopted import adopted_files, read_known_drift, replacement_hash
 from mcpfactory_pipeline.workspace.waivers import FILE as WAIVERS
-from mcpfactory_pipeline.workspace.waivers import in_force, read_waivers, waiver_rows
+from mcpfactory_pipeline.workspace.waivers import read_waivers, unexpired_waivers, waiver_rows
 from mcpfactory_pipeline.workspace.workspace import (
     CALLS,
     CASES,
     CONFIG,
     REPORT,
     WorkspaceServer,
-    is_evaluation,
+    is_evaluation_case_file,
     simulated_api_files,
 )
 
@@ -39,7 +39,7 @@ class InputReader:
     @cached_property
     def files(self) -> list[str]:
         """Return all source files of the server's folder."""
-        return source_files(self.server.folder)
+        return list_source_files(self.server.folder)
 
     def hash(self, file: str) -> str:
         """Return the hash of a file in the server's folder; `none` if it is missing."""
@@ -53,7 +53,7 @@ class InputReader:
         `below` ends in `/`. The hash is `none` without files.
         """
         record = {file: self.hash(below + file) for file in files}
-        return hash_record(record) if record else ABSENT
+        return hash_named_texts(record) if record else ABSENT
 
     @cached_property
     def _hashes(self) -> dict[str, str]:
@@ -67,14 +67,14 @@ def _document(subject: InputReader) -> str:
         return ABSENT
     folders = dict.fromkeys("" if one.parent == root else one.relative_to(root).parts[0] for one in documents)
     hashes = {folder: _documents_in(subject, folder) for folder in folders}
-    return next(iter(hashes.values())) if len(hashes) == 1 else hash_record(hashes)
+    return next(iter(hashes.values())) if len(hashes) == 1 else hash_named_texts(hashes)
 
 
 def _documents_in(subject: InputReader, folder: str) -> str:
     if not folder:  # without a separate folder, any document here counts, except generated files
         files = [path for path in subject.files if path.endswith(_DOCUMENTS) and "_generated/" not in path]
         return subject.hash_all(path for path in files if not path.startswith(".mcpfactory/"))
-    return subject.hash_all(source_files(subject.server.folder / folder), f"{folder}/")
+    return subject.hash_all(list_source_files(subject.server.folder / folder), f"{folder}/")
 
 
 def _generated(subject: InputReader) -> str:
@@ -92,7 +92,7 @@ def _source(subject: InputReader) -> str:
 
 def combine_source_hashes(files: str, own: str) -> str:
     """Return one hash for the files in a server's folder and the server's files elsewhere (`hash_external_files`)."""
-    return files if own == ABSENT else hash_record({"beside": files, "own": own})
+    return files if own == ABSENT else hash_named_texts({"beside": files, "own": own})
 
 
 def hash_external_files(server: WorkspaceServer) -> str:
@@ -105,13 +105,13 @@ def hash_external_files(server: WorkspaceServer) -> str:
 
 
 def _tests(subject: InputReader) -> str:
-    tests = subject.hash_all(source_files(subject.server.folder / "tests"), "tests/")
+    tests = subject.hash_all(list_source_files(subject.server.folder / "tests"), "tests/")
     return combine_source_hashes(tests, hash_external_files(subject.server))
 
 
 def _evals(subject: InputReader) -> str:
     """Return the hash of the evaluation cases."""
-    return subject.hash_all(path for path in subject.files if is_evaluation(path))
+    return subject.hash_all(path for path in subject.files if is_evaluation_case_file(path))
 
 
 def _reports(subject: InputReader) -> str:
@@ -133,15 +133,15 @@ def _checks(subject: InputReader, names: Iterable[str] | None = None) -> str:
     if candidate is None:
         return ABSENT
     checks = candidate.checks if names is None else {n: candidate.checks[n] for n in names if n in candidate.checks}
-    return hash_record({name: str(check.get("outcome")) for name, check in checks.items()})
+    return hash_named_texts({name: str(check.get("outcome")) for name, check in checks.items()})
 
 
 def _waivers(subject: InputReader) -> str:
     """Return the valid waivers: when a waiver expires, the check runs again."""
     if WAIVERS not in subject.files:
         return ABSENT
-    valid = in_force(read_waivers(subject.server.folder), utc_now().date())
-    return hash_record(waiver_rows(valid)) if valid else ABSENT
+    valid = unexpired_waivers(read_waivers(subject.server.folder), utc_now().date())
+    return hash_named_texts(waiver_rows(valid)) if valid else ABSENT
 
 
 def _drift(subject: InputReader) -> str:
@@ -187,7 +187,7 @@ def _shown_stage(state: ServerState, name: str) -> str:
         return ABSENT
     kept = {path: value for path, value in record.artifacts.items() if not path.startswith("logs/")}
     facts = json.dumps(dict(record.summary), sort_keys=True)
-    return hash_record({"outcome": record.outcome, "message": record.message, "summary": facts, **kept})
+    return hash_named_texts({"outcome": record.outcome, "message": record.message, "summary": facts, **kept})
 
 
 def _shown_artifact(state: ServerState, name: str) -> str:
@@ -202,7 +202,7 @@ _OF_STATE: Final[dict[str, Callable[[ServerState, str], str]]] = {"stage": _show
 SHOWN_FILE: Final = "file:"
 
 
-def shown_state_parts(stage: Stage, state: ServerState) -> dict[str, str]:
+def shown_state_hashes(stage: Stage, state: ServerState) -> dict[str, str]:
     """Return the parts that a stage shows from the state: all except files in the server's folder."""
     found = {name: state.candidate or ABSENT for name in stage.reads if name == "candidate"}
     for name in stage.reads:
@@ -212,7 +212,7 @@ def shown_state_parts(stage: Stage, state: ServerState) -> dict[str, str]:
     return found
 
 
-def shown_files(stages: Iterable[Stage], subject: InputReader) -> dict[str, str]:
+def shown_file_hashes(stages: Iterable[Stage], subject: InputReader) -> dict[str, str]:
     """Return the current hashes of the files in the server's folder that stages show: `file:PATH` → hash."""
     names = {name for stage in stages for name in stage.reads if name.startswith(SHOWN_FILE)}
     return {name: _read(name, subject) for name in sorted(names)}
@@ -227,10 +227,10 @@ def _read(name: str, subject: InputReader) -> str:
 
 def stage_inputs(stage: Stage, subject: InputReader) -> dict[str, str]:
     """Return the current inputs of one stage by name, including `stage`, its version."""
-    return read_inputs((stage,), subject)[stage.name]
+    return read_stage_inputs((stage,), subject)[stage.name]
 
 
-def read_inputs(stages: Sequence[Stage], subject: InputReader) -> dict[str, dict[str, str]]:
+def read_stage_inputs(stages: Sequence[Stage], subject: InputReader) -> dict[str, dict[str, str]]:
     """Return the current inputs of every stage; each input is read once."""
     values = {name: _read(name, subject) for name in dict.fromkeys(name for stage in stages for name in stage.reads)}
     found = {stage.name: {"stage": stage.stamp, **{name: values[name] for name in stage.reads}} for stage in stages}
@@ -243,14 +243,14 @@ def read_inputs(stages: Sequence[Stage], subject: InputReader) -> dict[str, dict
 _MADE_FROM: Final = ("document", "config", "template", "codegen", "runtime", "python")
 
 
-def provenance(subject: InputReader) -> dict[str, str]:
+def source_provenance_inputs(subject: InputReader) -> dict[str, str]:
     """Return the inputs that affected the candidate's sources but are not inputs of `build`, for the build's record."""
     return {name: INPUTS[name](subject) for name in _MADE_FROM} | {"commit": checked_out_commit(subject.server.folder)}
 
 
 def fingerprint(inputs: Mapping[str, str]) -> str:
     """Return one hash for all inputs of a stage."""
-    return hash_record(inputs)
+    return hash_named_texts(inputs)
 
 
 # Inputs that are not compared: promoters may use another Python version, and `decisions.drift` reports drift.
@@ -267,7 +267,7 @@ def stale_checks(
 ) -> list[str]:
     """Describe the checks of the candidate that must run again, each with the reasons; empty if all are valid.
 
-    `required` are the checks that a channel requires, and `inputs` the current inputs of each stage (`read_inputs`).
+    `required` are the checks that a channel requires, and `inputs` the current inputs of each stage (`read_stage_inputs`).
     Checks of older candidates are not compared, because their sources no longer exist. If the API document changed,
     the files generated from it are also stale.
     """
@@ -284,7 +284,7 @@ def stale_checks(
         now = inputs[stage.name]
         compared = [name for name in record.inputs if name in now and name not in _NOT_COMPARED]
         reasons = [
-            describe_change(name, record.inputs[name], now[name])
+            describe_input_change(name, record.inputs[name], now[name])
             for name in compared
             if record.inputs[name] != now[name] and (name != _OF_FACTORY or stage.settings)
         ]

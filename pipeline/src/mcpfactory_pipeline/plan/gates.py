@@ -49,7 +49,7 @@ def _measured(limit: str) -> Callable[[Candidate, Release | None], Any]:
     )
 
 
-def breaking_changes(candidate: Candidate, offered: Release) -> int | None:
+def count_breaking_changes(candidate: Candidate, offered: Release) -> int | None:
     """Return the number of changes that break callers of a release; None if unknown."""
     known = candidate.summary("validate").get("contract")
     return known.get(offered.candidate) if isinstance(known, Mapping) else None
@@ -59,7 +59,7 @@ def _broken(candidate: Candidate, offered: Release | None) -> Any:
     """Describe the contract changes that break callers of the channel's release; return "" if there are none."""
     if offered is None:
         return ""
-    breaking = breaking_changes(candidate, offered)
+    breaking = count_breaking_changes(candidate, offered)
     if breaking is None:
         return None
     if not breaking or is_sufficient_step(offered.version, candidate.version, "major"):

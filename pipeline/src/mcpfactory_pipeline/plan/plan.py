@@ -28,7 +28,7 @@ from mcpfactory_pipeline.base.errors import JsonRecord
 from mcpfactory_pipeline.base.hashing import ABSENT
 from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.plan.policy import describe_decision
-from mcpfactory_pipeline.plan.stage import Stage, describe_missing, rejected_by
+from mcpfactory_pipeline.plan.stage import Stage, describe_missing_approvals, shown_content_rejections
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
 from mcpfactory_pipeline.workspace.policy import ApprovalPolicy, ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import setting_error
@@ -143,7 +143,7 @@ def _approval_verdict(
 ) -> tuple[str, tuple[str, ...]]:
     """Return the verdict for an approval stage; `pending` are earlier stages that may change the content shown."""
     made = state.decisions.get(name)
-    said, missing = rejected_by(made, shown), describe_missing(policy, made, shown)
+    said, missing = shown_content_rejections(made, shown), describe_missing_approvals(policy, made, shown)
     if pending:
         return (WAITING if said or missing else RUN), pending
     if said:
@@ -186,10 +186,10 @@ def _reasons(record: StageRecord | None, now: Mapping[str, str]) -> list[str]:
         return [f"last outcome {record.outcome}"]
     before = record.inputs
     changed = (name for name in {**now, **before} if before.get(name) != now.get(name))
-    return [describe_change(name, before.get(name), now.get(name)) for name in changed]
+    return [describe_input_change(name, before.get(name), now.get(name)) for name in changed]
 
 
-def describe_change(name: str, before: str | None, after: str | None) -> str:
+def describe_input_change(name: str, before: str | None, after: str | None) -> str:
     """Describe the change of an input. `before` or `after` is None if the input was or is not read."""
     if before is None:
         return f"{name} is read now"
@@ -253,13 +253,13 @@ def needed_stages(stages: Sequence[Stage], name: str) -> set[str]:
     return found
 
 
-def channels_before(stages: Sequence[Stage], name: str) -> set[str]:
+def channels_needed_before(stages: Sequence[Stage], name: str) -> set[str]:
     """Return the names of the channels that must offer the candidate before a stage runs."""
     needed = needed_stages(stages, name)
     return {stage.channel.name for stage in stages if stage.name in needed and stage.channel}
 
 
-def source_channels(channels: Sequence[ChannelPolicy], name: str) -> set[str]:
+def channels_passed_before(channels: Sequence[ChannelPolicy], name: str) -> set[str]:
     """Return the channels that a candidate passes before the channel `name`."""
     sources = {channel.name: channel.source for channel in channels}
     found: set[str] = set()
@@ -278,9 +278,9 @@ def required_stages(
     Stages that need a channel count only if the candidate passes that channel first. If the channel lists `checks`,
     only the listed stages count.
     """
-    allowed, found = source_channels(channels, channel.name), []
+    allowed, found = channels_passed_before(channels, channel.name), []
     for stage in stages:
-        before = channels_before(stages, stage.name)
+        before = channels_needed_before(stages, stage.name)
         if not stage.check or not before <= allowed:
             continue
         if before and channel.checks is not None and stage.name not in channel.checks:

@@ -15,11 +15,16 @@ from packaging.utils import canonicalize_version
 
 from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_pipeline.base.errors import NotFoundError
-from mcpfactory_pipeline.base.text import format_duration, on_one_line, pluralize
+from mcpfactory_pipeline.base.text import format_duration, join_lines, pluralize
 from mcpfactory_pipeline.plan.gates import COST_GATES, GATES, closed_gates
-from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.event_schema import Event
 from mcpfactory_pipeline.state.state import Candidate, ServerState
-from mcpfactory_pipeline.state.timeline import approvers_since, offered_versions, seconds_in_channel, withdrawals
+from mcpfactory_pipeline.state.timeline import (
+    approvers_since_rollback,
+    candidates_by_offered_version,
+    candidates_rolled_back,
+    seconds_in_channel,
+)
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
@@ -56,7 +61,7 @@ def find_channel(channels: Sequence[ChannelPolicy], name: str) -> ChannelPolicy:
 # --- requirements of a channel ---
 
 
-def approved_by(channel: ChannelPolicy, candidate: Candidate, since: Container[str] | None = None) -> list[str]:
+def candidate_approvers(channel: ChannelPolicy, candidate: Candidate, since: Container[str] | None = None) -> list[str]:
     """Return the valid approvers of a candidate for a channel (by today's list of approvers), sorted by name.
 
     Spellings that differ only in case or spaces are one person. `since` are the people who approved after a rollback;
@@ -64,7 +69,7 @@ def approved_by(channel: ChannelPolicy, candidate: Candidate, since: Container[s
     """
     given = [who for who in candidate.approvals.get(channel.name, {}) if since is None or who in since]
     allowed = [who for who in given if not channel.approvers or who in channel.approvers]
-    return sorted({person_key(who): who for who in allowed}.values())
+    return sorted({normalize_person_name(who): who for who in allowed}.values())
 
 
 def missing_approvals(wanted: int, given: Collection[str], approvers: Iterable[str]) -> str:
@@ -74,8 +79,8 @@ def missing_approvals(wanted: int, given: Collection[str], approvers: Iterable[s
     """
     if len(given) >= wanted:
         return ""
-    said = {person_key(who) for who in given}
-    left = ", ".join(who for who in approvers if person_key(who) not in said)
+    said = {normalize_person_name(who) for who in given}
+    left = ", ".join(who for who in approvers if normalize_person_name(who) not in said)
     anyone = f"anyone but {', '.join(given)}" if given else "anyone"
     return f"{wanted - len(given)} of {pluralize(wanted, 'approval')} missing, from {left or anyone}"
 
@@ -86,7 +91,7 @@ def signing_option(*, signed: bool) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Blocker:
+class PromotionBlocker:
     """An obstacle between a candidate and a channel: its kind, a message, and the next step with a command.
 
     Kinds: `retired`, `hold`, `drift`, `check`, `gate`, `source`, `rejection`, `approval`, `soak`, and `stage` for an
@@ -98,7 +103,7 @@ class Blocker:
     command: str
 
 
-def find_blockers(
+def find_promotion_blockers(
     channel: ChannelPolicy,
     checks: Iterable[str],
     state: ServerState,
@@ -107,8 +112,8 @@ def find_blockers(
     events: Sequence[Event],
     now: datetime,
     due: Sequence[str] = (),
-    drift: Sequence[Blocker] = (),
-) -> list[Blocker]:
+    drift: Sequence[PromotionBlocker] = (),
+) -> list[PromotionBlocker]:
     """Return the obstacles between a candidate and a channel.
 
     `checks` names the stages that check candidates. `due` describes the checks that must run again (`stale_checks`).
@@ -119,40 +124,46 @@ def find_blockers(
     run, found = f"mcpfactory pipeline run {server}", []
     if state.retired:
         found.append(
-            Blocker("retired", describe_decision("retired", state.retired), f"mcpfactory pipeline revive {server}")
+            PromotionBlocker(
+                "retired", describe_decision("retired", state.retired), f"mcpfactory pipeline revive {server}"
+            )
         )
     if hold := state.holds.get(name):
-        found.append(Blocker("hold", f"{name} is {describe_decision('held', hold)}", unhold_command(server, channel)))
+        found.append(
+            PromotionBlocker("hold", f"{name} is {describe_decision('held', hold)}", unhold_command(server, channel))
+        )
     found += drift
-    found += [Blocker("check", words, run) for words in (*failed_checks(checks, known), *due)]
-    if words := version_fault(channel, known, candidate, events):
+    found += [PromotionBlocker("check", words, run) for words in (*describe_failed_checks(checks, known), *due)]
+    if words := version_reuse_fault(channel, known, candidate, events):
         command = f"mcpfactory release apply {server}" if channel.source else f"{run} --again build"
-        found.append(Blocker("gate", words, command))
+        found.append(PromotionBlocker("gate", words, command))
     for gate, words in closed_gates(channel.gates, known, state.channels.get(name), today=now.date()).items():
-        found.append(Blocker("gate", words, GATES[gate].remedy.format(server=server)))
+        found.append(PromotionBlocker("gate", words, GATES[gate].remedy.format(server=server)))
     if channel.source is None:
         return found
     approve = approve_command(server, channel, candidate)
     if channel.source not in known.channels:
         promote = f"mcpfactory pipeline promote {server} --channel {channel.source}"
-        return [*found, Blocker("source", f"it was never in {channel.source}", promote)]
+        return [*found, PromotionBlocker("source", f"it was never in {channel.source}", promote)]
     for place, way_back in ((channel.source, f"mcpfactory pipeline run {server}"), (name, approve)):
-        if withdrawn := withdrawals(events, place).get(candidate):
+        if withdrawn := candidates_rolled_back(events, place).get(candidate):
             words = f"it was {describe_decision('rolled back', withdrawn)} out of {place}"
-            found.append(Blocker("rejection", words, way_back))
+            found.append(PromotionBlocker("rejection", words, way_back))
     for who, why in known.rejections.get(name, {}).items():
-        found.append(Blocker("rejection", describe_decision("rejected", {"actor": who, "reason": why}), approve))
-    given = approved_by(channel, known, approvers_since(events, name, candidate))
+        found.append(
+            PromotionBlocker("rejection", describe_decision("rejected", {"actor": who, "reason": why}), approve)
+        )
+    given = candidate_approvers(channel, known, approvers_since_rollback(events, name, candidate))
     if missing := missing_approvals(channel.approvals, given, channel.approvers):
-        found.append(Blocker("approval", missing, approve))
-    if (left := soak_left(channel, candidate, events, now)) > 0:
+        found.append(PromotionBlocker("approval", missing, approve))
+    if (left := soak_seconds_left(channel, candidate, events, now)) > 0:
         words = f"{format_duration(left)} of {format_duration(channel.soak)} in {channel.source} left"
         command = f"in {format_duration(left)}: mcpfactory pipeline promote {server} --channel {name}"
-        found.append(Blocker("soak", words, command))
+        found.append(PromotionBlocker("soak", words, command))
     return found
 
 
-def version_fault(channel: ChannelPolicy, known: Candidate, candidate: str, events: Iterable[Event]) -> str:
+def version_reuse_fault(channel: ChannelPolicy, known: Candidate, candidate: str, events: Iterable[Event]) -> str:
     """Return the reason why a channel must not offer a candidate under its version; "" if it can.
 
     Installers cache wheels by version, so a version must always mean the same bytes. Adopted servers are exempt: they
@@ -162,7 +173,7 @@ def version_fault(channel: ChannelPolicy, known: Candidate, candidate: str, even
         return ""
     if channel.source and "+" in known.version:
         return f"{known.version} is a development build, and {channel.name} takes released versions only"
-    others = offered_versions(events, channel.name).get(canonicalize_version(known.version), set())
+    others = candidates_by_offered_version(events, channel.name).get(canonicalize_version(known.version), set())
     if others and candidate not in others:
         return f"{channel.name} offered {known.version} with other bytes before ({', '.join(sorted(others))})"
     return ""
@@ -181,16 +192,16 @@ def unhold_command(server: str, channel: ChannelPolicy) -> str:
 
 def describe_decision(what: str, made: Mapping[str, Any]) -> str:
     """Describe a decision on one line, even if its history contains line breaks: `held by Ada: two was bad`."""
-    return on_one_line(f"{what} by {made['actor']}" + (f": {made['reason']}" if made.get("reason") else ""))
+    return join_lines(f"{what} by {made['actor']}" + (f": {made['reason']}" if made.get("reason") else ""))
 
 
-def person_key(name: str) -> str:
+def normalize_person_name(name: str) -> str:
     """Return the normalized form of a name: without case, spaces and invisible characters."""
     plain = unicodedata.normalize("NFKC", name).casefold()
     return "".join(char for char in plain if unicodedata.category(char)[0] in "LNPSM")
 
 
-def failed_checks(checks: Iterable[str], candidate: Candidate) -> list[str]:
+def describe_failed_checks(checks: Iterable[str], candidate: Candidate) -> list[str]:
     """Describe the checks that a candidate did not pass."""
     found = []
     for name in checks:
@@ -202,7 +213,7 @@ def failed_checks(checks: Iterable[str], candidate: Candidate) -> list[str]:
     return found
 
 
-def soak_left(channel: ChannelPolicy, candidate: str, events: Sequence[Event], now: datetime) -> float:
+def soak_seconds_left(channel: ChannelPolicy, candidate: str, events: Sequence[Event], now: datetime) -> float:
     """Return the seconds of soak time that a candidate still needs in the previous channel."""
     if not channel.soak or channel.source is None:
         return 0.0

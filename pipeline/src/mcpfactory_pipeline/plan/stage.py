@@ -15,37 +15,39 @@ from typing import Any, Final
 
 from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_pipeline.base.errors import JsonRecord, StageError
-from mcpfactory_pipeline.base.hashing import hash_record
-from mcpfactory_pipeline.isolation.levels import REQUIRED, find_level
-from mcpfactory_pipeline.plan.policy import missing_approvals, person_key
+from mcpfactory_pipeline.base.hashing import hash_named_texts
+from mcpfactory_pipeline.isolation.levels import REQUIRED, find_isolation_level
+from mcpfactory_pipeline.plan.policy import missing_approvals, normalize_person_name
 from mcpfactory_pipeline.state.state import StageDecisions
 from mcpfactory_pipeline.workspace.policy import MEMORY, ApprovalPolicy, ChannelPolicy
 from mcpfactory_pipeline.workspace.settings import LimitSettings, PipelineSettings
 from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
 
-def current_decision(made: StageDecisions | None, shown: Mapping[str, str]) -> StageDecisions | None:
+def decisions_about_shown_content(made: StageDecisions | None, shown: Mapping[str, str]) -> StageDecisions | None:
     """Return the decisions about the content shown now; None if they are about other content."""
     return made if made is not None and dict(made.shown) == dict(shown) else None
 
 
-def approved_by(policy: ApprovalPolicy, made: StageDecisions | None, shown: Mapping[str, str]) -> list[str]:
+def shown_content_approvers(policy: ApprovalPolicy, made: StageDecisions | None, shown: Mapping[str, str]) -> list[str]:
     """Return the valid approvers of the content shown now (by today's list of approvers), sorted by name."""
-    given = current.approvals if (current := current_decision(made, shown)) else ()
-    people = {person_key(who): who for who in sorted(given, reverse=True)}  # spellings of one name count as one person
-    allowed = {person_key(who) for who in policy.approvers}
+    given = current.approvals if (current := decisions_about_shown_content(made, shown)) else ()
+    people = {
+        normalize_person_name(who): who for who in sorted(given, reverse=True)
+    }  # spellings of one name count as one person
+    allowed = {normalize_person_name(who) for who in policy.approvers}
     return sorted(who for key, who in people.items() if not allowed or key in allowed)
 
 
-def rejected_by(made: StageDecisions | None, shown: Mapping[str, str]) -> list[tuple[str, str]]:
+def shown_content_rejections(made: StageDecisions | None, shown: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return the people who rejected the content shown now, each with the reason."""
-    return sorted(current.rejections.items()) if (current := current_decision(made, shown)) else []
+    return sorted(current.rejections.items()) if (current := decisions_about_shown_content(made, shown)) else []
 
 
-def describe_missing(policy: ApprovalPolicy, made: StageDecisions | None, shown: Mapping[str, str]) -> str:
+def describe_missing_approvals(policy: ApprovalPolicy, made: StageDecisions | None, shown: Mapping[str, str]) -> str:
     """Describe the missing approvals, as `1 of 2 approvals missing, from Ada, Grace`; return "" if none are missing."""
-    missing = missing_approvals(policy.approvals, approved_by(policy, made, shown), policy.approvers)
-    changed = missing and made is not None and made.approvals and current_decision(made, shown) is None
+    missing = missing_approvals(policy.approvals, shown_content_approvers(policy, made, shown), policy.approvers)
+    changed = missing and made is not None and made.approvals and decisions_about_shown_content(made, shown) is None
     return missing + ("; what was approved before has changed" if changed else "")
 
 
@@ -75,7 +77,7 @@ class Artifact:
     @property
     def offered(self) -> Path:
         """The file that channels link to."""
-        name = offered_name(self.files)
+        name = offered_file_name(self.files)
         assert name is not None  # every candidate has a wheel or a record
         return self.folder / name
 
@@ -97,10 +99,10 @@ class BuiltCandidate:
 
 def candidate_id(files: Mapping[str, str]) -> str:
     """Return the id of the candidate with these files (name → hash)."""
-    return hash_record(dict(files)).removeprefix("sha256:")[:16]
+    return hash_named_texts(dict(files)).removeprefix("sha256:")[:16]
 
 
-def offered_name(files: Iterable[str]) -> str | None:
+def offered_file_name(files: Iterable[str]) -> str | None:
     """Return the file that channels link to: an adopted server's record, else the wheel; None if both are missing."""
     names = sorted(files)
     return next((name for end in (RECORD, ".whl") for name in names if name.endswith(end)), None)
@@ -232,7 +234,7 @@ def _plain(data: dict[str, Any]) -> dict[str, Any]:
     return {key: str(value) if isinstance(value, Path) else value for key, value in data.items()}
 
 
-def apply_limits(stages: Sequence[Stage], limits: Mapping[str, LimitSettings]) -> tuple[Stage, ...]:
+def apply_stage_limits(stages: Sequence[Stage], limits: Mapping[str, LimitSettings]) -> tuple[Stage, ...]:
     """Return the stages with the limits of `[pipeline.limits.<stage>]`.
 
     Raises:
@@ -271,7 +273,7 @@ def local_isolation_level(workspace: Workspace, stages: Sequence[Stage]) -> str:
         return ""
     wanted = workspace.settings.pipeline.isolation
     try:
-        return find_level(wanted).name
+        return find_isolation_level(wanted).name
     except StageError:
         if wanted == REQUIRED:
             raise

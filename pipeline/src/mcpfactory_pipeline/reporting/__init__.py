@@ -13,19 +13,19 @@ from urllib.parse import quote
 
 from mcpfactory_pipeline.base.events import Reporter, RunEvent
 from mcpfactory_pipeline.base.ids import format_time, new_id, utc_now
-from mcpfactory_pipeline.reporting.lines import LineReporter
+from mcpfactory_pipeline.reporting.line_reporter import LineReporter
 from mcpfactory_pipeline.workspace.settings import DECISIONS, EventSettings
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.reporting.receivers import Mail, Webhook
+    from mcpfactory_pipeline.reporting.receivers import MailSender, WebhookSender
 
 
 def make_reporter(kind: str, stream: TextIO | None = None) -> Reporter:
     """Return the reporter of that kind (`live`, `plain` or `json`) on a stream, stdout by default."""
     stream = stream or sys.stdout
     if kind == "live":
-        from mcpfactory_pipeline.reporting.live import LiveReporter  # noqa: PLC0415 - loads rich
+        from mcpfactory_pipeline.reporting.live_reporter import LiveReporter  # noqa: PLC0415 - loads rich
 
         return LiveReporter(stream)
     return LineReporter(stream, as_json=kind == "json")
@@ -36,21 +36,21 @@ class Notifier:
 
     def __init__(self, workspace: Workspace, settings: EventSettings) -> None:
         self._workspace, self._settings = workspace, settings
-        self._receivers: dict[str, tuple[_Receiver | Webhook | Mail, Collection[str]]] = {}
+        self._receivers: dict[str, tuple[_Receiver | WebhookSender | MailSender, Collection[str]]] = {}
         if settings.log:
             self._receivers["log"] = (_LogFile(workspace, settings.log), settings.kinds)
         if settings.problem:
             self._receivers["webhook"] = (_Receiver(settings.problem), settings.kinds)
         elif settings.url:
-            from mcpfactory_pipeline.reporting.receivers import Webhook  # noqa: PLC0415 - loads the HTTP client
+            from mcpfactory_pipeline.reporting.receivers import WebhookSender  # noqa: PLC0415 - loads the HTTP client
 
-            self._receivers["webhook"] = (Webhook(settings), settings.kinds)
+            self._receivers["webhook"] = (WebhookSender(settings), settings.kinds)
         if settings.mail and settings.mail.problem:
             self._receivers["mail"] = (_Receiver(settings.mail.problem), settings.mail.kinds)
         elif settings.mail:
-            from mcpfactory_pipeline.reporting.receivers import Mail  # noqa: PLC0415 - loads the mail modules
+            from mcpfactory_pipeline.reporting.receivers import MailSender  # noqa: PLC0415 - loads the mail modules
 
-            self._receivers["mail"] = (Mail(settings.mail, settings.timeout), settings.mail.kinds)
+            self._receivers["mail"] = (MailSender(settings.mail, settings.timeout), settings.mail.kinds)
 
     def receivers_of(self, kind: str) -> list[str]:
         """Return the receivers of events of a kind: `log`, `webhook`, `mail`."""

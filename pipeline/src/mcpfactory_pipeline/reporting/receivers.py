@@ -121,12 +121,12 @@ _LEFT: Final = 10.0  # seconds; maximum wait for pending events at the end of a 
 _PAUSE: Final = 0.5  # seconds before the second attempt; the pause doubles before each later attempt
 
 
-def signature(secret: str, timestamp: str, body: bytes) -> str:
+def webhook_signature(secret: str, timestamp: str, body: bytes) -> str:
     """Return `sha256=` and the HMAC of `<timestamp>.<body>`, which proves sender and time to the receiver."""
     return f"sha256={hmac.new(secret.encode(), timestamp.encode() + b'.' + body, hashlib.sha256).hexdigest()}"
 
 
-class Webhook:
+class WebhookSender:
     """Sender of events. `send` returns at once; `close` waits briefly, and reports undelivered events."""
 
     def __init__(self, settings: EventSettings) -> None:
@@ -204,7 +204,7 @@ class Webhook:
         if not self._settings.secret:
             return headers
         timestamp = str(int(time.time()))
-        signed = signature(self._settings.secret, timestamp, body)
+        signed = webhook_signature(self._settings.secret, timestamp, body)
         return {**headers, "X-MCPFactory-Timestamp": timestamp, "X-MCPFactory-Signature": signed}
 
 
@@ -212,7 +212,7 @@ _MOST: Final = 200  # maximum events that one mail lists; further events are onl
 _SUBJECT: Final = 150  # characters; maximum length of a subject
 
 
-class Mail:
+class MailSender:
     """Sender of all events in one mail; `close` returns the error."""
 
     def __init__(self, settings: MailSettings, timeout: float) -> None:
@@ -232,7 +232,7 @@ class Mail:
         """Send the mail; return the error, or ""."""
         if not self._notices:
             return ""
-        settings, message = self._settings, mail_of(self._settings, self._notices)
+        settings, message = self._settings, compose_mail(self._settings, self._notices)
         try:
             self._send(message)
         except (OSError, smtplib.SMTPException, ValueError) as error:
@@ -256,7 +256,7 @@ class Mail:
             server.send_message(message)
 
 
-def mail_of(settings: MailSettings, notices: list[Mapping[str, Any]]) -> EmailMessage:
+def compose_mail(settings: MailSettings, notices: list[Mapping[str, Any]]) -> EmailMessage:
     """Return the mail about these events. Line breaks in names cannot add headers."""
     message, first = EmailMessage(), notice_line(notices[0])
     many = f"{pluralize(len(notices), 'thing')}, first " if len(notices) > 1 else ""

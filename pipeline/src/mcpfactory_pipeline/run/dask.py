@@ -49,7 +49,7 @@ class DaskExecutor:
         if client is None:
             return StageOutputs("interrupted", f"{RUN_ENDED} before this stage began")
         key = f"{job['inputs']['server']}-{job['stage']}-{uuid.uuid4().hex}"
-        future = client.submit(run_remotely, dict(job), str(log), key=key, pure=False)
+        future = client.submit(run_job_on_worker, dict(job), str(log), key=key, pure=False)
         alone = time.monotonic()
         try:
             while True:
@@ -112,7 +112,7 @@ class DaskExecutor:
         return [int(worker["nthreads"]) for worker in self._client.scheduler_info(n_workers=-1)["workers"].values()]
 
 
-def run_remotely(job: dict[str, Any], log: str) -> dict[str, Any]:
+def run_job_on_worker(job: dict[str, Any], log: str) -> dict[str, Any]:
     """Run a job on a worker in a new work folder; deleting that folder cancels the job."""
     work = Path(job["inputs"]["work"])
     if not work.is_dir():

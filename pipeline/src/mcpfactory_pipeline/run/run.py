@@ -24,9 +24,9 @@ from mcpfactory_pipeline.plan.plan import PlanStep, broken_step
 from mcpfactory_pipeline.plan.stage import Stage, local_isolation_level
 from mcpfactory_pipeline.reporting import NotifyingReporter, make_notifier
 from mcpfactory_pipeline.run.executor import Executor, LocalExecutor
-from mcpfactory_pipeline.run.runner import Runner, ServerResult, server_plan
+from mcpfactory_pipeline.run.runner import ServerRunner, ServerRunResult, plan_server_stages
 from mcpfactory_pipeline.stages import stages_from, stages_until, workspace_stages
-from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.event_schema import Event
 from mcpfactory_pipeline.state.state import extend
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import (
@@ -34,7 +34,7 @@ from mcpfactory_pipeline.workspace.workspace import (
     BrokenServer,
     Workspace,
     WorkspaceServer,
-    explain_broken,
+    broken_server_of_error,
     isolate_server_errors,
 )
 
@@ -114,7 +114,7 @@ def _plan_one(
     workspace: Workspace, store: Store, server: WorkspaceServer, stages: Sequence[Stage], forced: Sequence[str]
 ) -> tuple[PlanStep, ...]:
     state = extend(store.state(server.name), store.crashed_stages(server.name))
-    return server_plan(workspace, server, stages, state, forced)
+    return plan_server_stages(workspace, server, stages, state, forced)
 
 
 def run_pipeline(
@@ -160,7 +160,7 @@ def run_pipeline(
             reporter.emit(event)
 
     slots = max(1, jobs or executor.slots)
-    runner = Runner(
+    runner = ServerRunner(
         workspace=workspace,
         stages=tuple(stages),
         store=Store(workspace),
@@ -189,8 +189,8 @@ def run_pipeline(
 
 
 def _run_all(
-    runner: Runner, servers: Sequence[WorkspaceServer], forced: Sequence[str], jobs: int, stop: threading.Event
-) -> list[ServerResult]:
+    runner: ServerRunner, servers: Sequence[WorkspaceServer], forced: Sequence[str], jobs: int, stop: threading.Event
+) -> list[ServerRunResult]:
     with ThreadPoolExecutor(max(1, min(jobs, len(servers) or 1)), thread_name_prefix="server") as pool:
         # Each server runs in a copy of the context, which contains the actor.
         futures = {pool.submit(copy_context().run, runner.run, server, forced): server for server in servers}
@@ -204,7 +204,7 @@ def _run_all(
     return [_result(runner, future, server) for future, server in futures.items()]
 
 
-def _wait_for(futures: Iterable[Future[ServerResult]], stop: threading.Event) -> None:
+def _wait_for(futures: Iterable[Future[ServerRunResult]], stop: threading.Event) -> None:
     """Wait in short intervals, because some systems delay signals during an unlimited wait. `stop` acts like Ctrl-C."""
     for future in futures:
         while not future.done():
@@ -213,19 +213,19 @@ def _wait_for(futures: Iterable[Future[ServerResult]], stop: threading.Event) ->
             wait((future,), timeout=0.5)
 
 
-def _report_broken(runner: Runner, one: BrokenServer) -> ServerResult:
+def _report_broken(runner: ServerRunner, one: BrokenServer) -> ServerRunResult:
     runner.emit(ServerUnusable(one.name, one.message, one.hint))
-    return ServerResult(one.name, "errored")
+    return ServerRunResult(one.name, "errored")
 
 
-def _result(runner: Runner, future: Future[ServerResult], server: WorkspaceServer) -> ServerResult:
+def _result(runner: ServerRunner, future: Future[ServerRunResult], server: WorkspaceServer) -> ServerRunResult:
     if future.cancelled():
-        return ServerResult(server.name, "interrupted")
+        return ServerRunResult(server.name, "interrupted")
     error = future.exception()
     if error is None:
         return future.result()
     if isinstance(error, Exception):
-        return _report_broken(runner, explain_broken(server.name, error))
+        return _report_broken(runner, broken_server_of_error(server.name, error))
     raise error
 
 

@@ -19,18 +19,24 @@ from mcpfactory_pipeline.base.errors import PipelineError, PromotionError, State
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.ids import AUTOMATION, Clock, acting_as
 from mcpfactory_pipeline.base.locks import run_lock
-from mcpfactory_pipeline.base.text import MAX_REASON_LENGTH, format_duration, on_one_line, truncate
-from mcpfactory_pipeline.channels.candidate import artifact_of, publish_candidate
+from mcpfactory_pipeline.base.text import MAX_REASON_LENGTH, format_duration, join_lines, truncate
+from mcpfactory_pipeline.channels.candidate import copy_into_channel, find_artifact
 from mcpfactory_pipeline.decisions.decision import hold
 from mcpfactory_pipeline.decisions.promote import rollback
-from mcpfactory_pipeline.decisions.signatures import drop_unsigned_approvals
-from mcpfactory_pipeline.plan.fingerprint import InputReader, fingerprint, provenance, read_inputs, stage_inputs
+from mcpfactory_pipeline.decisions.signatures import drop_unsigned_stage_approvals
+from mcpfactory_pipeline.plan.fingerprint import (
+    InputReader,
+    fingerprint,
+    read_stage_inputs,
+    source_provenance_inputs,
+    stage_inputs,
+)
 from mcpfactory_pipeline.plan.plan import BLOCKED, HELD, RUN, UP_TO_DATE, WAITING, PlanStep, plan
-from mcpfactory_pipeline.plan.policy import describe_decision, version_fault
+from mcpfactory_pipeline.plan.policy import describe_decision, version_reuse_fault
 from mcpfactory_pipeline.plan.stage import RETRIED, Artifact, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.run.executor import Executor
 from mcpfactory_pipeline.run.job import make_job
-from mcpfactory_pipeline.state.schema import RUN_DIED, Event, invalid_order
+from mcpfactory_pipeline.state.event_schema import RUN_DIED, Event, describe_invalid_order
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store, Transaction
 from mcpfactory_pipeline.state.timeline import seconds_in_channel
@@ -40,7 +46,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 _SHOWN: Final = 15  # maximum lines shown of a log
 
 
-def log_excerpt(lines: Sequence[str], gates: Collection[str]) -> list[str]:
+def failed_stage_log_excerpt(lines: Sequence[str], gates: Collection[str]) -> list[str]:
     """Return the lines about closed gates with their details; if no gate is closed, return the last lines."""
     found: list[str] = []
     about = False  # True while lines belong to a gate
@@ -88,7 +94,7 @@ def rollback_failed_channels(
         if release is None or release.candidate != record.candidate or stage.watches in state.holds:
             continue
         reason = f"{stage.name} failed on {release.version} ({release.candidate}): {record.message}"
-        reason = truncate(on_one_line(reason), MAX_REASON_LENGTH)  # messages of stages may be long
+        reason = truncate(join_lines(reason), MAX_REASON_LENGTH)  # messages of stages may be long
         with acting_as(AUTOMATION):
             try:
                 moved = rollback(
@@ -103,7 +109,7 @@ def rollback_failed_channels(
                 )
                 done.append(f"{stage.watches} is back at {moved['version']} ({moved['candidate']}), and held: {reason}")
             except PromotionError as error:
-                reason = truncate(on_one_line(f"it was not moved back: {error}; {reason}"), MAX_REASON_LENGTH)
+                reason = truncate(join_lines(f"it was not moved back: {error}; {reason}"), MAX_REASON_LENGTH)
                 hold(
                     workspace, state.server, stage.watches, reason=reason, stages=stages, stage=stage.name, store=store
                 )
@@ -115,7 +121,7 @@ _LONGEST_PAUSE: Final = 60.0  # seconds; maximum pause between attempts; the pau
 
 
 @dataclass(slots=True)
-class ServerResult:
+class ServerRunResult:
     """Result of the run of one server: the worst outcome, and the stages that ran."""
 
     server: str
@@ -123,7 +129,7 @@ class ServerResult:
     ran: list[str] = field(default_factory=list)
 
 
-def server_plan(
+def plan_server_stages(
     workspace: Workspace,
     server: WorkspaceServer,
     stages: Sequence[Stage],
@@ -133,9 +139,9 @@ def server_plan(
     inputs: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[PlanStep, ...]:
     """Return the plan of one server from the files on disk; `inputs` are the server's inputs if already read."""
-    inputs = read_inputs(stages, InputReader(server, state)) if inputs is None else inputs
-    state = drop_unsigned_approvals(workspace, state, lambda: Store(workspace).history(server.name), stages)
-    artifact = artifact_of(workspace, state)
+    inputs = read_stage_inputs(stages, InputReader(server, state)) if inputs is None else inputs
+    state = drop_unsigned_stage_approvals(workspace, state, lambda: Store(workspace).history(server.name), stages)
+    artifact = find_artifact(workspace, state)
     present = artifact is None or all((artifact.folder / name).exists() for name in artifact.files)
     return plan(stages, state, inputs, force=force, present=present)
 
@@ -146,7 +152,7 @@ def log_file(workspace: Workspace, server: str, stage: str) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Runner:
+class ServerRunner:
     """Shared state of the runs of all servers. `slots` limits all jobs, `width` the jobs of one server."""
 
     workspace: Workspace
@@ -161,7 +167,7 @@ class Runner:
     width: int
     stopped: threading.Event = field(default_factory=threading.Event)
 
-    def run(self, server: WorkspaceServer, forced: Sequence[str] = ()) -> ServerResult:
+    def run(self, server: WorkspaceServer, forced: Sequence[str] = ()) -> ServerRunResult:
         """Run the stale and `forced` stages of one server. Report errors as outcomes; other servers continue."""
         try:
             if not forced and (done := self._up_to_date(server)):
@@ -176,21 +182,21 @@ class Runner:
                 self._recover(server)
                 return self._steps(server, list(forced), announce)
         except InterruptedError:
-            return ServerResult(server.name, "interrupted")
+            return ServerRunResult(server.name, "interrupted")
         except PipelineError as error:
             self.emit(events.ServerUnusable(server.name, str(error), error.hint))
-            return ServerResult(server.name, "errored")
+            return ServerRunResult(server.name, "errored")
 
-    def _up_to_date(self, server: WorkspaceServer) -> ServerResult | None:
+    def _up_to_date(self, server: WorkspaceServer) -> ServerRunResult | None:
         """Return the result of an up-to-date server, else None; take no lock and read no history."""
         if not self.store.is_settled(server.name):
             return None
-        steps = server_plan(self.workspace, server, self.stages, self.store.state(server.name))
+        steps = plan_server_stages(self.workspace, server, self.stages, self.store.state(server.name))
         if any(step.verdict != UP_TO_DATE for step in steps):
             return None
         for step in steps:
-            self.emit(events.StepSkipped(server.name, step.stage, step.verdict, step.reasons))
-        return ServerResult(server.name)
+            self.emit(events.StageSkipped(server.name, step.stage, step.verdict, step.reasons))
+        return ServerRunResult(server.name)
 
     def _recover(self, server: WorkspaceServer) -> None:
         """Record stages that never ended: we hold the run lock, so their process is dead."""
@@ -201,15 +207,15 @@ class Runner:
 
     def _steps(
         self, server: WorkspaceServer, force: list[str], announce: Callable[[Sequence[str]], None]
-    ) -> ServerResult:
-        result = ServerResult(server.name)
+    ) -> ServerRunResult:
+        result = ServerRunResult(server.name)
         while not self.stopped.is_set():
             state = self.store.state(server.name)
             if moved := rollback_failed_channels(self.workspace, self.stages, state, self.store):
                 for words in moved:
                     self.emit(events.ServerUnusable(state.server, words, "mcpfactory inbox"))
                 continue
-            steps = server_plan(self.workspace, server, self.stages, state, force)
+            steps = plan_server_stages(self.workspace, server, self.stages, state, force)
             due = self._due(steps, result.ran)
             if not due:
                 self._report_rest(steps, result)
@@ -234,7 +240,7 @@ class Runner:
         ]
         return due[: self.width]
 
-    def _report_rest(self, steps: Sequence[PlanStep], result: ServerResult) -> None:
+    def _report_rest(self, steps: Sequence[PlanStep], result: ServerRunResult) -> None:
         """Report the steps that did not run, and the worst outcome. A stage that must still run has not passed."""
         state = self.store.state(result.server)
         found, waiting = set(), {name for name, record in state.stages.items() if record.summary.get("soaking")}
@@ -255,7 +261,7 @@ class Runner:
             if step.verdict == RUN and waiting.intersection(needs[step.stage]):
                 verdict = WAITING
                 waiting.add(step.stage)
-            self.emit(events.StepSkipped(result.server, step.stage, verdict, step.reasons))
+            self.emit(events.StageSkipped(result.server, step.stage, verdict, step.reasons))
             if verdict in {BLOCKED, HELD}:
                 found.add(verdict)
         order = ("interrupted", "errored", "failed", "inconclusive", BLOCKED, HELD)
@@ -287,7 +293,7 @@ class Runner:
                     pid=os.getpid(),
                     reasons=list(step.reasons),
                 )
-                self.emit(events.StepStarted(server.name, stage.name, step.reasons, attempt))
+                self.emit(events.StageStarted(server.name, stage.name, step.reasons, attempt))
             again = []
             results = self._execute_all(server, [stage for _, stage, _ in begun], state)
             for (step, stage, before), (outputs, seconds) in zip(begun, results, strict=True):
@@ -304,7 +310,7 @@ class Runner:
     def _execute_all(
         self, server: WorkspaceServer, stages: Sequence[Stage], state: ServerState
     ) -> Iterator[tuple[StageOutputs, float]]:
-        artifact = artifact_of(self.workspace, state)
+        artifact = find_artifact(self.workspace, state)
         if len(stages) == 1:
             yield self._execute(server, stages[0], artifact, state)
             return
@@ -359,13 +365,13 @@ class Runner:
             self._record(server, "stage.interrupted", stage=stage.name, run=self.run_id, message=message)
         else:
             outputs = self._record_finished(server, stage, before, outputs, seconds)
-        self.emit(events.StepFinished(server.name, stage.name, outputs.outcome, outputs.message, seconds))
+        self.emit(events.StageFinished(server.name, stage.name, outputs.outcome, outputs.message, seconds))
         if outputs.outcome in {"failed", "errored", "inconclusive"}:
             log = self._log(server, stage)
             lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
             where = log.relative_to(self.workspace.root).as_posix()
-            shown = log_excerpt(lines, outputs.summary.get("gates", ()))
-            self.emit(events.LogLines(server.name, stage.name, where, tuple(shown)))
+            shown = failed_stage_log_excerpt(lines, outputs.summary.get("gates", ()))
+            self.emit(events.FailedStageLog(server.name, stage.name, where, tuple(shown)))
 
     def _record_finished(
         self, server: WorkspaceServer, stage: Stage, before: dict[str, str], outputs: StageOutputs, seconds: float
@@ -374,10 +380,10 @@ class Runner:
         state = self.store.state(server.name)
         after = stage_inputs(stage, InputReader(server, state))
         inputs = {name: after[name] if name in stage.writes else value for name, value in before.items()}
-        candidate = artifact_of(self.workspace, state) if "candidate" in stage.reads else None
+        candidate = find_artifact(self.workspace, state) if "candidate" in stage.reads else None
         built = outputs.built
         made = {"version": built.version, "files": dict(built.files), "facts": dict(built.facts)} if built else None
-        origin = provenance(InputReader(server, state)) if built else None
+        origin = source_provenance_inputs(InputReader(server, state)) if built else None
         with self.store.transaction(server.name) as transaction:
             if stage.soak and candidate:
                 outputs = apply_soak_time(stage, outputs, candidate.id, transaction.events, self.store.clock)
@@ -413,13 +419,13 @@ class Runner:
         if stopped:
             word = "retired" if state.retired else "held"
             return StageOutputs("inconclusive", f"while the stage ran, it was {describe_decision(word, stopped)}")
-        if wrong := next(invalid_order(transaction.events), ""):
+        if wrong := next(describe_invalid_order(transaction.events), ""):
             words = f"its history has events that no run can have recorded: {wrong}"
             return StageOutputs("failed", f"{words}; hint: mcpfactory pipeline verify {state.server}")
-        if words := version_fault(channel, state.candidates[candidate.id], candidate.id, transaction.events):
+        if words := version_reuse_fault(channel, state.candidates[candidate.id], candidate.id, transaction.events):
             return StageOutputs("failed", f"{words}; hint: mcpfactory pipeline run {state.server} --again build")
         try:
-            publish_candidate(self.workspace, channel.name, candidate, build=False)
+            copy_into_channel(self.workspace, channel.name, candidate, build=False)
         except StateError as error:
             return StageOutputs("errored", self._without_paths(f"{error}; hint: {error.hint}"))
         return outputs

@@ -27,7 +27,7 @@ from typing import Any, Final, Literal
 from mcpfactory_pipeline.base.errors import PipelineError
 from mcpfactory_pipeline.base.ids import format_time, utc_now
 from mcpfactory_pipeline.base.text import INVISIBLE
-from mcpfactory_pipeline.launch.command import read_failure
+from mcpfactory_pipeline.launch.start_command import parse_start_failure
 from mcpfactory_runtime import Context, McpError, ToolError
 from mcpfactory_runtime.client import Client, ConnectionLostError, ProtocolError
 from mcpfactory_runtime.protocol.jsonrpc import encode
@@ -214,8 +214,8 @@ class ChildServer:
     def _tool_error(self, error: Exception) -> ToolError:
         """Return the caller's error: with a remedy if the server does not start, else with a hint to call again."""
         self.errors += 1
-        said = plain_text(str(error))  # contains the end of the server's stderr
-        failure = error if isinstance(error, PipelineError) else read_failure(said)
+        said = strip_invisible_characters(str(error))  # contains the end of the server's stderr
+        failure = error if isinstance(error, PipelineError) else parse_start_failure(said)
         self.last_error = str(failure or said)[:_MAX_ERROR]
         if self._client is None or self._client.lost is not None:
             self._set_condition("broken")
@@ -334,7 +334,7 @@ _SIGNS: Final = re.compile(rb"\\[ubf]|\x7f")  # JSON escapes of control characte
 def sanitize_listing(listing: ServerListing) -> tuple[ServerListing, tuple[str, ...]]:
     """Return a server's sanitized listing, and notes about changed and omitted texts, one sentence each."""
     notes: list[str] = []
-    instructions = plain_text(listing.instructions)[:_MAX_TEXT]
+    instructions = strip_invisible_characters(listing.instructions)[:_MAX_TEXT]
     if instructions != listing.instructions:
         notes.append(f"instructions: {_LOST}")
     found = replace(
@@ -348,29 +348,29 @@ def sanitize_listing(listing: ServerListing) -> tuple[ServerListing, tuple[str, 
     return found, tuple(notes)
 
 
-def plain_text(text: str) -> str:
+def strip_invisible_characters(text: str) -> str:
     """Return a text without invisible characters."""
     return INVISIBLE.sub("", text)
 
 
-def is_plain_json(data: bytes) -> bool:
+def is_visible_ascii_json(data: bytes) -> bool:
     """Return True if JSON has only visible ASCII and white space; this is faster than to check every value."""
     return data.isascii() and not _SIGNS.search(data)
 
 
 def sanitize_answer(value: Any) -> Any:
     """Return a server's value without invisible characters; return the same object if unchanged."""
-    return value if is_plain_json(encode(value)) else _plain_value(value)
+    return value if is_visible_ascii_json(encode(value)) else _plain_value(value)
 
 
 def _plain_value(value: Any) -> Any:
     if isinstance(value, str):
-        return value if value.isascii() and value.isprintable() else plain_text(value)
+        return value if value.isascii() and value.isprintable() else strip_invisible_characters(value)
     if isinstance(value, list):
         items = [_plain_value(one) for one in value]
         return value if all(map(operator.is_, items, value)) else items
     if isinstance(value, dict):
-        members = {plain_text(name): _plain_value(one) for name, one in value.items()}
+        members = {strip_invisible_characters(name): _plain_value(one) for name, one in value.items()}
         same = members.keys() == value.keys() and all(members[name] is one for name, one in value.items())
         return value if same else members
     return value
@@ -379,7 +379,7 @@ def _plain_value(value: Any) -> Any:
 def _plain_items(items: Iterable[Mapping[str, Any]], key: str, notes: list[str]) -> Iterable[dict[str, Any]]:
     for item in items:
         plain = _plain(item)
-        name = plain_text(str(item[key]))
+        name = strip_invisible_characters(str(item[key]))
         if _is_foul(plain):
             notes.append(f"{name}: not offered, because its names or values have hidden characters")
             continue
@@ -398,7 +398,7 @@ def _plain(value: Any, key: str = "") -> Any:
         return [_plain(one, key) for one in value]
     if not isinstance(value, str) or key in _WORDS:
         return value
-    return plain_text(value)[:_MAX_TEXT]
+    return strip_invisible_characters(value)[:_MAX_TEXT]
 
 
 def _is_foul(value: Any) -> bool:

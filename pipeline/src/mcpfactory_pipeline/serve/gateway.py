@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import PipelineError
-from mcpfactory_pipeline.base.hashing import hash_files, hash_record, source_files
+from mcpfactory_pipeline.base.hashing import hash_files, hash_named_texts, list_source_files
 from mcpfactory_pipeline.base.text import pluralize, printable
 from mcpfactory_pipeline.channels.contract import stored_contract
-from mcpfactory_pipeline.launch.command import server_command, server_environ
+from mcpfactory_pipeline.launch.start_command import server_command, server_environ
 from mcpfactory_pipeline.serve.child_server import ChildServer, GatewayNames, ServerListing, inner_uri, sanitize_listing
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.upstream import SHARED_ADDRESS, refuse_shared_address
+from mcpfactory_pipeline.workspace.api_addresses import SHARED_ADDRESS, refuse_shared_address
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime import Completion, Context, Server, ToolError
 from mcpfactory_runtime.client import Client
@@ -362,5 +362,5 @@ def _file(workspace: Workspace, server: WorkspaceServer) -> Path:
 
 
 def _stamp(server: WorkspaceServer) -> str:
-    sources = hash_files(server.folder, source_files(server.folder, without=("tests",)))
-    return hash_record({"sources": sources, "profile": os.environ.get("MCPFACTORY_PROFILE", "")})
+    sources = hash_files(server.folder, list_source_files(server.folder, without=("tests",)))
+    return hash_named_texts({"sources": sources, "profile": os.environ.get("MCPFACTORY_PROFILE", "")})

@@ -18,22 +18,28 @@ from pydantic import Field, create_model
 
 from mcpfactory_pipeline.base import events, ids
 from mcpfactory_pipeline.base.errors import PromotionError
-from mcpfactory_pipeline.base.text import on_one_line, printable
+from mcpfactory_pipeline.base.text import join_lines, printable
 from mcpfactory_pipeline.decisions.precondition import StaleDecisionError, changed_facts
 from mcpfactory_pipeline.operations.decisions import DECISIONS, Decision
 from mcpfactory_pipeline.operations.install import Install
 from mcpfactory_pipeline.operations.operation import (
     ConfirmedOperation,
+    FieldPresentation,
     Operation,
     OperationContext,
     OperationResult,
-    Param,
 )
 from mcpfactory_pipeline.operations.publish import Publish
-from mcpfactory_pipeline.operations.run import Run, RunResult, StepRun
+from mcpfactory_pipeline.operations.run import Run, RunResult, StageRun
 from mcpfactory_pipeline.operations.table import OPERATIONS
 from mcpfactory_pipeline.plan.policy import find_channel, read_channels
-from mcpfactory_pipeline.serve.access import WorkspaceAccess, agent, as_tool_error, in_stoppable_thread, person
+from mcpfactory_pipeline.serve.workspace_access import (
+    WorkspaceAccess,
+    agent_name,
+    as_tool_error,
+    client_person,
+    run_in_stoppable_thread,
+)
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 from mcpfactory_runtime import Context, Server, ToolError
@@ -69,21 +75,21 @@ class OperationTools:
 
     def _tool(self, operation: type[Operation]) -> Callable[..., Any]:
         if operation is Run:
-            return tool_of(Run, self._run, returns=RunResult, about=_RUN)
+            return make_operation_tool(Run, self._run, returns=RunResult, about=_RUN)
         if issubclass(operation, ConfirmedOperation):
             returns = _confirmed_result(operation)
             confirm = partial(self._confirm, returns=returns)
-            return tool_of(operation, confirm, returns=returns, about="A person is asked first.")
-        return tool_of(operation, self._execute, returns=operation.result, dry_run=True)
+            return make_operation_tool(operation, confirm, returns=returns, about="A person is asked first.")
+        return make_operation_tool(operation, self._execute, returns=operation.result, dry_run=True)
 
     async def _execute(self, ctx: Context, wanted: Operation, **options: Any) -> OperationResult:
-        who = agent(ctx)
+        who = agent_name(ctx)
 
         def perform(stop: Event) -> OperationResult:
             with ids.acting_as(who):
                 return wanted.run(OperationContext(self._access.workspace(), access=self._access, stop=stop, **options))
 
-        return await in_stoppable_thread(perform)
+        return await run_in_stoppable_thread(perform)
 
     async def _run(self, ctx: Context, wanted: Run) -> OperationResult:
         reporter = _ProgressReporter(ctx)
@@ -103,16 +109,16 @@ class OperationTools:
                 "authorization.\nhint: mcpfactory serve --http --token env:NAME, or serve on stdio"
             )
         await self._access.read(_refuse_agents, asked)
-        tried, changed, who = await self._try(ctx, asked), "", agent(ctx)
+        tried, changed, who = await self._try(ctx, asked), "", agent_name(ctx)
         for _ in range(_ASKED):
-            reason = printable(on_one_line(getattr(asked, "reason", "")))
-            shown = (printable(on_one_line(one)) for one in tried.details)
+            reason = printable(join_lines(getattr(asked, "reason", "")))
+            shown = (printable(join_lines(one)) for one in tried.details)
             its = [f"Its reason: {reason}"] * bool(reason)
             message = "\n".join((f"{changed}{who} asks: {asked.ask(tried)}", *shown, *its))
             answer = await ctx.elicit(message, _FORM, key=asked.subject(tried))
             if not (answer.accepted and answer.content.get("yes") is True):
                 raise ToolError("The person did not confirm it, so nothing was changed.")
-            confirmed = person(ctx)
+            confirmed = client_person(ctx)
             made = await self._access.read(_make, asked.bind(tried), who, confirmed)
             if isinstance(made, OperationResult):
                 return returns.model_validate(
@@ -127,7 +133,7 @@ class OperationTools:
         """Return the result of a dry run."""
 
         def check(workspace: Workspace) -> OperationResult:
-            with ids.acting_as(agent(ctx), person(ctx)):
+            with ids.acting_as(agent_name(ctx), client_person(ctx)):
                 return asked.run(OperationContext(workspace, dry_run=True))
 
         tried = await self._access.read(check)
@@ -136,7 +142,7 @@ class OperationTools:
         return tried
 
 
-def tool_of(
+def make_operation_tool(
     operation: type[Operation],
     perform: Callable[..., Awaitable[Any]],
     *,
@@ -175,7 +181,7 @@ def tool_of(
 def _parameters(operation: type[Operation]) -> Iterator[inspect.Parameter]:
     """Yield a parameter for each field; agents must give a reason for each decision."""
     for name, info, param in operation.fields("mcp"):
-        bounds = [one for one in info.metadata if not isinstance(one, Param)]
+        bounds = [one for one in info.metadata if not isinstance(one, FieldPresentation)]
         texts = Field(description=info.description, examples=info.examples, min_length=1 if name == "reason" else None)
         required = info.is_required() or name == "reason" or (param.names == "servers" and info.annotation is str)
         default = inspect.Parameter.empty if required else info.default
@@ -228,7 +234,7 @@ def _refuse_agents(workspace: Workspace, asked: ConfirmedOperation) -> None:
         )
 
 
-def add_log(steps: list[StepRun], event: events.LogLines) -> None:
+def add_log_to_stage(steps: list[StageRun], event: events.FailedStageLog) -> None:
     """Add a log to its step. This need not be the last step, because servers run in parallel."""
     for number, step in reversed(list(enumerate(steps))):
         if (step.server, step.stage) == (event.server, event.stage):
@@ -242,7 +248,7 @@ class _ProgressReporter(events.Reporter):
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
         self._done, self._total = 0, 0
-        self.steps: list[StepRun] = []
+        self.steps: list[StageRun] = []
         self.server_errors: list[str] = []
 
     def emit(self, event: events.RunEvent) -> None:
@@ -250,15 +256,15 @@ class _ProgressReporter(events.Reporter):
         if isinstance(event, events.RunStarted):
             self._total = 2 * len(event.servers) * len(event.stages)
             self._report(0, f"{len(event.servers)} servers, {len(event.stages)} stages")
-        elif isinstance(event, events.StepStarted):
+        elif isinstance(event, events.StageStarted):
             self._report(event.attempt == 1, f"{event.server}: {event.stage} ({'; '.join(event.reasons)})")
-        elif isinstance(event, events.StepFinished):
-            self.steps.append(StepRun(event.server, event.stage, event.outcome, event.message, event.seconds))
+        elif isinstance(event, events.StageFinished):
+            self.steps.append(StageRun(event.server, event.stage, event.outcome, event.message, event.seconds))
             self._report(1, f"{event.server}: {event.stage} {event.outcome}: {event.message}")
-        elif isinstance(event, events.StepSkipped):
+        elif isinstance(event, events.StageSkipped):
             self._report(2, f"{event.server}: {event.stage} {event.verdict}")
-        elif isinstance(event, events.LogLines):
-            add_log(self.steps, event)
+        elif isinstance(event, events.FailedStageLog):
+            add_log_to_stage(self.steps, event)
         elif isinstance(event, events.ServerUnusable):
             self.server_errors.append(
                 f"{event.server}: {event.message}" + (f"\nhint: {event.hint}" if event.hint else "")

@@ -8,9 +8,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from mcpfactory_pipeline.channels.contract import compare_source
+from mcpfactory_pipeline.channels.contract import compare_source_contract
 from mcpfactory_pipeline.run.run import plan_servers
-from mcpfactory_pipeline.serve.access import WorkspaceAccess, in_own_loop
 from mcpfactory_pipeline.serve.results import (
     ConfusedTools,
     Examination,
@@ -24,8 +23,9 @@ from mcpfactory_pipeline.serve.results import (
     StageLog,
     StatusList,
 )
+from mcpfactory_pipeline.serve.workspace_access import WorkspaceAccess, run_in_own_loop
 from mcpfactory_pipeline.views.inbox import read_inbox
-from mcpfactory_pipeline.views.status import list_servers, read_log, read_report, status
+from mcpfactory_pipeline.views.status import list_servers, read_candidate_report, read_log, status
 from mcpfactory_runtime import Server
 
 _READS: Final = {"readOnlyHint": True, "openWorldHint": False}
@@ -114,7 +114,7 @@ class ReadTools:
             rule: only findings of this rule; empty for all.
             limit: maximum number of findings.
         """
-        chosen, version, text = await self._access.read(read_report, server, candidate)
+        chosen, version, text = await self._access.read(read_candidate_report, server, candidate)
         report = json.loads(text)
         found = [one for one in report["findings"] if not rule or one["rule"] == rule]
         return FindingList(
@@ -145,7 +145,7 @@ class ReadTools:
             server: its name.
             against: a channel or a candidate ID prefix; empty for the last channel that offers the server.
         """
-        found = await in_own_loop(lambda: compare_source(self._access.workspace(), server, against))
+        found = await run_in_own_loop(lambda: compare_source_contract(self._access.workspace(), server, against))
         return SourceDiff(server, **found.to_json())
 
     async def confused_tools(self, server: OneServer) -> ConfusedTools:
@@ -157,14 +157,14 @@ class ReadTools:
         Args:
             server: its name.
         """
-        from mcpfactory_pipeline.checks.evaluation.confusable_tools import confused_pairs  # noqa: PLC0415 - heavy
-        from mcpfactory_pipeline.checks.evaluation.evaluation_reports import read_reports  # noqa: PLC0415 - heavy
-        from mcpfactory_pipeline.checks.evaluation.offered_tools import server_tools  # noqa: PLC0415 - heavy
+        from mcpfactory_pipeline.checks.evaluation.confusable_tools import find_confused_pairs  # noqa: PLC0415 - heavy
+        from mcpfactory_pipeline.checks.evaluation.evaluation_reports import read_model_reports  # noqa: PLC0415 - heavy
+        from mcpfactory_pipeline.checks.evaluation.offered_tools import read_server_tools  # noqa: PLC0415 - heavy
 
         known = self._access.workspace().server(server)
-        reports = read_reports(known.folder)
-        tools = await in_own_loop(lambda: server_tools(known))
-        pairs = [one.to_json() for one in confused_pairs(tools, reports)]
+        reports = read_model_reports(known.folder)
+        tools = await run_in_own_loop(lambda: read_server_tools(known))
+        pairs = [one.to_json() for one in find_confused_pairs(tools, reports)]
         return ConfusedTools(server, [one.model for one in reports], pairs)
 
     async def validate(self, server: OneServer) -> Examination:
@@ -178,7 +178,7 @@ class ReadTools:
         """
         from mcpfactory_pipeline.checks.source_validation import validate_source  # noqa: PLC0415 - loads all rules
 
-        report = await in_own_loop(lambda: validate_source(self._access.workspace(), server))
+        report = await run_in_own_loop(lambda: validate_source(self._access.workspace(), server))
         rows = _rows([finding.to_json() for finding in report.findings], 50)
         return Examination(server, report.score, report.passed, list(report.failed_gates), rows)
 

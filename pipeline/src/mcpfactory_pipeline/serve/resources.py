@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import NotFoundError, PromotionError
 from mcpfactory_pipeline.plan.policy import read_channels
-from mcpfactory_pipeline.serve.access import WorkspaceAccess
+from mcpfactory_pipeline.serve.workspace_access import WorkspaceAccess
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.views.inbox import read_inbox
-from mcpfactory_pipeline.views.status import history, read_report, status
+from mcpfactory_pipeline.views.status import history, read_candidate_report, status
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime import Server
 
@@ -49,7 +49,7 @@ class FactoryResources:
 
     async def report(self, server: str) -> Any:
         """Return the report of `validate` on the newest candidate of a server: every finding with its proof."""
-        found = await self._read(read_report, server)
+        found = await self._read(read_candidate_report, server)
         return found and json.loads(found[2])
 
     async def history(self, server: str) -> Any:

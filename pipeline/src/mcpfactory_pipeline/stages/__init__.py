@@ -8,7 +8,13 @@ from typing import Any, Final
 
 from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_pipeline.base.errors import NotFoundError
-from mcpfactory_pipeline.plan.plan import channels_before, needed_stages, required_stages, sort_stages, source_channels
+from mcpfactory_pipeline.plan.plan import (
+    channels_needed_before,
+    channels_passed_before,
+    needed_stages,
+    required_stages,
+    sort_stages,
+)
 from mcpfactory_pipeline.plan.policy import cost_limits, read_channels
 from mcpfactory_pipeline.plan.stage import (
     Artifact,
@@ -17,7 +23,7 @@ from mcpfactory_pipeline.plan.stage import (
     StageInputs,
     StageOutputs,
     apply_isolation,
-    apply_limits,
+    apply_stage_limits,
 )
 from mcpfactory_pipeline.stages.custom import check_restart, custom_stages
 from mcpfactory_pipeline.workspace.policy import DEFAULT, ChannelPolicy
@@ -132,7 +138,7 @@ def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
     stages = sort_stages([_with_checks(stages, stage, channels) for stage in stages])
     _check_channels(stages, channels)
     stages = apply_isolation([_completed(stages, stage, channels) for stage in stages], workspace.settings.pipeline)
-    return apply_limits(stages, workspace.settings.pipeline.limits)
+    return apply_stage_limits(stages, workspace.settings.pipeline.limits)
 
 
 def _evaluation_stage(workspace: Workspace, channels: Sequence[ChannelPolicy]) -> Stage | None:
@@ -150,7 +156,7 @@ def _evaluation_stage(workspace: Workspace, channels: Sequence[ChannelPolicy]) -
             )
     if not known.models:
         return None
-    from mcpfactory_pipeline.checks.evaluation.model import find_endpoint  # noqa: PLC0415 - heavy
+    from mcpfactory_pipeline.checks.evaluation.model_endpoint import find_endpoint  # noqa: PLC0415 - heavy
 
     settings: dict[str, Any] = {"models": list(known.models), "mode": known.mode}
     places = {
@@ -180,7 +186,7 @@ def _named(stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
 def _awaited(own: Sequence[Stage], channels: Sequence[ChannelPolicy]) -> list[Stage]:
     """Return a stage for each later channel that a workspace stage needs, and for the channels before this channel."""
     wanted = {channel.name for channel in channels[1:] for stage in own if channel.name in stage.needs}
-    wanted |= {source for name in wanted for source in source_channels(channels, name)}
+    wanted |= {source for name in wanted for source in channels_passed_before(channels, name)}
     return [
         Stage(
             name=channel.name,
@@ -202,7 +208,7 @@ def _with_checks(stages: Sequence[Stage], stage: Stage, channels: Sequence[Chann
         return stage
     checks = [one.name for one in required_stages(stages, stage.channel, channels)]
     if stage.awaits:  # the first channel needs the checks that do not await a channel
-        checks = [name for name in checks if channels_before(stages, name)]
+        checks = [name for name in checks if channels_needed_before(stages, name)]
     return replace(stage, needs=tuple(dict.fromkeys((*stage.needs, *checks))))
 
 
@@ -220,7 +226,7 @@ def _completed(stages: Sequence[Stage], stage: Stage, channels: Sequence[Channel
     """Return a stage with the fields that follow from its needs: the watched channel, and the candidate to approve."""
     before = needed_stages(stages, stage.name)
     check_restart(stage, before)
-    offering = channels_before(stages, stage.name)
+    offering = channels_needed_before(stages, stage.name)
     watched = [channel.name for channel in channels if channel.name in offering]
     if not watched and (stage.soak or stage.rollback):
         field = "soak" if stage.soak else "on_failure"

@@ -11,49 +11,61 @@ from typing import TYPE_CHECKING, Any, Final
 from mcpfactory_codegen.credential_parameters import is_secret
 from mcpfactory_codegen.servers.config import KINDS as FIELDS
 from mcpfactory_codegen.servers.config import AdoptedSettings, ServerConfig
-from mcpfactory_pipeline.adoption.candidate import KINDS, PreparedServer, Record, build_adopted, prepare_server
-from mcpfactory_pipeline.adoption.drift_check import find_differences
-from mcpfactory_pipeline.adoption.npm import scripted_packages
+from mcpfactory_pipeline.adoption.candidate import (
+    KINDS,
+    AdoptionRecord,
+    InstalledCandidate,
+    build_adopted_candidate,
+    ensure_candidate_installed,
+)
+from mcpfactory_pipeline.adoption.drift_check import compare_with_adopted
+from mcpfactory_pipeline.adoption.npm import packages_with_install_scripts
 from mcpfactory_pipeline.adoption.project_tests import run_project_tests
-from mcpfactory_pipeline.adoption.remote import read_offers
+from mcpfactory_pipeline.adoption.remote_offers import parse_offers
 from mcpfactory_pipeline.adoption.sources import LOCKS, AdoptionSources
 from mcpfactory_pipeline.base.errors import ConfigError, ServerError, StageError
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.base.versions import tool_version
-from mcpfactory_pipeline.build.programs import ProgramRefusedError, last_lines
+from mcpfactory_pipeline.base.versions import installed_version
+from mcpfactory_pipeline.build.programs import ToolRejectedInputError, last_lines
 from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.channels.candidate import store_candidate
-from mcpfactory_pipeline.isolation.levels import AUTO, Sandbox, find_level, make_sandbox, path_without_mcpfactory
+from mcpfactory_pipeline.isolation.levels import (
+    AUTO,
+    Sandbox,
+    find_isolation_level,
+    make_sandbox,
+    path_without_mcpfactory,
+)
 from mcpfactory_pipeline.plan.stage import BuiltFiles, StageInputs, StageOutputs
 from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.waivers import read_waivers
-from mcpfactory_pipeline.workspace.workspace import CALLS, CONFIG, Workspace, read_file
+from mcpfactory_pipeline.workspace.workspace import CALLS, CONFIG, Workspace, read_settings_file
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.checks.declared_tests import DeclaredOutcome, DeclaredTest, ServerSetup
+    from mcpfactory_pipeline.checks.declared_tests import DeclaredTest, DeclaredTestOutcome, DeclaredTestSetup
     from mcpfactory_pipeline.checks.exchange import ValidationTarget
-    from mcpfactory_pipeline.checks.report import Report
+    from mcpfactory_pipeline.checks.report import ValidationReport
 
 
 _CRITICAL: Final = 5  # the highest severity (docs/reference/rules.md)
 
 
-def keep_report(inputs: StageInputs, report: Report, tools: Sequence[Any]) -> None:
+def store_validation_report(inputs: StageInputs, report: ValidationReport, tools: Sequence[Any]) -> None:
     """Write a report in each format, and the tool list, next to the candidate; log the report as text."""
-    from mcpfactory_pipeline.checks.formats import FORMATS  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_pipeline.checks.report_formats import FORMATS  # noqa: PLC0415 - heavy, and only this job needs it
 
     inputs.keep.mkdir(parents=True, exist_ok=True)
     for form in FORMATS.values():
         text = form.write(report).replace(str(inputs.root), ".")
         (inputs.keep / form.file).write_text(text, encoding="utf-8")
     version = inputs.candidate.version if inputs.candidate else ""
-    (inputs.keep / contract.FILE).write_text(contract.contract_text(tools, version), encoding="utf-8")
+    (inputs.keep / contract.FILE).write_text(contract.contract_to_text(tools, version), encoding="utf-8")
     print(report.to_text())  # noqa: T201 - a job's stdout is the log of its stage
 
 
-def summarize(
-    inputs: StageInputs, report: Report, tools: Sequence[Any], *, level: str, gates: Sequence[str]
+def summarize_validation(
+    inputs: StageInputs, report: ValidationReport, tools: Sequence[Any], *, level: str, gates: Sequence[str]
 ) -> tuple[str, dict[str, Any]]:
     """Return a one-line result of the checks, and the facts for the state; `gates` are the closed gates."""
     candidate = inputs.candidate.id if inputs.candidate else ""
@@ -70,12 +82,12 @@ def summarize(
     return _message(report, gates), summary
 
 
-def _waived(report: Report) -> dict[str, Any]:
+def _waived(report: ValidationReport) -> dict[str, Any]:
     rules = sorted({entry.rule for entry in report.waived})
     return {"waived": len(report.waived), "waived_rules": rules} if rules else {}
 
 
-def _message(report: Report, gates: Sequence[str]) -> str:
+def _message(report: ValidationReport, gates: Sequence[str]) -> str:
     closed = f"; closed: {', '.join(gates)}" if gates else ""
     refused = sum(one.state == "not allowed" for one in report.waivers)
     ignored = f"; {pluralize(refused, 'waiver')} not allowed by policy" if refused else ""
@@ -110,14 +122,16 @@ def build(inputs: StageInputs) -> StageOutputs:
     adopted = _adopted(inputs)
     sources = AdoptionSources(inputs.server, adopted, inputs.folder, inputs.root, inputs.work, inputs.settings)
     try:
-        made = build_adopted(sources, read_file(ServerConfig, inputs.folder / CONFIG).server.environment)
-    except (ProgramRefusedError, ConfigError) as error:
+        made = build_adopted_candidate(
+            sources, read_settings_file(ServerConfig, inputs.folder / CONFIG).server.environment
+        )
+    except (ToolRejectedInputError, ConfigError) as error:
         hint = getattr(error, "hint", "") or "the log has all of it"
         return StageOutputs("failed", f"there is nothing to run: {error}; hint: {hint}")
     store_candidate(made, inputs.artifacts / inputs.server / made.id)
     size = sum((made.folder / name).stat().st_size for name in made.files)
-    level = find_level(str(inputs.settings.get("isolation", AUTO))).name
-    built = BuiltFiles(made.id, made.version, made.files, {**made.facts, "uv": tool_version("uv")})
+    level = find_isolation_level(str(inputs.settings.get("isolation", AUTO))).name
+    built = BuiltFiles(made.id, made.version, made.files, {**made.facts, "uv": installed_version("uv")})
     return StageOutputs(
         "passed",
         f"{adopted.kind} {made.version}, candidate {made.id}",
@@ -129,9 +143,9 @@ def build(inputs: StageInputs) -> StageOutputs:
 def test(inputs: StageInputs) -> StageOutputs:
     """Run the server's own tests with their command, and the declared tests next to its `mcpfactory.toml`."""
     candidate, adopted = inputs.built_candidate, _adopted(inputs)
-    from mcpfactory_pipeline.checks.declared_tests import read_tests  # noqa: PLC0415 - heavy
+    from mcpfactory_pipeline.checks.declared_tests import read_declared_tests  # noqa: PLC0415 - heavy
 
-    declared = read_tests(inputs.folder) if KINDS[adopted.kind].program else ()
+    declared = read_declared_tests(inputs.folder) if KINDS[adopted.kind].program else ()
     facts: dict[str, Any] = dict.fromkeys(_FACTS, 0)
     if not adopted.test and not declared:
         where = KINDS[adopted.kind].upstream
@@ -140,7 +154,7 @@ def test(inputs: StageInputs) -> StageOutputs:
     said: list[str] = []
     try:
         if declared:
-            ready = prepare_server(candidate.folder, candidate.files, candidate.folder / _READY)
+            ready = ensure_candidate_installed(candidate.folder, candidate.files, candidate.folder / _READY)
             outcomes = _run_declared(inputs, ready, declared)
             bad = [one.test.name for one in outcomes if one.faults]
             facts |= {"declared": len(outcomes), "tool_tests": len(outcomes) - len(bad)}
@@ -157,27 +171,27 @@ def test(inputs: StageInputs) -> StageOutputs:
             said.insert(0, found.message)
             if not found.good:
                 return StageOutputs("failed", found.message, facts)
-    except ProgramRefusedError as error:
+    except ToolRejectedInputError as error:
         return StageOutputs("failed", f"the server cannot be prepared for its tests: {error}; hint: read the log")
     return StageOutputs("passed", "; ".join(said), facts)
 
 
 def _run_declared(
-    inputs: StageInputs, ready: PreparedServer, declared: Sequence[DeclaredTest]
-) -> list[DeclaredOutcome]:
-    from mcpfactory_pipeline.checks.declared_tests import ServerSetup  # noqa: PLC0415 - heavy
+    inputs: StageInputs, ready: InstalledCandidate, declared: Sequence[DeclaredTest]
+) -> list[DeclaredTestOutcome]:
+    from mcpfactory_pipeline.checks.declared_tests import DeclaredTestSetup  # noqa: PLC0415 - heavy
 
     sandbox, empty = _sandbox(inputs, ready, "declared")
     environ = {**sandbox.environ, "PATH": path_without_mcpfactory(), **_dummies(ready.record)}
-    setup = ServerSetup(sandbox.command(ready.command), environ, cwd=empty)
-    return run_declared(declared, setup)
+    setup = DeclaredTestSetup(sandbox.command(ready.command), environ, cwd=empty)
+    return run_and_log_tests(declared, setup)
 
 
-def run_declared(declared: Sequence[DeclaredTest], setup: ServerSetup) -> list[DeclaredOutcome]:
+def run_and_log_tests(declared: Sequence[DeclaredTest], setup: DeclaredTestSetup) -> list[DeclaredTestOutcome]:
     """Run declared tests, and print their results to the log of the stage."""
-    from mcpfactory_pipeline.checks.declared_tests import run_tests  # noqa: PLC0415 - heavy, and only this job needs it
+    from mcpfactory_pipeline.checks.declared_tests import run_declared_tests  # noqa: PLC0415 - heavy, and only this job needs it
 
-    outcomes = asyncio.run(run_tests(declared, setup))
+    outcomes = asyncio.run(run_declared_tests(declared, setup))
     for one in outcomes:
         print(f"{one.test.file.name}: {one.test.name}: {'; '.join(one.faults) or 'passed'}", flush=True)  # noqa: T201 - the log of the stage
     return outcomes
@@ -196,14 +210,16 @@ def validate(inputs: StageInputs) -> StageOutputs:
         "examples": calls if calls.is_file() else None,
     }
     try:
-        ready = prepare_server(candidate.folder, candidate.files, candidate.folder / _READY)
+        ready = ensure_candidate_installed(candidate.folder, candidate.files, candidate.folder / _READY)
         offers = candidate.folder / next(iter(ready.record.files))
-        about["drift"], about["drift_offer"] = asyncio.run(find_differences(_adopted(inputs), inputs.folder, offers))
+        about["drift"], about["drift_offer"] = asyncio.run(
+            compare_with_adopted(_adopted(inputs), inputs.folder, offers)
+        )
         if ready.record.url:
             level, target = "none", ValidationTarget(url=ready.record.url, **about)
         else:
             level, target = _local_target(inputs, ready, ValidationTarget, about)
-    except (ProgramRefusedError, ServerError) as error:
+    except (ToolRejectedInputError, ServerError) as error:
         return StageOutputs(
             "failed",
             f"the server cannot be started: {error}; hint: {getattr(error, 'hint', '') or 'the log has all of it'}",
@@ -211,11 +227,11 @@ def validate(inputs: StageInputs) -> StageOutputs:
     policy = WaiverPolicy(**inputs.settings.get("waivers", {}))
     report = asyncio.run(examine(target, waivers=read_waivers(inputs.folder), policy=policy))
     # The live list of a server at a URL may differ from its candidate; the contract is the adopted list.
-    listed = read_offers(offers.read_bytes())["tools"] if ready.record.url else report.listed
-    keep_report(inputs, report, listed)
+    listed = parse_offers(offers.read_bytes())["tools"] if ready.record.url else report.listed
+    store_validation_report(inputs, report, listed)
     refused = tuple(dict.fromkeys(finding.rule for finding in report.findings if finding.gate))
     unseen = [one.rule for one in report.not_checked if one.gate]
-    message, summary = summarize(inputs, report, listed, level=level, gates=refused)
+    message, summary = summarize_validation(inputs, report, listed, level=level, gates=refused)
     if silent := next((one for one in report.findings if one.rule == "process.starts"), None):
         end = last_lines(str((silent.evidence or {}).get("stderr", "")), limit=_SAID)
         said = f": {end}" if end else ""
@@ -241,7 +257,7 @@ def validate(inputs: StageInputs) -> StageOutputs:
 
 
 def _local_target(
-    inputs: StageInputs, ready: PreparedServer, target: type[ValidationTarget], about: Mapping[str, Any]
+    inputs: StageInputs, ready: InstalledCandidate, target: type[ValidationTarget], about: Mapping[str, Any]
 ) -> tuple[str, ValidationTarget]:
     sandbox, empty = _sandbox(inputs, ready, "validated")
     environ = {**sandbox.environ, "PATH": path_without_mcpfactory(), **_dummies(ready.record)}
@@ -250,10 +266,10 @@ def _local_target(
     )
 
 
-def _start_hint(record: Record, folder: Path, said: str) -> str:
+def _start_hint(record: AdoptionRecord, folder: Path, said: str) -> str:
     """Return the hint for a start failure: constrain a dependency, or install a server with scripts by hand."""
     lock = folder / LOCKS["node"]
-    if lock.name in record.files and (scripted := scripted_packages(lock.read_bytes())):
+    if lock.name in record.files and (scripted := packages_with_install_scripts(lock.read_bytes())):
         return (
             f"the installation scripts of {', '.join(scripted[:_SHOWN])} are not run, but may make files that it needs: install it by hand, and"
             " mcpfactory adopt --command"
@@ -266,14 +282,14 @@ def _start_hint(record: Record, folder: Path, said: str) -> str:
     return "correct start or [server] environment"
 
 
-def _sandbox(inputs: StageInputs, ready: PreparedServer, name: str) -> tuple[Sandbox, Path]:
+def _sandbox(inputs: StageInputs, ready: InstalledCandidate, name: str) -> tuple[Sandbox, Path]:
     sandbox = make_sandbox(inputs.settings, inputs.work, readable=ready.readable, name=name)
     empty = sandbox.folder / "empty"
     empty.mkdir()
     return sandbox, empty
 
 
-def _dummies(record: Record) -> dict[str, str]:
+def _dummies(record: AdoptionRecord) -> dict[str, str]:
     """Return a dummy value for each variable that the server reads, because it must not get the caller's values."""
     from mcpfactory_pipeline.checks.validation import CANARY  # noqa: PLC0415 - heavy, and only servers with secrets need it
 

@@ -10,15 +10,15 @@ from packaging.utils import canonicalize_version
 from mcpfactory_codegen.servers.config import ServerConfig
 from mcpfactory_codegen.settings import SettingsError, read_settings, read_toml_text
 from mcpfactory_pipeline.base.errors import ReleaseError
-from mcpfactory_pipeline.base.versions import tool_version
-from mcpfactory_pipeline.build.programs import ProgramRefusedError
-from mcpfactory_pipeline.build.wheels import entry_pattern, foreign_entries, wheel_version
+from mcpfactory_pipeline.base.versions import installed_version
+from mcpfactory_pipeline.build.programs import ToolRejectedInputError
+from mcpfactory_pipeline.build.wheels import foreign_wheel_entries, wheel_entry_pattern, wheel_version
 from mcpfactory_pipeline.channels.candidate import build_candidate, store_candidate
-from mcpfactory_pipeline.isolation.levels import AUTO, find_level
+from mcpfactory_pipeline.isolation.levels import AUTO, find_isolation_level
 from mcpfactory_pipeline.plan.stage import BuiltCandidate, BuiltFiles, StageInputs, StageOutputs
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.state.timeline import offered_versions
-from mcpfactory_pipeline.workspace.coverage import source_facts
+from mcpfactory_pipeline.state.timeline import candidates_by_offered_version
+from mcpfactory_pipeline.workspace.coverage import source_gate_facts
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
 
@@ -30,25 +30,25 @@ def run(inputs: StageInputs) -> StageOutputs:
         candidate, stated = _build(inputs)
     except (SettingsError, ReleaseError) as error:
         return StageOutputs("failed", f"{error}; hint: {error.hint}")
-    except ProgramRefusedError as error:
+    except ToolRejectedInputError as error:
         return StageOutputs(
             "failed",
             f"the server does not build: {error}; hint: correct the error, usually in pyproject.toml; the log "
             "has the full output",
         )
     wheel = _wheel(candidate)
-    foreign = foreign_entries(candidate.folder / wheel, inputs.package, inputs.server)
+    foreign = foreign_wheel_entries(candidate.folder / wheel, inputs.package, inputs.server)
     if refused := [entry for entry in foreign if not any(fnmatchcase(entry, pattern) for pattern in allowed)]:
         return StageOutputs(
             "failed",
             f"{wheel} installs entries that are not its own and can change how other packages run: "
             f"{', '.join(refused)}; hint: leave them out of the wheel, or allow them below [build] in {CONFIG}: allow = "
-            f"{json.dumps([*allowed, *(entry_pattern(entry, wheel) for entry in refused)])}",
+            f"{json.dumps([*allowed, *(wheel_entry_pattern(entry, wheel) for entry in refused)])}",
         )
     store_candidate(candidate, inputs.artifacts / inputs.server / candidate.id)
     size = sum((candidate.folder / name).stat().st_size for name in candidate.files)
-    level = find_level(str(inputs.settings.get("isolation", AUTO))).name
-    known = {**source_facts(inputs.folder), "backend": candidate.backend, "uv": tool_version("uv")}
+    level = find_isolation_level(str(inputs.settings.get("isolation", AUTO))).name
+    known = {**source_gate_facts(inputs.folder), "backend": candidate.backend, "uv": installed_version("uv")}
     built = BuiltFiles(candidate.id, wheel_version(wheel), candidate.files, known)
     message, summary = f"{wheel}, candidate {candidate.id}", {"bytes": size, "isolation": level}
     if foreign:
@@ -70,7 +70,7 @@ def _build(inputs: StageInputs) -> tuple[BuiltCandidate, str]:
     """
     candidate = build_candidate(inputs.folder, inputs.work, settings=inputs.settings)
     stated = wheel_version(_wheel(candidate))
-    others = offered_versions(Store(Workspace.find(inputs.root)).history(inputs.server)).get(
+    others = candidates_by_offered_version(Store(Workspace.find(inputs.root)).history(inputs.server)).get(
         canonicalize_version(stated), set()
     )
     if not others or candidate.id in others:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_pipeline.base.errors import StageError
-from mcpfactory_pipeline.base.hashing import hash_file, hash_files, source_files
+from mcpfactory_pipeline.base.hashing import hash_file, hash_files, list_source_files
 from mcpfactory_pipeline.build.programs import run_program
 from mcpfactory_pipeline.plan.stage import OUTCOMES, Stage, StageInputs, StageOutputs
 from mcpfactory_pipeline.workspace.policy import ApprovalStage, JobStage
@@ -66,7 +66,7 @@ def _job(workspace: Workspace, settings: JobStage) -> Stage:
 def _inputs(workspace: Workspace, settings: JobStage) -> dict[str, Any]:
     """Return the settings of a stage and the hash of the workspace code that it runs, as one input."""
     if settings.entry is not None:
-        sources = hash_sources(workspace.root, settings.entry)
+        sources = hash_function_source(workspace.root, settings.entry)
         return {"entry": settings.entry, "settings": settings.settings, "sources": sources}
     words = list(settings.command or ())
     scripts = {part: content for part in words if (content := hash_file(workspace.root / part)) != "none"}
@@ -138,14 +138,14 @@ def run_entry(inputs: StageInputs) -> StageOutputs:
     return outputs
 
 
-def hash_sources(root: Path, entry: str) -> str:
+def hash_function_source(root: Path, entry: str) -> str:
     """Return the hash of the function's code below the workspace root: the top package, or the single module.
 
     The hash is `none` for a module outside the workspace: only a new `version` of the stage shows that it changed.
     """
     top = entry.partition(":")[0].partition(".")[0]
     if (root / top).is_dir():
-        return hash_files(root / top, [path for path in source_files(root / top) if path.endswith(".py")])
+        return hash_files(root / top, [path for path in list_source_files(root / top) if path.endswith(".py")])
     return hash_files(root, [f"{top}.py"] if (root / f"{top}.py").is_file() else [])
 
 

@@ -15,8 +15,8 @@ from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 
 def run(inputs: StageInputs) -> StageOutputs:
     """Compare the recorded evaluations with the candidate's tool list and the cases."""
-    from mcpfactory_pipeline.checks.evaluation.evaluation_reports import judge_recorded  # noqa: PLC0415 - heavy
-    from mcpfactory_pipeline.workspace.evaluation_case import read_cases  # noqa: PLC0415 - heavy
+    from mcpfactory_pipeline.checks.evaluation.evaluation_reports import judge_recorded_report  # noqa: PLC0415 - heavy
+    from mcpfactory_pipeline.workspace.evaluation_case import read_evaluation_cases  # noqa: PLC0415 - heavy
 
     candidate = inputs.built_candidate
     kept = contract.stored_contract(candidate.folder)
@@ -26,11 +26,11 @@ def run(inputs: StageInputs) -> StageOutputs:
             hint=f"mcpfactory pipeline run {inputs.server} --force",
         )
     try:
-        cases = read_cases(inputs.folder)
+        cases = read_evaluation_cases(inputs.folder)
         mode = str(inputs.settings.get("mode", "full"))
         places: Mapping[str, str] = inputs.settings.get("endpoints", {})
         found: dict[str, dict[str, Any]] = {
-            str(model): judge_recorded(
+            str(model): judge_recorded_report(
                 inputs.folder,
                 inputs.server,
                 str(model),

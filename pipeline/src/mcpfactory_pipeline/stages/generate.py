@@ -57,7 +57,7 @@ def run(inputs: StageInputs) -> StageOutputs:
 def _keep_tools(inputs: StageInputs) -> None:
     """Store the tool list and the report, so that approvals can be about their content, not only counts."""
     manifest = inputs.folder / "src" / inputs.package.replace(".", "/") / "_generated" / "manifest.json"
-    tools = contract.read_contract(manifest.read_bytes(), manifest.name).tools
+    tools = contract.parse_contract(manifest.read_bytes(), manifest.name).tools
     inputs.keep.mkdir(parents=True, exist_ok=True)
-    (inputs.keep / contract.FILE).write_text(contract.contract_text(tools), encoding="utf-8")
+    (inputs.keep / contract.FILE).write_text(contract.contract_to_text(tools), encoding="utf-8")
     shutil.copyfile(inputs.folder / REPORT, inputs.keep / "report.json")

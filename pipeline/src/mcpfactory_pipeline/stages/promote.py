@@ -6,8 +6,8 @@ channel and writes the state in one transaction. This respects a hold that was s
 
 from __future__ import annotations
 
-from mcpfactory_pipeline.build.distributions import runtime_wheel
-from mcpfactory_pipeline.channels.channel import read_verified
+from mcpfactory_pipeline.build.factory_distributions import cached_runtime_wheel
+from mcpfactory_pipeline.channels.channel import read_verified_file
 from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 
 
@@ -15,8 +15,8 @@ def run(inputs: StageInputs) -> StageOutputs:
     """Read the candidate's files, and build the runtime's wheel if no public index has it."""
     candidate = inputs.built_candidate
     for name, content in candidate.files.items():
-        read_verified(candidate.folder / name, content)
+        read_verified_file(candidate.folder / name, content)
     if candidate.offered.suffix == ".whl":  # adopted servers list their dependencies in their own lock
-        runtime_wheel(inputs.artifacts)
+        cached_runtime_wheel(inputs.artifacts)
     channel = str(inputs.settings["channel"])
     return StageOutputs("passed", f"{candidate.version} ({candidate.id}) is in {channel}", channel=channel)

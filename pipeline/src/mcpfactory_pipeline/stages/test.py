@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_pipeline.base.errors import ServerError, StageError
 from mcpfactory_pipeline.base.files import copy_files
-from mcpfactory_pipeline.base.hashing import source_files
+from mcpfactory_pipeline.base.hashing import list_source_files
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_for_tests
-from mcpfactory_pipeline.build.programs import ProgramRefusedError, run_program
-from mcpfactory_pipeline.isolation.levels import AUTO, NONE, Sandbox, find_level, make_sandbox
-from mcpfactory_pipeline.launch.command import STARTERS, diagnose_start, error_summary, package_command
+from mcpfactory_pipeline.build.candidate_environment import UNINSTALLABLE, environment_for_tests
+from mcpfactory_pipeline.build.programs import ToolRejectedInputError, run_program
+from mcpfactory_pipeline.isolation.levels import AUTO, NONE, Sandbox, find_isolation_level, make_sandbox
+from mcpfactory_pipeline.launch.start_command import STARTERS, diagnose_start, package_command, start_failure_summary
 from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 from mcpfactory_pipeline.stages import adopted
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.checks.declared_tests import DeclaredOutcome, DeclaredTest
+    from mcpfactory_pipeline.checks.declared_tests import DeclaredTest, DeclaredTestOutcome
 
 
 PLUGIN: Final = Path(__file__).parent / "pytest_plugin"  # folder that the test process must be able to read
@@ -37,7 +37,7 @@ _SHOWN: Final = 3  # maximum tests that a message lists
 
 
 @dataclass(frozen=True, slots=True)
-class EvidenceFiles:
+class PytestEvidenceFiles:
     """Path of the plugin's record, and its required nonce; `environ` and `options` make pytest load the plugin."""
 
     nonce: str
@@ -77,7 +77,7 @@ class ObservedTests:
         """Describe the gaps in the evidence of the passed tests; return "" without gaps."""
         said = [f", {len(self.skipped)} skipped"] if self.skipped else []
         if self.deselected:
-            said.append(f", {len(self.deselected)} deselected: {name_tests(self.deselected)}")
+            said.append(f", {len(self.deselected)} deselected: {first_test_names(self.deselected)}")
         if self.passed and not self.with_tool:
             said.append("; they ran no tool of the server")
         return "".join(said)
@@ -91,17 +91,17 @@ class ObservedTests:
 _LISTS: Final = ("passed", "failed", "skipped", "errors", "deselected", "with_tool")
 
 
-def prepare_evidence(folder: Path) -> EvidenceFiles:
+def prepare_evidence(folder: Path) -> PytestEvidenceFiles:
     """Return the plugin's start settings; its files are in `folder`, which the tests can write."""
     folder.mkdir(parents=True)
     nonce, record, tools = secrets.token_hex(16), folder / "record.json", folder / "tools.jsonl"
     settings = folder / "settings.json"
     settings.write_text(json.dumps({"nonce": nonce, "record": str(record), "tools": str(tools)}), encoding="utf-8")
     environ = {"MCPFACTORY_EVIDENCE": str(settings), "MCPFACTORY_TOOL_RECORD": str(tools), "PYTHONPATH": str(PLUGIN)}
-    return EvidenceFiles(nonce, record, environ)
+    return PytestEvidenceFiles(nonce, record, environ)
 
 
-def read_evidence(evidence: EvidenceFiles, defined: Iterable[str] = ()) -> ObservedTests | None:
+def read_evidence(evidence: PytestEvidenceFiles, defined: Iterable[str] = ()) -> ObservedTests | None:
     """Return the plugin's observations; None if it wrote no record of this run.
 
     `defined` are the tests in the files (`defined_tests`). Tests that were not collected count as deselected.
@@ -160,7 +160,7 @@ def _is_test(node: ast.stmt) -> bool:
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
 
 
-def name_tests(names: Collection[str]) -> str:
+def first_test_names(names: Collection[str]) -> str:
     """Return the first test names as text, without their files."""
     shown = [name.rpartition("::")[2] for name in sorted(names)]
     return ", ".join(shown[:_SHOWN]) + (" …" if len(shown) > _SHOWN else "")
@@ -169,7 +169,7 @@ def name_tests(names: Collection[str]) -> str:
 # --- tests of the previous candidate ---
 
 
-def count_missing_tests(passed: Collection[str], folder: Path, candidate: str) -> tuple[dict[str, int], str]:
+def missing_tests_by_candidate(passed: Collection[str], folder: Path, candidate: str) -> tuple[dict[str, int], str]:
     """Count the missing tests: tests that earlier candidates passed and this one did not, by candidate.
 
     Also describe the missing tests of the last candidate. Only candidates in the server's artifacts count.
@@ -178,7 +178,11 @@ def count_missing_tests(passed: Collection[str], folder: Path, candidate: str) -
     lost = {name: sorted(set(tests) - set(passed)) for name, (_, tests) in sorted(kept.items())}
     last = candidate if candidate in kept else max(kept, key=lambda name: kept[name][0], default="")
     gone = lost.get(last, [])
-    words = f"{pluralize(len(gone), 'test')} that candidate {last} passed are gone: {name_tests(gone)}" if gone else ""
+    words = (
+        f"{pluralize(len(gone), 'test')} that candidate {last} passed are gone: {first_test_names(gone)}"
+        if gone
+        else ""
+    )
     return {name: len(tests) for name, tests in lost.items()}, words
 
 
@@ -208,22 +212,22 @@ _JUDGED: Final = (0, 1, 2, 4, 5)
 def run(inputs: StageInputs) -> StageOutputs:
     """Run the tests next to the installed wheel. A run without tests fails, because it proves nothing."""
     candidate = inputs.built_candidate
-    tests = source_files(inputs.folder / "tests")
-    from mcpfactory_pipeline.checks.declared_tests import read_tests  # noqa: PLC0415 - heavy
+    tests = list_source_files(inputs.folder / "tests")
+    from mcpfactory_pipeline.checks.declared_tests import read_declared_tests  # noqa: PLC0415 - heavy
 
-    declared = read_tests(inputs.folder)
+    declared = read_declared_tests(inputs.folder)
     if not declared and not any(path.endswith(".py") for path in tests):
         return StageOutputs("failed", "there are no tests: add some to tests/", {"tests": 0})
-    level = find_level(str(inputs.settings.get("isolation", AUTO)))
+    level = find_isolation_level(str(inputs.settings.get("isolation", AUTO)))
     try:
         environment = environment_for_tests(inputs, candidate, copied=level is NONE)
-    except ProgramRefusedError as error:
+    except ToolRejectedInputError as error:
         return StageOutputs("failed", f"the wheel cannot be installed: {error}; hint: {UNINSTALLABLE}")
     sandbox = make_sandbox(inputs.settings, inputs.work, readable=(environment.folder, STARTERS, PLUGIN))
     try:
         replayed = _run_declared(inputs, environment.python, declared, sandbox)
     except ServerError as error:
-        return StageOutputs("failed", error_summary(error), {"tests": len(declared)})
+        return StageOutputs("failed", start_failure_summary(error), {"tests": len(declared)})
     judged, observed = None, ObservedTests()
     if any(path.endswith(".py") for path in tests):
         judged, observed = _run_pytest(inputs, environment.python, tests, sandbox)
@@ -239,7 +243,7 @@ def _with_history(
     if found.outcome != "passed":
         return replace(found, summary={**found.summary, **facts})
     artifacts = inputs.artifacts / inputs.server
-    lost, words = count_missing_tests(observed.passed, artifacts, candidate)
+    lost, words = missing_tests_by_candidate(observed.passed, artifacts, candidate)
     store_passed_tests(observed.passed, artifacts, candidate)
     message = f"{found.message}; {words}" if words else found.message
     return replace(found, message=message, summary={**found.summary, "lost": lost, **facts})
@@ -271,17 +275,17 @@ def _run_pytest(
     if judged.outcome == "failed":
         mistake = diagnose_start(python, inputs.package, inputs.folder, sandbox=sandbox)
         if mistake is not None:  # the start failure explains all failed tests
-            judged = replace(judged, message=f"the server does not start: {error_summary(mistake)}")
+            judged = replace(judged, message=f"the server does not start: {start_failure_summary(mistake)}")
     return judged, observed or ObservedTests()
 
 
 def _run_declared(
     inputs: StageInputs, python: Path, declared: Sequence[DeclaredTest], sandbox: Sandbox
-) -> list[DeclaredOutcome]:
+) -> list[DeclaredTestOutcome]:
     if not declared:
         return []
     from mcpfactory_pipeline.checks.call_plan import api_variables, required_variables  # noqa: PLC0415 - heavy
-    from mcpfactory_pipeline.checks.declared_tests import ServerSetup  # noqa: PLC0415 - heavy
+    from mcpfactory_pipeline.checks.declared_tests import DeclaredTestSetup  # noqa: PLC0415 - heavy
     from mcpfactory_pipeline.checks.source_validation import FULL_TOOL_SET  # noqa: PLC0415 - heavy, and only this job needs it
 
     dummies = dict.fromkeys(required_variables(inputs.folder), "dummy")
@@ -290,11 +294,13 @@ def _run_declared(
     empty = sandbox.folder / "declared"  # an empty working directory, so that imports cannot find sources
     empty.mkdir()
     environ = {**sandbox.environ, **dummies, **modes}
-    setup = ServerSetup(command, environ, cwd=empty, api=api_variables(inputs.folder))
-    return adopted.run_declared(declared, setup)
+    setup = DeclaredTestSetup(command, environ, cwd=empty, api=api_variables(inputs.folder))
+    return adopted.run_and_log_tests(declared, setup)
 
 
-def _combine(judged: StageOutputs | None, observed: ObservedTests, replayed: Sequence[DeclaredOutcome]) -> StageOutputs:
+def _combine(
+    judged: StageOutputs | None, observed: ObservedTests, replayed: Sequence[DeclaredTestOutcome]
+) -> StageOutputs:
     """Return the verdict of pytest's tests and declared tests, which must all pass. `observed` covers both kinds."""
     facts: dict[str, Any] = observed.facts()
     if not replayed:
@@ -310,7 +316,7 @@ def _combine(judged: StageOutputs | None, observed: ObservedTests, replayed: Seq
     return StageOutputs("passed", said, facts)
 
 
-def _seen_declared(replayed: Sequence[DeclaredOutcome]) -> ObservedTests:
+def _seen_declared(replayed: Sequence[DeclaredTestOutcome]) -> ObservedTests:
     """Return the observations of declared tests; each test is a tool call from another process."""
     names = {f"tests/{one.test.file.name}::{one.test.name}": one for one in replayed}
     passed = tuple(name for name, one in names.items() if not one.faults)
@@ -332,7 +338,7 @@ def judge_tests(code: int, observed: ObservedTests | None) -> StageOutputs:
     if code == 0 and bad == 0 and observed.passed:
         return StageOutputs("passed", f"{len(observed.passed)} passed{observed.missing()}", facts)
     if bad:
-        named = name_tests([*observed.failed, *observed.errors])
+        named = first_test_names([*observed.failed, *observed.errors])
         return StageOutputs("failed", f"{bad} of {facts['tests']} tests failed: {named}", facts)
     if code in {0, 5}:
         return StageOutputs("failed", f"no test passed{observed.missing()}", facts)

@@ -10,14 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mcpfactory_pipeline.base.files import copy_files
-from mcpfactory_pipeline.base.hashing import source_files
-from mcpfactory_pipeline.build.environment import UNINSTALLABLE, environment_for_simulated_api, environment_for_validate
-from mcpfactory_pipeline.build.programs import ProgramRefusedError
+from mcpfactory_pipeline.base.hashing import list_source_files
+from mcpfactory_pipeline.build.candidate_environment import (
+    UNINSTALLABLE,
+    environment_for_simulated_api,
+    environment_for_validate,
+)
+from mcpfactory_pipeline.build.programs import ToolRejectedInputError
 from mcpfactory_pipeline.channels import contract
 from mcpfactory_pipeline.isolation.levels import Sandbox, clean_environ, make_sandbox
-from mcpfactory_pipeline.launch.command import STARTERS, diagnose_start, error_summary
+from mcpfactory_pipeline.launch.start_command import STARTERS, diagnose_start, start_failure_summary
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs, StageOutputs
-from mcpfactory_pipeline.stages.adopted import keep_report, summarize
+from mcpfactory_pipeline.stages.adopted import store_validation_report, summarize_validation
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.waivers import read_waivers
 from mcpfactory_pipeline.workspace.workspace import API_MODEL_PROGRAM, CASES, simulated_api_files
@@ -25,7 +29,7 @@ from mcpfactory_runtime.server.generated.search_mode import CALLS
 
 if TYPE_CHECKING:
     from mcpfactory_pipeline.checks.evaluation_calls import EvaluationSetup
-    from mcpfactory_pipeline.launch.connection import SimulatedApi
+    from mcpfactory_pipeline.launch.server_connection import SimulatedApi
 
 _SHOWN: Final = 3  # maximum files that a message lists
 
@@ -36,7 +40,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     try:
         environment = environment_for_validate(inputs, candidate)
         evaluations, state = _make_evaluations(inputs, candidate)
-    except ProgramRefusedError as error:
+    except ToolRejectedInputError as error:
         return StageOutputs("failed", f"the wheel cannot be installed: {error}; hint: {UNINSTALLABLE}")
     from mcpfactory_pipeline.checks.exchange import ValidationTarget  # noqa: PLC0415 - heavy
     from mcpfactory_pipeline.checks.source_validation import FULL_TOOL_SET, with_locations  # noqa: PLC0415 - heavy
@@ -60,12 +64,12 @@ def run(inputs: StageInputs) -> StageOutputs:
     report = asyncio.run(validate(target, waivers=waivers, policy=policy, evaluations=evaluations))
     report = with_locations(report, inputs.root, inputs.folder)
     tools = [*report.listed, *_searched_tools(report.listed, candidate.folder)]
-    keep_report(inputs, report, tools)
+    store_validation_report(inputs, report, tools)
     gates = report.failed_gates  # includes gates that could not be checked
-    message, summary = summarize(inputs, report, tools, level=sandbox.level.name, gates=gates)
+    message, summary = summarize_validation(inputs, report, tools, level=sandbox.level.name, gates=gates)
     if any(finding.rule == "process.starts" for finding in report.findings):
         mistake = diagnose_start(environment.python, inputs.package, inputs.folder, sandbox=sandbox)
-        message = f"the server does not start: {error_summary(mistake)}" if mistake else message
+        message = f"the server does not start: {start_failure_summary(mistake)}" if mistake else message
     if changes := environment.changes():
         shown = ", ".join(changes[:_SHOWN])
         return StageOutputs("failed", f"the server changed its installation while it was checked: {shown}", summary)
@@ -86,10 +90,10 @@ def _make_evaluations(inputs: StageInputs, candidate: Artifact) -> tuple[Evaluat
     The evaluations are None if the server has no cases, or if it has an API document but no simulated API.
     """
     from mcpfactory_pipeline.checks.evaluation_calls import EvaluationSetup  # noqa: PLC0415 - heavy
-    from mcpfactory_pipeline.workspace.evaluation_case import read_cases  # noqa: PLC0415 - heavy
+    from mcpfactory_pipeline.workspace.evaluation_case import read_evaluation_cases  # noqa: PLC0415 - heavy
 
-    cases = read_cases(inputs.folder)
-    model_files = simulated_api_files(source_files(inputs.folder))
+    cases = read_evaluation_cases(inputs.folder)
+    model_files = simulated_api_files(list_source_files(inputs.folder))
     if not cases or ((inputs.folder / CASES).exists() and not model_files):
         return None, ()
     state = inputs.work / "state"
@@ -114,7 +118,7 @@ class _ApiModelProgram:
     @asynccontextmanager
     async def serve(self) -> AsyncIterator[SimulatedApi]:
         """Serve the API on loopback until the block ends."""
-        from mcpfactory_pipeline.launch.connection import run_simulated_api  # noqa: PLC0415 - heavy, and only this job needs it
+        from mcpfactory_pipeline.launch.server_connection import run_simulated_api  # noqa: PLC0415 - heavy, and only this job needs it
 
         file = self._sandbox.folder / API_MODEL_PROGRAM
         command = self._sandbox.command([self._python, file.name])

@@ -12,8 +12,8 @@ from typing import Final
 from pydantic_core import from_json
 
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.base.files import read_regular
-from mcpfactory_pipeline.state import schema
+from mcpfactory_pipeline.base.files import read_regular_file
+from mcpfactory_pipeline.state import event_schema
 from mcpfactory_pipeline.state.state import repair_hint
 
 MAX_HISTORY_BYTES: Final = 1 << 31  # bytes; enough for millions of events
@@ -23,17 +23,17 @@ MAX_EVENT_BYTES: Final = 1 << 24  # bytes
 CONFLICT_MARKERS: Final = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 
-def read(file: Path, where: str) -> list[schema.Event]:
+def read(file: Path, where: str) -> list[event_schema.Event]:
     """Return all events sorted by ID, without duplicates: a union merge may repeat and reorder lines.
 
     A last line without a line end is left out if it is not JSON: an interrupted write was never acknowledged.
     `half_written` reports it.
 
     Raises:
-        StateError: the file cannot be read, or another line is not a valid event (`schema`).
+        StateError: the file cannot be read, or another line is not a valid event (`event_schema`).
     """
     try:
-        data = read_regular(file, MAX_HISTORY_BYTES)
+        data = read_regular_file(file, MAX_HISTORY_BYTES)
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -42,10 +42,10 @@ def read(file: Path, where: str) -> list[schema.Event]:
     return parse(data, where)
 
 
-def parse(data: bytes, where: str) -> list[schema.Event]:
+def parse(data: bytes, where: str) -> list[event_schema.Event]:
     """Return the events in the bytes of a history, under the rules of `read`."""
-    events: dict[str, schema.Event] = {}
-    lines, limits = data.split(b"\n"), schema.event_limits()
+    events: dict[str, event_schema.Event] = {}
+    lines, limits = data.split(b"\n"), event_schema.newest_valid_times()
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -59,35 +59,35 @@ def parse(data: bytes, where: str) -> list[schema.Event]:
     return [events[key] for key in sorted(events)]
 
 
-def _read_line(line: bytes, limits: Mapping[str, str]) -> schema.Event:
+def _read_line(line: bytes, limits: Mapping[str, str]) -> event_schema.Event:
     if len(line) > MAX_EVENT_BYTES:
         raise ValueError(f"it is longer than {MAX_EVENT_BYTES} bytes")
-    return schema.read_event(line, limits)
+    return event_schema.read_event(line, limits)
 
 
 def _invalid_event(where: str, number: int, line: bytes, error: ValueError) -> StateError:
     place, start = f"{where}, line {number}", repr(line[:60].decode(errors="replace"))
     if line.startswith(CONFLICT_MARKERS):
         return StateError(f"{place} is not a valid event: {start} is a merge conflict marker", hint=repair_hint(where))
-    if kind := schema.unknown_kind(error):
-        return StateError(f"{place} is an unknown event, {kind}", hint=schema.UPGRADE)
+    if kind := event_schema.unknown_event_kind(error):
+        return StateError(f"{place} is an unknown event, {kind}", hint=event_schema.UPGRADE)
     hint = f"restore the line (git log -p -- {where}), or delete it; then: {repair_hint(where)}"
-    return StateError(f"{place} is not a valid event: {start}; {schema.describe_invalid_event(error)}", hint=hint)
+    return StateError(f"{place} is not a valid event: {start}; {event_schema.describe_invalid_event(error)}", hint=hint)
 
 
-def event_line(event: schema.Event) -> str:
+def event_line(event: event_schema.Event) -> str:
     """Return an event as a line of a history, without the line end."""
     return json.dumps(event, sort_keys=True, ensure_ascii=False)
 
 
-def append(file: Path, events: Sequence[schema.Event], where: str) -> tuple[int, int]:
+def append(file: Path, events: Sequence[event_schema.Event], where: str) -> tuple[int, int]:
     """Append events durably; return their start and end position in the file. On failure, restore the file.
 
     The caller holds the state lock.
     """
     data = "".join(f"{event_line(event)}\n" for event in events).encode()
     for event in events:
-        schema.check_event(event, where)
+        event_schema.check_event(event, where)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)

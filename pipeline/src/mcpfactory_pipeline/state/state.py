@@ -29,8 +29,8 @@ from typing import Any, Final
 from pydantic_core import from_json
 
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.base.hashing import canonical_text
-from mcpfactory_pipeline.state.schema import STAGE_ENDS, STAGE_START, UPGRADE, Event, Step, step_of
+from mcpfactory_pipeline.base.hashing import canonical_json
+from mcpfactory_pipeline.state.event_schema import STAGE_ENDS, STAGE_START, UPGRADE, Event, Step, stage_and_run_of
 
 SCHEMA: Final = 2
 _KEPT: Final = 10
@@ -185,16 +185,16 @@ def extend(state: ServerState, events: Iterable[Event]) -> ServerState:
     """Return the state after more events, under the rules of `fold`."""
     begun, last = dict(state.begun), state.last
     for event in events:
-        state = apply(state, event)
+        state = apply_event(state, event)
         if event["event"] == STAGE_START:
-            begun[step_of(event)] = event
+            begun[stage_and_run_of(event)] = event
         elif event["event"] in STAGE_ENDS:
-            begun.pop(step_of(event), None)
+            begun.pop(stage_and_run_of(event), None)
         last = str(event.get("id"))
     return replace(state, begun=begun, last=last)
 
 
-def apply(state: ServerState, event: Event) -> ServerState:
+def apply_event(state: ServerState, event: Event) -> ServerState:
     """Return the state after one more event; leave `begun` and `last` unchanged: they are not in the state file."""
     kind = event.get("event")
     rule = EVENT_HANDLERS.get(str(kind))
@@ -379,9 +379,9 @@ def _pruned(state: ServerState) -> ServerState:
     return state if len(left) == len(state.candidates) else replace(state, candidates=left)
 
 
-def to_text(state: ServerState) -> str:
+def state_to_text(state: ServerState) -> str:
     """Return the canonical text: equal for equal states, with one fact per line, so that Git can merge."""
-    return canonical_text(state.to_json()) + "\n"
+    return canonical_json(state.to_json()) + "\n"
 
 
 def repair_hint(where: str) -> str:
@@ -390,7 +390,7 @@ def repair_hint(where: str) -> str:
     return f"mcpfactory pipeline verify --repair {name} shows the difference and writes what the history says"
 
 
-def newer_schema(text: str) -> bool:
+def has_newer_schema(text: str) -> bool:
     """Return True if a newer mcpfactory wrote a state file."""
     schema = _schema_of(text)
     return isinstance(schema, int) and schema > SCHEMA
@@ -406,7 +406,7 @@ def _schema_of(text: str) -> Any:
 def parse(text: str, where: str) -> ServerState:
     """Return the state in a file's text; `where` is the path that a `StateError` names.
 
-    The text must be from `to_text`; the caller compares other text with the history (`store`).
+    The text must be from `state_to_text`; the caller compares other text with the history (`store`).
     """
     hint = repair_hint(where)
     if "\n<<<<<<<" in f"\n{text}":
@@ -416,7 +416,7 @@ def parse(text: str, where: str) -> ServerState:
         if (schema := content.get("state")) not in {SCHEMA, None}:
             raise StateError(
                 f"{where} has state schema {schema!r}; this version reads {SCHEMA}",
-                hint=UPGRADE if newer_schema(text) else hint,
+                hint=UPGRADE if has_newer_schema(text) else hint,
             )
         for name, record in _RECORDS.items():
             content[name] = {key: record(**_tuples(one)) for key, one in content.get(name, {}).items()}

@@ -29,14 +29,14 @@ from typing import Any, Final
 from pydantic_core import from_json
 
 from mcpfactory_pipeline.base.errors import StateError
-from mcpfactory_pipeline.base.files import file_stamp, move_into_place, read_regular, write_temporary
-from mcpfactory_pipeline.base.ids import Clock, actor, confirmed_by, format_time, new_id, utc_now
-from mcpfactory_pipeline.base.locks import file_lock, read_holder
-from mcpfactory_pipeline.base.text import on_one_line
+from mcpfactory_pipeline.base.files import file_stamp, move_into_place, read_regular_file, write_temporary_file
+from mcpfactory_pipeline.base.ids import Clock, confirmed_by, current_actor, format_time, new_id, utc_now
+from mcpfactory_pipeline.base.locks import file_lock, read_run_notes
+from mcpfactory_pipeline.base.text import join_lines
 from mcpfactory_pipeline.reporting import notify_made_decisions
 from mcpfactory_pipeline.state import history
-from mcpfactory_pipeline.state.schema import RUN_DIED, Event, step_of
-from mcpfactory_pipeline.state.state import ServerState, apply, extend, fold, parse, repair_hint, to_text
+from mcpfactory_pipeline.state.event_schema import RUN_DIED, Event, stage_and_run_of
+from mcpfactory_pipeline.state.state import ServerState, apply_event, extend, fold, parse, repair_hint, state_to_text
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _log: Final = logging.getLogger(__name__)
@@ -76,15 +76,20 @@ class Transaction:
 
         Facts that are None are omitted; a reason becomes one line.
         """
-        event = {"id": new_id(self.state.last), "at": format_time(self._store.clock()), "actor": actor(), "event": kind}
+        event = {
+            "id": new_id(self.state.last),
+            "at": format_time(self._store.clock()),
+            "actor": current_actor(),
+            "event": kind,
+        }
         facts = {**facts, "confirmed": confirmed_by()}
         if reason := facts.get("reason"):
-            facts["reason"] = on_one_line(reason)
+            facts["reason"] = join_lines(reason)
         event |= {key: value for key, value in facts.items() if value is not None}
         state = extend(self.state, [event])  # raises before an invalid event is written
         if not self._rehearsal:
-            text = to_text(state)
-            changed = text != to_text(self.state) or not self._store.state_file(self._server).exists()
+            text = state_to_text(state)
+            changed = text != state_to_text(self.state) or not self._store.state_file(self._server).exists()
             # If the state cannot be written, the event must not be recorded either.
             with self._store.writing_state(self._server, text if changed else None):
                 where = self._store.where(self._server, "history")
@@ -170,7 +175,7 @@ class Store:
     def is_settled(self, server: str) -> bool:
         """Return True if a server's files are up to date, and no run is active or crashed."""
         state, current = self._read(server)
-        return current and bool(state.last) and not state.begun and not read_holder(self.locks, server)
+        return current and bool(state.last) and not state.begun and not read_run_notes(self.locks, server)
 
     def crashed_stages(self, server: str) -> tuple[Event, ...]:
         """Return `stage.interrupted` events for stages whose process died, with the time of their start.
@@ -181,7 +186,7 @@ class Store:
         Raises:
             StateError: as for `state`.
         """
-        holder = read_holder(self.locks, server)
+        holder = read_run_notes(self.locks, server)
         if not holder or holder["alive"]:
             return ()
         starts = (start for start in self.state(server).begun.values() if start["run"] == holder.get("run"))
@@ -196,9 +201,9 @@ class Store:
         state = self._read_snapshot(server, stamps, text)
         if state is None:
             state = fold(server, events := self.history(server))
-            if text != to_text(state):
+            if text != state_to_text(state):
                 if text is not None:
-                    self.require_older(server, text, events)
+                    self.require_prefix_of_history(server, text, events)
                 return state, not events
             self._write_snapshot(server, stamps, state)
         self._known[server] = stamps, state
@@ -212,10 +217,10 @@ class Store:
     def _read_snapshot(self, server: str, stamps: object, text: str | None) -> ServerState | None:
         """Return the state in the state file; None if the snapshot is stale, damaged, or from other fold rules."""
         try:
-            content: dict[str, Any] = from_json(read_regular(self.snapshot_file(server), _LARGEST))
+            content: dict[str, Any] = from_json(read_regular_file(self.snapshot_file(server), _LARGEST))
             if text is None or content["stamps"] != stamps or content["rules"] != _rules():
                 return None
-            begun = {step_of(start): start for start in content["begun"]}
+            begun = {stage_and_run_of(start): start for start in content["begun"]}
             return replace(parse(text, self.where(server, "state")), begun=begun, last=str(content["last"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, StateError):
             return None
@@ -240,7 +245,7 @@ class Store:
         with file_lock(self.locks / f"{server}.lock"):
             state, current = self._read(server)
             if not current:
-                self.write_state(server, to_text(state))
+                self.write_state(server, state_to_text(state))
             transaction = Transaction(self, server, state, rehearsal=False)
             try:
                 yield transaction
@@ -277,15 +282,15 @@ class Store:
                 stack.enter_context(file_lock(self.locks / f"{server}.lock"))
             yield
 
-    def require_older(self, server: str, text: str, events: Sequence[Event]) -> None:
+    def require_prefix_of_history(self, server: str, text: str, events: Sequence[Event]) -> None:
         """Refuse a state file that no interrupted write can have left: it is not the fold of a prefix of the history.
 
         Raises:
             StateError: the reason, such as a merge conflict, another schema or damage.
         """
         if not events:
-            raise self.without_history(server)
-        if is_older(server, text, events):
+            raise self.missing_history_error(server)
+        if is_state_of_prefix(server, text, events):
             return
         where = self.where(server, "state")
         parse(text, where)
@@ -299,7 +304,7 @@ class Store:
         If the file cannot be read, return `broken`, or raise `StateError` if `broken` is not given.
         """
         try:
-            return read_regular(self.state_file(server), _LARGEST).decode()
+            return read_regular_file(self.state_file(server), _LARGEST).decode()
         except FileNotFoundError:
             return None
         except (OSError, UnicodeDecodeError) as error:
@@ -328,7 +333,7 @@ class Store:
             return
         file = self.state_file(server)
         try:
-            temporary = write_temporary(file, text.encode())
+            temporary = write_temporary_file(file, text.encode())
         except OSError as error:
             raise self._unwritable(server, error) from error
         try:
@@ -343,7 +348,7 @@ class Store:
                 server, error, "the event is in the history, and the next run updates the state"
             ) from error
 
-    def without_history(self, server: str) -> StateError:
+    def missing_history_error(self, server: str) -> StateError:
         """Return the error for a state file without a history."""
         where = self.where(server, "history")
         return StateError(
@@ -357,7 +362,7 @@ class Store:
         )
 
 
-def is_older(server: str, text: str, events: Sequence[Event]) -> bool:
+def is_state_of_prefix(server: str, text: str, events: Sequence[Event]) -> bool:
     """Return True if the text is the fold of a prefix of the history, as after an interrupted write."""
-    states = list(accumulate(events, apply, initial=ServerState(server)))
-    return any(text == to_text(state) for state in reversed(states))  # newest first: usually one write is missing
+    states = list(accumulate(events, apply_event, initial=ServerState(server)))
+    return any(text == state_to_text(state) for state in reversed(states))  # newest first: usually one write is missing

@@ -10,7 +10,7 @@ from typing import Final
 from packaging.utils import canonicalize_version
 
 from mcpfactory_pipeline.base.ids import parse_time
-from mcpfactory_pipeline.state.schema import STAGE_ENDS, Event
+from mcpfactory_pipeline.state.event_schema import STAGE_ENDS, Event
 from mcpfactory_pipeline.state.state import StageRecord, finished_record
 
 _MOVES: Final = ("promoted", "rolled-back")
@@ -32,7 +32,7 @@ def _moves(events: Iterable[Event], channel: str) -> Iterator[tuple[datetime, st
             yield parse_time(str(event["at"])), str(event.get("candidate"))
 
 
-def last_time(events: Iterable[Event]) -> datetime | None:
+def last_event_time(events: Iterable[Event]) -> datetime | None:
     """Return the time of the last event; None without events."""
     last = next(iter(deque(events, maxlen=1)), None)
     return parse_time(str(last["at"])) if last else None
@@ -72,7 +72,7 @@ def soaked_since(events: Iterable[Event], channel: str, candidate: str, seconds:
     return None
 
 
-def records_about(events: Iterable[Event], candidate: str) -> dict[str, StageRecord]:
+def last_stage_records(events: Iterable[Event], candidate: str) -> dict[str, StageRecord]:
     """Return the last record about a candidate, for each stage."""
     about = (e for e in events if e["event"] == "stage.finished" and e.get("candidate") == candidate)
     return {str(event["stage"]): finished_record(event) for event in about}
@@ -86,7 +86,7 @@ def in_channel_since(events: Iterable[Event], channel: str, candidate: str) -> d
     return since
 
 
-def offered_versions(events: Iterable[Event], channel: str = "") -> dict[str, set[str]]:
+def candidates_by_offered_version(events: Iterable[Event], channel: str = "") -> dict[str, set[str]]:
     """Return each version that a channel (by default any channel) ever offered, with its candidates.
 
     Versions are canonical (`packaging.utils.canonicalize_version`), because installers treat 0.1 and 0.1.0 as equal.
@@ -122,7 +122,7 @@ def _channel_events(events: Iterable[Event], channel: str) -> Iterator[tuple[Eve
                 offered = candidate
 
 
-def withdrawals(events: Iterable[Event], channel: str) -> dict[str, Event]:
+def candidates_rolled_back(events: Iterable[Event], channel: str) -> dict[str, Event]:
     """Return the candidates that were rolled back out of a channel, each with the event of the rollback.
 
     Candidates that were later approved for the channel, or returned into it, are left out.
@@ -136,7 +136,7 @@ def withdrawals(events: Iterable[Event], channel: str) -> dict[str, Event]:
     return found
 
 
-def rollbacks(events: Sequence[Event]) -> dict[tuple[str, str], Event]:
+def last_rollbacks(events: Sequence[Event]) -> dict[tuple[str, str], Event]:
     """Return the last rollback of each candidate out of a channel, by (channel, candidate)."""
     channels = dict.fromkeys(str(event["channel"]) for event in events if event["event"] == "rolled-back")
     return {
@@ -158,7 +158,7 @@ def decisions_about(events: Iterable[Event], channel: str, candidate: str) -> It
             yield event
 
 
-def approvers_since(events: Iterable[Event], channel: str, candidate: str) -> set[str] | None:
+def approvers_since_rollback(events: Iterable[Event], channel: str, candidate: str) -> set[str] | None:
     """Return the people who approved a candidate for a channel after its last rollback; None without a rollback."""
     approvers = None
     for event in decisions_about(events, channel, candidate):

@@ -17,15 +17,15 @@ from typing import Any, Final
 from pydantic_core import from_json
 
 from mcpfactory_pipeline.base.errors import NotFoundError, StateError
-from mcpfactory_pipeline.base.files import read_regular, replace_file
+from mcpfactory_pipeline.base.files import read_regular_file, replace_file
 from mcpfactory_pipeline.base.git import git_output, git_text
 from mcpfactory_pipeline.base.ids import parse_time
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.state import history
+from mcpfactory_pipeline.state.event_schema import Event, describe_invalid_order
 from mcpfactory_pipeline.state.history import CONFLICT_MARKERS, MAX_HISTORY_BYTES
-from mcpfactory_pipeline.state.schema import Event, invalid_order
-from mcpfactory_pipeline.state.state import fold, newer_schema, to_text
+from mcpfactory_pipeline.state.state import fold, has_newer_schema, state_to_text
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, isolate_server_errors
 
@@ -34,12 +34,12 @@ _UNWRITABLE: Final = "free space, or make the folder writable"
 Difference = dict[str, Any]
 
 
-def difference(server: str, message: str, hint: str, changes: Iterable[str] = (), **more: Any) -> Difference:
+def make_difference(server: str, message: str, hint: str, changes: Iterable[str] = (), **more: Any) -> Difference:
     """Return a difference as plain data: `message`, `hint`, and `changes` with one line each."""
     return {"server": server, "message": message, "hint": hint, "changes": list(changes), **more}
 
 
-def added(workspace: Workspace, ref: str) -> dict[str, list[Event]]:
+def events_added_since(workspace: Workspace, ref: str) -> dict[str, list[Event]]:
     """Return the events that a commit does not have, by server, oldest first.
 
     Raises:
@@ -55,12 +55,12 @@ def added(workspace: Workspace, ref: str) -> dict[str, list[Event]]:
     return found
 
 
-def missing(
+def histories_missing_events(
     workspace: Workspace, ref: str, names: Sequence[str] | None = None, *, blobs: Mapping[str, str] | None = None
 ) -> list[Difference]:
     """Return the servers whose histories lack events of a commit, or contain changed events.
 
-    `blobs` is the result of `head_histories`; pass it if `ref` is HEAD and many servers are checked.
+    `blobs` is the result of `head_history_blobs`; pass it if `ref` is HEAD and many servers are checked.
 
     Raises:
         NotFoundError: the commit does not exist.
@@ -76,11 +76,11 @@ def missing(
             where = store.where(server, "history")
             message = f"{where} is not what {ref} has, and more: {pluralize(len(gone), 'event')} missing or changed"
             hint = f"histories only grow: git checkout {ref} -- {where} brings them back"
-            found.append(difference(server, message, hint, gone))
+            found.append(make_difference(server, message, hint, gone))
     return found
 
 
-def head_histories(workspace: Workspace, names: Sequence[str] | None = None) -> dict[str, str]:
+def head_history_blobs(workspace: Workspace, names: Sequence[str] | None = None) -> dict[str, str]:
     """Return the blob IDs of the histories in the checked-out commit, by server; empty without a commit."""
     if not git_text(workspace.root, "rev-parse", "--quiet", "--verify", "HEAD"):
         return {}
@@ -127,7 +127,7 @@ def _describe(what: str, event: Event) -> str:
 
 def _read(store: Store, server: str) -> bytes:
     try:
-        return read_regular(store.history_file(server), MAX_HISTORY_BYTES)
+        return read_regular_file(store.history_file(server), MAX_HISTORY_BYTES)
     except OSError:
         return b""
 
@@ -154,7 +154,7 @@ def verify(
     An event of the checked-out commit that is missing or changed is also a difference.
 
     `changes` lists the actual and expected values of the state file. `names` are present or past servers of the
-    workspace. `head` is the result of `head_histories`; without `head`, this function calls it.
+    workspace. `head` is the result of `head_history_blobs`; without `head`, this function calls it.
 
     Raises:
         NotFoundError: the server never existed.
@@ -167,7 +167,7 @@ def verify(
         if _mismatch(store, server) is not None:  # may be a write in progress, so check again under the lock
             with store.write_lock(server):
                 if (wrong := _mismatch(store, server)) is not None:
-                    found.append(difference(server, wrong.message, wrong.hint, _changes(store, server)))
+                    found.append(make_difference(server, wrong.message, wrong.hint, _changes(store, server)))
     return found
 
 
@@ -202,17 +202,19 @@ def _drop_half_line(store: Store, server: str) -> Iterator[Difference]:
     try:
         with file_lock(store.locks / f"{server}.lock"):
             line = history.half_written(store.history_file(server), remove=True)
-        yield difference(server, **half, changes=[repr(line[:60].decode(errors="replace"))], mended=True)
+        yield make_difference(server, **half, changes=[repr(line[:60].decode(errors="replace"))], mended=True)
     except OSError as error:
         message = f"{store.where(server, 'history')} cannot be written: {error.strerror}"
-        yield difference(server, message, _UNWRITABLE, mended=False)
+        yield make_difference(server, message, _UNWRITABLE, mended=False)
 
 
 def _missing(
     workspace: Workspace, names: Sequence[str] | None, head: Mapping[str, str] | None = None
 ) -> list[Difference]:
-    """Return the results of `missing` for the checked-out commit; empty without a commit."""
-    return missing(workspace, "HEAD", names, blobs=head_histories(workspace, names) if head is None else head)
+    """Return the results of `histories_missing_events` for the checked-out commit; empty without a commit."""
+    return histories_missing_events(
+        workspace, "HEAD", names, blobs=head_history_blobs(workspace, names) if head is None else head
+    )
 
 
 def _mismatch(store: Store, server: str) -> BrokenServer | None:
@@ -225,17 +227,17 @@ def _compare(store: Store, server: str) -> None:
     where, events, text = store.where(server, "state"), store.history(server), store.state_text(server)
     state = fold(server, events)
     _require_order(store, server, events)
-    if text == to_text(state) or (text is None and not events):
+    if text == state_to_text(state) or (text is None and not events):
         return
     if text is None:
         raise StateError(f"{where} is missing", hint="run the pipeline to write it")
-    store.require_older(server, text, events)
+    store.require_prefix_of_history(server, text, events)
     raise StateError(f"{where} is older than its history", hint="run the pipeline to update it")
 
 
 def _require_order(store: Store, server: str, events: Iterable[Event]) -> None:
     """Refuse a history with events that no run can have recorded, because a repair would accept them."""
-    if wrong := next(invalid_order(events), ""):
+    if wrong := next(describe_invalid_order(events), ""):
         where = store.where(server, "history")
         raise StateError(
             f"{where} has a result of a stage that no run can have recorded: {wrong}",
@@ -245,7 +247,7 @@ def _require_order(store: Store, server: str, events: Iterable[Event]) -> None:
 
 def _changes(store: Store, server: str) -> Iterator[str]:
     try:
-        text, wanted = store.state_text(server, broken=""), to_text(fold(server, store.history(server)))
+        text, wanted = store.state_text(server, broken=""), state_to_text(fold(server, store.history(server)))
         there, derived = _facts(from_json(text or "")), _facts(from_json(wanted))
     except (ValueError, StateError):
         return
@@ -268,21 +270,21 @@ def _repair(store: Store, server: str) -> list[str]:
         markers = _remove_markers(store, server)
         store.snapshot_file(server).unlink(missing_ok=True)  # safe to delete: the next command writes a new one
         if not (events := store.history(server)):
-            raise store.without_history(server)
+            raise store.missing_history_error(server)
         _require_order(store, server, events)
         text = store.state_text(server, broken="")
-        if text and newer_schema(text):
+        if text and has_newer_schema(text):
             raise StateError(
                 f"{store.where(server, 'state')} was written by a newer mcpfactory", hint="update mcpfactory"
             )
-        store.write_state(server, to_text(fold(server, events)))
+        store.write_state(server, state_to_text(fold(server, events)))
     return markers
 
 
 def _remove_markers(store: Store, server: str) -> list[str]:
     file, where = store.history_file(server), store.where(server, "history")
     try:
-        lines = read_regular(file, MAX_HISTORY_BYTES).splitlines(keepends=True)
+        lines = read_regular_file(file, MAX_HISTORY_BYTES).splitlines(keepends=True)
         kept = [line for line in lines if not line.startswith(CONFLICT_MARKERS)]
         if kept != lines:
             replace_file(file, b"".join(kept))

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.base.files import read_json
 from mcpfactory_pipeline.base.hashing import ABSENT, hash_bytes, hash_file
-from mcpfactory_pipeline.decisions.drift import is_of_other_offer, promotion_commands
-from mcpfactory_pipeline.decisions.integrity import state_faults
+from mcpfactory_pipeline.decisions.drift import adopted_offer_commands, is_from_other_offer
+from mcpfactory_pipeline.decisions.integrity import channel_state_faults
 from mcpfactory_pipeline.state.state import ServerState, StageRecord
 from mcpfactory_pipeline.workspace.adopted import Drift, read_known_drift
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceDocument, WorkspaceServer
@@ -83,9 +83,9 @@ def refresh_adopted_drift(server: WorkspaceServer) -> list[Drift]:
     """
     if server.adopted is None:
         return []
-    from mcpfactory_pipeline.adoption.drift_check import check_drift, record_known_drift  # noqa: PLC0415 - heavy
+    from mcpfactory_pipeline.adoption.drift_check import check_adopted_drift, record_known_drift  # noqa: PLC0415 - heavy
 
-    seen = check_drift(server)
+    seen = check_adopted_drift(server)
     with suppress(OSError):  # readers without write permission still get the result
         record_known_drift(server, seen)
     return seen
@@ -180,12 +180,12 @@ def _behind(case: _DriftInputs) -> Iterator[Drift]:
         known = state.candidates.get(release.candidate)
         if newest is None or known is None or release.candidate == state.candidate:
             continue
-        if is_of_other_offer(case.server, state, release.candidate):
+        if is_from_other_offer(case.server, state, release.candidate):
             message = (
                 f"{name} has {release.version} ({release.candidate}), and another offer of its URL was adopted since"
             )
             means = f"callers get an offer that {name} has not accepted; install refuses it from there"
-            yield Drift("offers", message, means, promotion_commands(case.workspace, case.server, state, name)[0])
+            yield Drift("offers", message, means, adopted_offer_commands(case.workspace, case.server, state, name)[0])
             continue
         count = newest.number - known.number
         how = f"{count} behind" if count > 0 else "not"
@@ -196,7 +196,7 @@ def _behind(case: _DriftInputs) -> Iterator[Drift]:
 
 def _channel(case: _DriftInputs) -> Iterator[Drift]:
     """Compare each channel's folder on this machine with the state. A missing folder is not drift."""
-    if faults := state_faults(case.workspace, case.state):
+    if faults := channel_state_faults(case.workspace, case.state):
         means = "installations from pipeline/channels on this machine get other files, or fail"
         yield Drift("channel", "; ".join(faults), means, f"mcpfactory pipeline restore {case.server.name}")
 

@@ -40,17 +40,17 @@ class GraphNode:
     note: str = ""
 
 
-def gates_name(channel: str) -> str:
+def gates_node_name(channel: str) -> str:
     """Return the name of the node for a channel's gates."""
     return f"gates of {channel}"
 
 
-def approval_name(channel: str) -> str:
+def approval_node_name(channel: str) -> str:
     """Return the name of the approval node before a channel."""
     return f"approval for {channel}"
 
 
-def graph_of(
+def stage_graph(
     stages: Sequence[Stage], row: Mapping[str, Any] | None = None, channels: Sequence[ChannelPolicy] = ()
 ) -> tuple[GraphNode, ...]:
     """Return the nodes of stages, in their order, and of channels that no stage fills.
@@ -82,12 +82,12 @@ def graph_of(
     return tuple(nodes.values())
 
 
-def rejected_words(known: Mapping[str, Any]) -> str:
+def describe_rejections(known: Mapping[str, Any]) -> str:
     """Describe the rejections of a candidate, with reasons; `known` is an entry of `rejected` in a `status_row`."""
     return "; ".join(f"{known['version']} was {describe_decision('rejected', one)}" for one in known["by"])
 
 
-def channel_limits(channel: ChannelPolicy) -> list[str]:
+def describe_channel_limits(channel: ChannelPolicy) -> list[str]:
     """Describe the gates and the soak time of a channel."""
     limits = {name: "" if GATES[name].switch else f" {limit:g}" for name, limit in channel.gates.items()}
     soak = [f"{format_duration(channel.soak)} in {channel.source}"] if channel.soak else []
@@ -98,15 +98,15 @@ def _admission(
     nodes: dict[str, GraphNode], channel: ChannelPolicy, needs: tuple[str, ...], row: Mapping[str, Any]
 ) -> tuple[str, ...]:
     """Add nodes for a channel's requirements after the nodes that it needs; return the channel's new needs."""
-    asked = channel_limits(channel)
+    asked = describe_channel_limits(channel)
     approvals = pluralize(channel.approvals, "approval") if channel.approvals else ""
     for name, kind, words in (
-        (gates_name(channel.name), "gates", "; ".join(asked)),
-        (approval_name(channel.name), "approval", approvals),
+        (gates_node_name(channel.name), "gates", "; ".join(asked)),
+        (approval_node_name(channel.name), "approval", approvals),
     ):
         if words and name not in nodes:
             said = row.get("rejected", {}).get(channel.name) if kind == "approval" else None
-            status, note = ("rejected", rejected_words(said)) if said else ("", words)
+            status, note = ("rejected", describe_rejections(said)) if said else ("", words)
             nodes[name] = GraphNode(name, kind, needs, _level(nodes, needs), status, note)
             needs = (name,)
     return needs
@@ -198,7 +198,7 @@ _NO_QUESTION: Final = frozenset({"hold", "stale", "never", "failed"})
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class ServerPosition:
     """A server at a node: candidate ("" before the build), status, and dashboard page for decisions."""
 
     place: str
@@ -234,13 +234,13 @@ def candidate_anchor(candidate: str) -> str:
     return f"candidate-{candidate}"
 
 
-def positions_of(
+def server_positions(
     row: Mapping[str, Any], items: Iterable[InboxItem], stages: Sequence[Stage], channels: Sequence[ChannelPolicy]
-) -> tuple[Position, ...]:
+) -> tuple[ServerPosition, ...]:
     """Return every position of a server, from its `status_row` and inbox items; empty if retired or broken."""
     if row.get("retired") or row.get("problem") or not stages:
         return ()
-    nodes = {node.name for node in graph_of(stages, None, channels)}
+    nodes = {node.name for node in stage_graph(stages, None, channels)}
     about = {item.about: item for item in items if item.kind not in _NO_QUESTION}
     failed = {item.about: item.message for item in items if item.kind == "failed"}
     found = [
@@ -251,7 +251,7 @@ def positions_of(
     return tuple(found)
 
 
-def _front(row: Mapping[str, Any], stages: Sequence[Stage], nodes: set[str]) -> Iterator[Position]:
+def _front(row: Mapping[str, Any], stages: Sequence[Stage], nodes: set[str]) -> Iterator[ServerPosition]:
     """Yield the positions of the newest candidate: the running stages, else the first unfinished stage."""
     at_work = set(row.get("at_work", ()))
     undone = (
@@ -268,7 +268,7 @@ def _front(row: Mapping[str, Any], stages: Sequence[Stage], nodes: set[str]) -> 
 
 def _position_at(
     row: Mapping[str, Any], stage: Stage, stages: Sequence[Stage], nodes: set[str], *, running: bool
-) -> Position:
+) -> ServerPosition:
     """Return the position of the newest candidate, or of its build in progress, at a stage."""
     cells, server = row.get("stages", {}), str(row["server"])
     names = [one.name for one in stages]
@@ -276,20 +276,20 @@ def _position_at(
     built = all(names.index(stage.name) > place for place in builders) and bool(row.get("candidate"))
     candidate, version = (str(row["candidate"]), str(row["version"])) if built else ("", "")
     cell = cells.get(stage.name, {})
-    status = "running" if running else stage_status(cell)
+    status = "running" if running else idle_stage_status(cell)
     if status in {"never", "passed", "stale"}:
         status = "gate" if cell.get("verdict") == "blocked" else "stale" if status == "passed" else status
     elif status == "waiting" and stage.approval:
         status = "approval"
-    gates = gates_name(stage.channel.name) if stage.channel else ""
+    gates = gates_node_name(stage.channel.name) if stage.channel else ""
     place = gates if status == "gate" and gates in nodes else stage.name
     words = str(cell.get("message", "")) if status in {"failed", "errored", "interrupted", "inconclusive"} else ""
     words = words or ("at work now" if status == "running" else "; ".join(map(str, cell.get("reasons", ()))))
     path = f"/servers/{server}/" + (f"#{candidate_anchor(candidate)}" if candidate else "")
-    return Position(place, server, candidate, version, status, words, path)
+    return ServerPosition(place, server, candidate, version, status, words, path)
 
 
-def stage_status(cell: Mapping[str, Any]) -> str:
+def idle_stage_status(cell: Mapping[str, Any]) -> str:
     """Return the status of a stage that is not running, from its cell of a `status_row`; failures take precedence."""
     verdict, outcome = cell.get("verdict"), cell.get("outcome")
     if outcome not in {None, "passed"}:
@@ -301,7 +301,7 @@ def stage_status(cell: Mapping[str, Any]) -> str:
 
 def _before_channels(
     row: Mapping[str, Any], about: Mapping[str, InboxItem], channels: Sequence[ChannelPolicy], nodes: set[str]
-) -> Iterator[Position]:
+) -> Iterator[ServerPosition]:
     """Yield the candidates of the previous channel that wait for a gate, for approvals, or for the soak time."""
     offers, server = row.get("channels", {}), str(row["server"])
     for channel in channels:
@@ -313,24 +313,24 @@ def _before_channels(
         if item is None and not said and (not channel.soak or channel.source in row.get("holds", {})):
             continue
         status = "rejected" if said else item.kind if item and item.kind in {"gate", "approval", "ready"} else "waiting"
-        first, second = gates_name(channel.name), approval_name(channel.name)
+        first, second = gates_node_name(channel.name), approval_node_name(channel.name)
         wanted = (second, first) if status in {"approval", "ready", "rejected"} else (first, second)
         place = next((name for name in wanted if name in nodes), "")
         if place:
             words = (
-                rejected_words(said)
+                describe_rejections(said)
                 if said
                 else item.message
                 if item
                 else f"waits for the end of its soak time in {channel.source}"
             )
             path = f"/servers/{server}/decide/{channel.name}/"
-            yield Position(place, server, next_up["candidate"], next_up["version"], status, words, path)
+            yield ServerPosition(place, server, next_up["candidate"], next_up["version"], status, words, path)
 
 
 def _offered(
     row: Mapping[str, Any], failed: Mapping[str, str], channels: Sequence[ChannelPolicy], nodes: set[str]
-) -> Iterator[Position]:
+) -> Iterator[ServerPosition]:
     offers, server, holds = row.get("channels", {}), str(row["server"]), row.get("holds", {})
     for name, offer in offers.items():
         if name not in nodes:
@@ -342,24 +342,26 @@ def _offered(
         status = "held" if hold else "failed" if name in failed else "offered"
         held = describe_decision("held", hold) if hold else ""
         words = held or failed.get(name, "") or f"{name} offers it"
-        yield Position(name, server, offer["candidate"], offer["version"], status, words, path)
+        yield ServerPosition(name, server, offer["candidate"], offer["version"], status, words, path)
 
 
 def server_graph(
     row: Mapping[str, Any], items: Iterable[InboxItem], stages: Sequence[Stage], channels: Sequence[ChannelPolicy]
 ) -> tuple[GraphPlace, ...]:
     """Return the graph of one server, with the status of each stage and the position of each candidate."""
-    positions = positions_of(row, items, stages, channels)
+    positions = server_positions(row, items, stages, channels)
     return tuple(
         GraphPlace(node, tuple(_chip(one, one.version or "next") for one in here))
-        for node in graph_of(stages, row, channels)
+        for node in stage_graph(stages, row, channels)
         for here in [[one for one in positions if one.place == node.name]]
     )
 
 
-def workspace_graph(nodes: Sequence[GraphNode], positions: Iterable[Position], servers: int) -> tuple[GraphPlace, ...]:
+def workspace_graph(
+    nodes: Sequence[GraphNode], positions: Iterable[ServerPosition], servers: int
+) -> tuple[GraphPlace, ...]:
     """Return the graph with a chip for each server; for more than `MANY` servers, with counts by place and status."""
-    there: dict[str, list[Position]] = {}
+    there: dict[str, list[ServerPosition]] = {}
     for one in sorted(positions, key=lambda one: (_ORDER.index(one.status), one.server)):
         there.setdefault(one.place, []).append(one)
     chips = _counted if servers > MANY else _named
@@ -368,7 +370,7 @@ def workspace_graph(nodes: Sequence[GraphNode], positions: Iterable[Position], s
     )
 
 
-def _named(node: GraphNode, positions: Sequence[Position]) -> Iterator[PlaceChip]:
+def _named(node: GraphNode, positions: Sequence[ServerPosition]) -> Iterator[PlaceChip]:
     shown = positions if len(positions) <= _CHIPS else positions[: _CHIPS - 1]
     for one in shown:
         yield _chip(one, f"{one.server} {one.version}".strip())
@@ -376,11 +378,11 @@ def _named(node: GraphNode, positions: Sequence[Position]) -> Iterator[PlaceChip
         yield PlaceChip(f"{len(rest)} more", rest[0].status, f"{len(rest)} more servers at {node.name}", "/board/")
 
 
-def _counted(node: GraphNode, positions: Sequence[Position]) -> Iterator[PlaceChip]:
+def _counted(node: GraphNode, positions: Sequence[ServerPosition]) -> Iterator[PlaceChip]:
     for status, number in Counter(one.status for one in positions).items():
         path = f"/?kind={status}" if status in _IN_INBOX else f"/board/?status={status}"
         yield PlaceChip(f"{number:,}", status, f"servers at {node.name}", path)
 
 
-def _chip(one: Position, label: str) -> PlaceChip:
+def _chip(one: ServerPosition, label: str) -> PlaceChip:
     return PlaceChip(label, one.status, f"{one.server} {one.version}".strip() + f": {one.about}", one.path)

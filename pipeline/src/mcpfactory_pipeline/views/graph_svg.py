@@ -18,10 +18,10 @@ from mcpfactory_pipeline.base.text import escape_invisible, pluralize, truncate
 from mcpfactory_pipeline.views.graph import (
     GraphPlace,
     PlaceChip,
-    Position,
-    graph_of,
-    positions_of,
+    ServerPosition,
     server_graph,
+    server_positions,
+    stage_graph,
     workspace_graph,
 )
 from mcpfactory_pipeline.views.inbox import InboxReader
@@ -135,7 +135,7 @@ class _Card:
         return self.y + _HEAD // 2
 
 
-def draw(
+def draw_graph_svg(
     places: Sequence[GraphPlace], *, title: str, link: _Link | None = None, down: bool = False, extra: str = ""
 ) -> str:
     """Return the graph as one SVG element, from left to right, or from top to bottom with `down`.
@@ -157,11 +157,11 @@ def draw(
     )
 
 
-def to_svg(places: Sequence[GraphPlace], title: str) -> str:
+def graph_svg_file(places: Sequence[GraphPlace], title: str) -> str:
     """Return the graph as a standalone SVG file, which follows the viewer's light or dark theme."""
     style = f"{_style(LIGHT.__getitem__)}\n@media (prefers-color-scheme:dark){{\n{_style(DARK.__getitem__)}\n}}"
     fonts = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',sans-serif"
-    svg = draw(places, title=title, extra=f' xmlns="http://www.w3.org/2000/svg" font-family="{fonts}"')
+    svg = draw_graph_svg(places, title=title, extra=f' xmlns="http://www.w3.org/2000/svg" font-family="{fonts}"')
     ground = '<rect class="ground" width="100%" height="100%" rx="8"/>'
     return escape_invisible(svg.replace("</desc>", f"</desc><style>\n{style}\n</style>{ground}", 1)) + "\n"
 
@@ -353,16 +353,16 @@ def render_graph_svg(workspace: Workspace, server: str = "", *, clock: Clock = u
         known = workspace.server(server)
         row, state = reader.status(known)
         places = server_graph(row, reader.of(known, row, state), reader.stages, reader.channels)
-        return to_svg(places, f"Pipeline of {server}")
-    found: list[Position] = []
+        return graph_svg_file(places, f"Pipeline of {server}")
+    found: list[ServerPosition] = []
     servers, broken = workspace.load_servers(None)
     for one in servers:
         positions = isolate_server_errors(one.name, partial(_positions, reader, one))
         found += positions if isinstance(positions, tuple) else ()
-    nodes = graph_of(reader.stages, None, reader.channels)
-    return to_svg(workspace_graph(nodes, found, len(servers) + len(broken)), f"Pipeline of {workspace.name}")
+    nodes = stage_graph(reader.stages, None, reader.channels)
+    return graph_svg_file(workspace_graph(nodes, found, len(servers) + len(broken)), f"Pipeline of {workspace.name}")
 
 
-def _positions(reader: InboxReader, server: WorkspaceServer) -> tuple[Position, ...]:
+def _positions(reader: InboxReader, server: WorkspaceServer) -> tuple[ServerPosition, ...]:
     row, state = reader.status(server)
-    return positions_of(row, reader.of(server, row, state), reader.stages, reader.channels)
+    return server_positions(row, reader.of(server, row, state), reader.stages, reader.channels)

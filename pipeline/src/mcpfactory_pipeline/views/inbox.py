@@ -16,25 +16,37 @@ from mcpfactory_pipeline.base.locks import is_locked
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.decisions.channel_review import ChannelReview, pending_candidate
 from mcpfactory_pipeline.decisions.drift import drift_blockers
-from mcpfactory_pipeline.decisions.integrity import orphans
-from mcpfactory_pipeline.decisions.precondition import stage_facts
+from mcpfactory_pipeline.decisions.integrity import orphaned_channel_offers
+from mcpfactory_pipeline.decisions.precondition import stage_decision_facts
 from mcpfactory_pipeline.decisions.promote import rollback_command
-from mcpfactory_pipeline.decisions.stage_decision import approve_stage_command, shown_items
+from mcpfactory_pipeline.decisions.stage_decision import approve_stage_command, stage_output_items
 from mcpfactory_pipeline.plan.fingerprint import InputReader, stage_inputs
 from mcpfactory_pipeline.plan.plan import required_checks, required_stages
-from mcpfactory_pipeline.plan.policy import describe_decision, find_blockers, person_key, read_channels, unhold_command
+from mcpfactory_pipeline.plan.policy import (
+    describe_decision,
+    find_promotion_blockers,
+    normalize_person_name,
+    read_channels,
+    unhold_command,
+)
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.event_schema import Event
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.state.timeline import decisions_about, failing_since, in_channel_since, last_time, soaked_since
-from mcpfactory_pipeline.state.verify import head_histories
+from mcpfactory_pipeline.state.timeline import (
+    decisions_about,
+    failing_since,
+    in_channel_since,
+    last_event_time,
+    soaked_since,
+)
+from mcpfactory_pipeline.state.verify import head_history_blobs
 from mcpfactory_pipeline.views.status import status_row
 from mcpfactory_pipeline.views.suggestions import SuggestionValidator
 from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, read_known_drift, replacement_hash
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
-from mcpfactory_pipeline.workspace.waivers import expiring, uncovered_reason
+from mcpfactory_pipeline.workspace.waivers import uncovered_reason, waivers_expiring_soon
 from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, WorkspaceServer, isolate_server_errors
 
 
@@ -52,8 +64,10 @@ def ready_since(
         in_channel_since(events, channel.source, candidate),
         soaked_since(events, channel.source, candidate, channel.soak),
         _approved_since(decisions_about(events, channel.name, candidate), channel.approvals, channel.approvers),
-        last_time(event for event in events if event["event"] == "released" and event.get("channel") == channel.name),
-        last_time(event for event in events if event["event"] == "revived"),
+        last_event_time(
+            event for event in events if event["event"] == "released" and event.get("channel") == channel.name
+        ),
+        last_event_time(event for event in events if event["event"] == "revived"),
     ]
     for stage in stages:
         if (policy := stage.approval) is not None:
@@ -69,14 +83,14 @@ def _approved_since(decisions: Iterable[Event], wanted: int, approvers: Iterable
     content do not add up.
     """
     given, enough, since = set[str](), wanted == 0, None
-    shown, able = None, set(map(person_key, approvers))
+    shown, able = None, set(map(normalize_person_name, approvers))
     for event in decisions:
         if event["event"] != "approved" or event.get("shown") != shown:
             given, enough, since = set(), False, None
             shown = event.get("shown")
         if event["event"] != "approved" or enough:
             continue
-        who = person_key(str(event["actor"]))
+        who = normalize_person_name(str(event["actor"]))
         if not able or who in able:
             given.add(who)
             enough, since = len(given) >= wanted, parse_time(str(event["at"]))
@@ -145,18 +159,20 @@ def read_inbox(
         count(done, len(servers))
         found = isolate_server_errors(server.name, partial(reader.read, server, refresh=refresh))
         items += [_broken_item(found)] if isinstance(found, BrokenServer) else found
-    return in_order(items)
+    return sort_inbox_items(items)
 
 
 def deleted_server_items(workspace: Workspace) -> list[InboxItem]:
     """Return the items of deleted servers whose releases are still in channels."""
-    found = {one.server: one for one in reversed(list(orphans(workspace)))}  # the first item of each name
+    found = {
+        one.server: one for one in reversed(list(orphaned_channel_offers(workspace)))
+    }  # the first item of each name
     return [
         InboxItem("drift", name, one.kind, f"{one.message}; {one.means}", one.command) for name, one in found.items()
     ]
 
 
-def in_order(items: Iterable[InboxItem]) -> list[InboxItem]:
+def sort_inbox_items(items: Iterable[InboxItem]) -> list[InboxItem]:
     """Sort items by kind, most blocking first, then by waiting time, longest first."""
     return sorted(items, key=lambda item: (KINDS.index(item.kind), item.since or "~", item.server, item.about))
 
@@ -176,10 +192,10 @@ def next_commands(items: Sequence[InboxItem], count: int = 3) -> list[str]:
 
 
 def _broken_item(one: BrokenServer) -> InboxItem:
-    return problem_item(one.name, "files", one.message, one.hint)
+    return unreadable_server_item(one.name, "files", one.message, one.hint)
 
 
-def problem_item(server: str, about: str, message: str, hint: str) -> InboxItem:
+def unreadable_server_item(server: str, about: str, message: str, hint: str) -> InboxItem:
     """Return the item for a server whose files cannot be read.
 
     Its command is the command in the hint, else a command that shows the error.
@@ -201,7 +217,7 @@ class InboxReader:
     @cached_property
     def _head(self) -> dict[str, str]:
         """Return the histories in HEAD; they are cached, so that git runs only once."""
-        return head_histories(self.workspace)
+        return head_history_blobs(self.workspace)
 
     @cached_property
     def store(self) -> Store:
@@ -239,7 +255,7 @@ class InboxReader:
 
     def _tried(self, item: InboxItem, validator: SuggestionValidator) -> InboxItem:
         """Return the item with a command that succeeds; if the item's own command was refused, add the error."""
-        command, refused = validator.validate_suggestion(item.command)
+        command, refused = validator.replace_refused_command(item.command)
         if refused is None:
             return item
         if item.kind != "ready":
@@ -248,7 +264,7 @@ class InboxReader:
 
     def _waiting(self, server: WorkspaceServer, row: Mapping[str, Any], state: ServerState) -> Iterator[InboxItem]:
         if problem := row.get("problem"):
-            yield problem_item(server.name, "files", problem["message"], problem["hint"])
+            yield unreadable_server_item(server.name, "files", problem["message"], problem["hint"])
             return
         if half := row["half_written"]:
             command = f"mcpfactory pipeline verify {server.name} --repair"
@@ -289,7 +305,9 @@ class InboxReader:
         asked = {item.about for item in due}
         reader = InputReader(server, state)
         return {
-            stage.name: stage_facts(state, stage.name, stage.approval, stage_inputs(stage, reader)).precondition
+            stage.name: stage_decision_facts(
+                state, stage.name, stage.approval, stage_inputs(stage, reader)
+            ).precondition
             for stage in self.stages
             if stage.approval and stage.name in asked
         }
@@ -301,7 +319,7 @@ class InboxReader:
             return False
         checks = required_checks(self.stages, first, self.channels)
         drift = drift_blockers(self.workspace.server(state.server), state, state.candidate)
-        return not find_blockers(first, checks, state, state.candidate, events=(), now=self.now, drift=drift)
+        return not find_promotion_blockers(first, checks, state, state.candidate, events=(), now=self.now, drift=drift)
 
     def _first_stale(self, row: Mapping[str, Any]) -> str:
         """Return the first stale stage; ignore stages that soak, and stages that wait for soaking stages."""
@@ -350,7 +368,7 @@ class InboxReader:
 
     def _approval(self, state: ServerState, stage: Stage, reasons: Sequence[str]) -> InboxItem:
         assert stage.approval is not None
-        shown = [item["file"] or item["text"] or item["part"] for item in shown_items(stage, state)]
+        shown = [item["file"] or item["text"] or item["part"] for item in stage_output_items(stage, state)]
         words = "; ".join([*filter(None, [stage.approval.message]), *reasons, f"review: {', '.join(shown)}"])
         command = approve_stage_command(state, stage)
         return InboxItem("approval", state.server, stage.name, f"{stage.name}: {words}", command)
@@ -424,9 +442,9 @@ class InboxReader:
 
     def _waivers(self, server: WorkspaceServer) -> Iterator[InboxItem]:
         try:
-            ending = expiring(server.folder, clock=lambda: self.now)
+            ending = waivers_expiring_soon(server.folder, clock=lambda: self.now)
         except ConfigError as error:
-            yield problem_item(server.name, "waivers", str(error), error.hint)
+            yield unreadable_server_item(server.name, "waivers", str(error), error.hint)
             return
         days = min(_RENEWED, self.workspace.settings.waivers.max_days) if ending else 0
         offer = replacement_hash(read_known_drift(server.folder, server.adopted)) if ending else ""
@@ -459,12 +477,14 @@ class InboxReader:
 
     def _since(self, item: InboxItem, events: Sequence[Event], state: ServerState) -> datetime | None:
         if item.kind == "publish":
-            return last_time(e for e in events if e["event"] == "publish.started" and e.get("target") == item.about)
+            return last_event_time(
+                e for e in events if e["event"] == "publish.started" and e.get("target") == item.about
+            )
         if item.kind == "hold":
             holds = (e for e in events if e["event"] in {"held", "rolled-back", "retired"})
-            return last_time(e for e in holds if e.get("channel") == item.about)
+            return last_event_time(e for e in holds if e.get("channel") == item.about)
         if item.kind == "failed" and item.about in {channel.name for channel in self.channels[1:]}:
-            return last_time(event for event in events if event.get("outcome") == "failed")
+            return last_event_time(event for event in events if event.get("outcome") == "failed")
         channel = next((channel for channel in self.channels if channel.name == item.about and channel.source), None)
         if channel is not None and channel.source is not None:
             candidate = state.offered(channel.source)
@@ -472,7 +492,7 @@ class InboxReader:
                 return ready_since(channel, candidate, events, required_stages(self.stages, channel, self.channels))
             return in_channel_since(events, channel.source, candidate)
         if item.kind in {"gate", "approval"}:
-            return last_time(event for event in events if event["event"] == "stage.finished")
+            return last_event_time(event for event in events if event["event"] == "stage.finished")
         return failing_since(events, item.about)
 
 

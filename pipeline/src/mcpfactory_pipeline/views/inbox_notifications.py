@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from mcpfactory_pipeline.base.files import replace_file
-from mcpfactory_pipeline.delivery.clients.files import UserPaths
+from mcpfactory_pipeline.delivery.clients.config_files import UserPaths
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.reporting import make_notifier
@@ -30,7 +30,7 @@ def add_affected_clients(
     listed = list(items)
     if not any(_about_url(item) for item in listed):
         return listed
-    from mcpfactory_pipeline.delivery.clients.installed import installed  # noqa: PLC0415 - loads YAML
+    from mcpfactory_pipeline.delivery.clients.installed_servers import installed  # noqa: PLC0415 - loads YAML
 
     rows = [row for row in installed(workspace, home, project) if row.state == "drifted"]
     found = []
@@ -48,7 +48,7 @@ def _about_url(item: InboxItem) -> bool:
 _KINDS: Final = frozenset({"approval", "ready", "gate", "problem"})  # items that may concern a candidate for a channel
 
 
-def decided_channel(item: InboxItem, channels: Collection[str]) -> str:
+def decision_page_channel(item: InboxItem, channels: Collection[str]) -> str:
     """Return the channel whose decision page shows the facts about an item; "" if no page does."""
     decides = item.kind in _KINDS and item.about in channels and " --stage " not in item.command
     return item.about if decides else ""
@@ -96,7 +96,7 @@ def notify_inbox_items(
         words = {
             "message": item.message,
             "command": item.command,
-            "link": notifier.link(quote(decision_path(item.server, item.about, decided_channel(item, channels)))),
+            "link": notifier.link(quote(decision_path(item.server, item.about, decision_page_channel(item, channels)))),
         }
         known = [receiver for receiver in wanting if name in sent[receiver]]
         notifier.notify({"event": "waits", "id": name, **about, **words}, but=known)

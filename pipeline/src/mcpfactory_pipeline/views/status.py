@@ -12,15 +12,15 @@ from typing import Any
 from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_pipeline.base.errors import NotFoundError, StageError
 from mcpfactory_pipeline.base.files import open_below
-from mcpfactory_pipeline.base.locks import running_stages
+from mcpfactory_pipeline.base.locks import running_stages_of_server
 from mcpfactory_pipeline.decisions.channel_review import pending_candidate
 from mcpfactory_pipeline.decisions.decision import choose_candidate
-from mcpfactory_pipeline.decisions.precondition import channel_facts
-from mcpfactory_pipeline.plan.fingerprint import InputReader, read_inputs
+from mcpfactory_pipeline.decisions.precondition import channel_decision_facts
+from mcpfactory_pipeline.plan.fingerprint import InputReader, read_stage_inputs
 from mcpfactory_pipeline.plan.plan import RUN, UP_TO_DATE, PlanStep
 from mcpfactory_pipeline.plan.policy import describe_decision, read_channels
 from mcpfactory_pipeline.plan.stage import Stage
-from mcpfactory_pipeline.run.runner import log_file, server_plan
+from mcpfactory_pipeline.run.runner import log_file, plan_server_stages
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state.state import ServerState, StageRecord, extend
 from mcpfactory_pipeline.state.store import Store
@@ -112,7 +112,7 @@ def read_log(workspace: Workspace, server: str, stage: str) -> str:
         ) from error
 
 
-def read_report(workspace: Workspace, server: str, candidate: str = "") -> tuple[str, str, str]:
+def read_candidate_report(workspace: Workspace, server: str, candidate: str = "") -> tuple[str, str, str]:
     """Return (id, version, text) of the report of `validate` on a candidate: an ID prefix, by default the newest.
 
     Raises `NotFoundError` if the report is not on this machine, and `PromotionError` if the candidate is unknown.
@@ -137,15 +137,15 @@ def status_row(
 
     A stage whose process died appears as interrupted, even before the next run records this in the state.
     """
-    at_work = running_stages(store.locks, server.name)
+    at_work = running_stages_of_server(store.locks, server.name)
 
     def read() -> tuple[dict[str, Any], ServerState]:
         state, channels = store.state(server.name), read_channels(workspace)
         now = extend(state, store.crashed_stages(server.name))
         # Refresh before the inputs are read, because known drift is an input.
         seen = refresh_adopted_drift(server) if refresh and not state.retired else []
-        inputs = read_inputs(stages, InputReader(server, now))
-        steps = server_plan(workspace, server, stages, now, inputs=inputs)
+        inputs = read_stage_inputs(stages, InputReader(server, now))
+        steps = plan_server_stages(workspace, server, stages, now, inputs=inputs)
         known = {stage.name: stage for stage in stages}
         cells = {step.stage: _stage(now, step, known[step.stage]) for step in steps}
         drift = find_drift(workspace, server, state, inputs, refresh=refresh, seen=seen)
@@ -184,7 +184,7 @@ def _row(
         # A hold of a channel that the workspace no longer has is hidden; it reappears with the channel.
         "holds": {name: dict(hold) for name, hold in sorted(state.holds.items()) if name in policies},
         "rejected": {name: known for name, policy in policies.items() if (known := _rejected(state, policy))},
-        "precondition": {name: channel_facts(state, policy).precondition for name, policy in policies.items()},
+        "precondition": {name: channel_decision_facts(state, policy).precondition for name, policy in policies.items()},
         "retired": dict(state.retired) if state.retired else None,
         "coverage": _coverage(state),
         "drift": [entry.to_json() for entry in drift],

@@ -9,14 +9,14 @@ from datetime import datetime
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
-from mcpfactory_pipeline.base.ids import acting_as, actor
+from mcpfactory_pipeline.base.ids import acting_as, current_actor
 from mcpfactory_pipeline.decisions.decision import choose_candidate
 from mcpfactory_pipeline.decisions.promote import require_promotable
 from mcpfactory_pipeline.operations.decisions import Approve, Decision, Promote, Reject, Retire, Revive, Waive
 from mcpfactory_pipeline.operations.operation import Operation, OperationContext
 from mcpfactory_pipeline.operations.run import Run
-from mcpfactory_pipeline.operations.table import read_command
-from mcpfactory_pipeline.plan.policy import find_channel, person_key
+from mcpfactory_pipeline.operations.table import parse_operation_command
+from mcpfactory_pipeline.plan.policy import find_channel, normalize_person_name
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.run.runner import log_file
 from mcpfactory_pipeline.state.state import ServerState
@@ -41,7 +41,7 @@ def hinted_command(hint: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SuggestionValidator:
-    """Validator of suggestions for a server: `row` is its `status_row`, `head` returns the `head_histories`."""
+    """Validator of suggestions for a server: `row` is its `status_row`, `head` returns the `head_history_blobs`."""
 
     workspace: Workspace
     stages: tuple[Stage, ...]
@@ -57,7 +57,7 @@ class SuggestionValidator:
         Return None if the command would succeed or cannot be tried.
         """
         try:
-            if operation := read_command(command):
+            if operation := parse_operation_command(command):
                 self._try(operation)
             elif log := _LOG.fullmatch(command):
                 server, stage = log["server"], log["stage"]
@@ -92,7 +92,7 @@ class SuggestionValidator:
         elif isinstance(operation, _TRIED) and getattr(operation, "sign_with", None) is None:
             operation.run(context)
 
-    def validate_suggestion(self, command: str) -> tuple[str, PipelineError | None]:
+    def replace_refused_command(self, command: str) -> tuple[str, PipelineError | None]:
         """Return a command that would succeed, and the first refusal, if any.
 
         The result is the given command, else a command from the hint of the refusal, else the command that shows the
@@ -121,6 +121,6 @@ class SuggestionValidator:
 
     def eligible_approver(self, approvers: tuple[str, ...], given: Mapping[str, str]) -> str:
         """Return a person who may approve and has not yet approved, preferably the current actor."""
-        said = {person_key(who) for who in given}
-        able = [who for who in (actor(), *approvers, _STRANGER) if not approvers or who in approvers]
-        return next((who for who in able if person_key(who) not in said), able[0])
+        said = {normalize_person_name(who) for who in given}
+        able = [who for who in (current_actor(), *approvers, _STRANGER) if not approvers or who in approvers]
+        return next((who for who in able if normalize_person_name(who) not in said), able[0])

@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from mcpfactory_codegen.servers.config import AdoptedSettings
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.base.files import parse_error_reason, replace_file
-from mcpfactory_pipeline.base.hashing import hash_file, hash_record, source_files
+from mcpfactory_pipeline.base.files import replace_file, unreadable_json_reason
+from mcpfactory_pipeline.base.hashing import hash_file, hash_named_texts, list_source_files
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 
 FILE: Final = "drift.json"
@@ -39,11 +39,11 @@ def adopted_files(adopted: AdoptedSettings, root: Path) -> list[str]:
     if folder is None:
         return []
     if adopted.kind != "command":
-        return source_files(folder)
+        return list_source_files(folder)
     found = {word for word in adopted.start if not word.startswith(("-", "/")) and (folder / word).is_file()}
     for name in adopted.files:
         if (folder / name).is_dir():
-            found |= {f"{name.rstrip('/')}/{path}" for path in source_files(folder / name)}
+            found |= {f"{name.rstrip('/')}/{path}" for path in list_source_files(folder / name)}
         else:
             found.add(name)
     return sorted(found)
@@ -114,17 +114,19 @@ def read_known_drift(folder: Path, adopted: AdoptedSettings | None) -> tuple[Dri
         return ()
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigError(
-            f"{folder.name}/{FILE} cannot be read: {parse_error_reason(error)}",
+            f"{folder.name}/{FILE} cannot be read: {unreadable_json_reason(error)}",
             hint=f"mcpfactory inbox --refresh {folder.name} writes it again",
         ) from error
 
 
 def replacement_hash(known: Sequence[Drift]) -> str:
     """Return one hash of everything that replaced the adopted version; "" if nothing replaced it."""
-    return known[0].offer if len(known) == 1 else hash_record({one.kind: one.offer for one in known}) if known else ""
+    return (
+        known[0].offer if len(known) == 1 else hash_named_texts({one.kind: one.offer for one in known}) if known else ""
+    )
 
 
-def offer_words(offer: str, seen: str) -> str:
+def describe_offer(offer: str, seen: str) -> str:
     """Describe the offer that a waiver covers: `what was offered on 2026-11-28, sha256 0123456789ab`."""
     return f"what was offered on {seen}, sha256 {offer.removeprefix('sha256:')[:_SHORT]}"
 
@@ -154,4 +156,4 @@ def write_known_drift(
 
 def _pinned(folder: Path, adopted: AdoptedSettings) -> str:
     pins = {"kind": adopted.kind, "package": adopted.package, "version": adopted.version, "hash": adopted.hash}
-    return hash_record({**pins, "url": adopted.url, "offers": hash_file(folder / OFFERS)})
+    return hash_named_texts({**pins, "url": adopted.url, "offers": hash_file(folder / OFFERS)})

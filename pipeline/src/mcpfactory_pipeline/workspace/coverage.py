@@ -54,7 +54,7 @@ def inspection_report(folder: Path) -> dict[str, Any] | None:
     return report
 
 
-def source_facts(folder: Path) -> dict[str, Any]:
+def source_gate_facts(folder: Path) -> dict[str, Any]:
     """Return the facts for gates: `document`, and with an API document `tools`, `tokens` and `coverage` (%)."""
     report, found = _read(folder / REPORT), coverage(folder)
     if report is None:

@@ -56,7 +56,7 @@ class EvaluationCase(_Part):
 
     def filled(self, values: Mapping[str, str]) -> Self:
         """Return the case with each `${name}` replaced by its value."""
-        return self.model_validate(fill_values(self.model_dump(), values))
+        return self.model_validate(fill_placeholders(self.model_dump(), values))
 
     @property
     def asks_person(self) -> bool:
@@ -67,7 +67,7 @@ class EvaluationCase(_Part):
 _CASES: Final = TypeAdapter(list[EvaluationCase])
 
 
-def read_cases(folder: Path) -> tuple[EvaluationCase, ...]:
+def read_evaluation_cases(folder: Path) -> tuple[EvaluationCase, ...]:
     """Return the cases in `evals/*.yaml` below the server's `folder`, in the order of files and lines.
 
     Raises:
@@ -99,12 +99,12 @@ def _read(file: Path) -> list[EvaluationCase]:
         raise ConfigError(f"{file}: case {place}: {first['msg']}", hint=_HINT) from error
 
 
-def fill_values(data: Any, values: Mapping[str, str]) -> Any:
+def fill_placeholders(data: Any, values: Mapping[str, str]) -> Any:
     """Return plain data with each `${name}` in strings replaced by its value; names without a value are kept."""
     if isinstance(data, str):
         return _VALUE.sub(lambda found: values.get(found[1], found[0]), data)
     if isinstance(data, Mapping):
-        return {key: fill_values(value, values) for key, value in data.items()}
+        return {key: fill_placeholders(value, values) for key, value in data.items()}
     if isinstance(data, list):
-        return [fill_values(value, values) for value in data]
+        return [fill_placeholders(value, values) for value in data]
     return data

@@ -253,7 +253,7 @@ class ApprovalPolicy(Settings):
         return self
 
 
-class StageTable(Settings):
+class WorkspaceStage(Settings):
     """A stage that the workspace adds."""
 
     name: str = Field(
@@ -268,7 +268,7 @@ class StageTable(Settings):
 _READS: Final = ("source", "tests", "candidate", "document", "config", "generated", "runtime")
 
 
-class JobStage(StageTable):
+class JobStage(WorkspaceStage):
     """A stage that runs a command, or a function of the workspace."""
 
     kind: Literal["job"] = Field(default="job", description="runs code")
@@ -324,7 +324,7 @@ def _shown(part: str) -> str:
     return part
 
 
-class ApprovalStage(StageTable, ApprovalPolicy):
+class ApprovalStage(WorkspaceStage, ApprovalPolicy):
     """A stage that people decide."""
 
     kind: Literal["approval"] = Field(description="waits for people")

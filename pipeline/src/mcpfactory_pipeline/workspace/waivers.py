@@ -29,9 +29,9 @@ from mcpfactory_codegen.settings import Settings
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.text import MAX_REASON_LENGTH
-from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, offer_words
+from mcpfactory_pipeline.workspace.adopted import DRIFT_RULE, describe_offer
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
-from mcpfactory_pipeline.workspace.workspace import read_file
+from mcpfactory_pipeline.workspace.workspace import read_settings_file
 
 FILE: Final = "waivers.toml"
 EXPIRES_SOON_DAYS: Final = 14  # the inbox lists a waiver during these last days
@@ -55,7 +55,7 @@ class Waiver(Settings):
     @property
     def covers(self) -> str:
         """Return `covers what was offered on 2026-11-28, sha256 0123456789ab` for a drift waiver; "" for others."""
-        return f"covers {offer_words(self.offer, self.seen)}" if self.offer else ""
+        return f"covers {describe_offer(self.offer, self.seen)}" if self.offer else ""
 
     def days_left(self, today: date) -> int:
         """Return the days until the waiver's last day; negative after it."""
@@ -95,7 +95,7 @@ def refused_waivers(
 
     If a server has too many waivers, all are refused.
     """
-    valid, refused = in_force(waivers, today), dict[Waiver, str]()
+    valid, refused = unexpired_waivers(waivers, today), dict[Waiver, str]()
     for waiver in valid:
         if policy.by and waiver.person not in policy.by:
             refused[waiver] = f"{waiver.person} may not waive: {', '.join(policy.by)} may"
@@ -116,15 +116,15 @@ def read_waivers(folder: Path) -> tuple[Waiver, ...]:
         ConfigError: the file cannot be read, or a waiver lacks rule, person, reason or expiry.
     """
     file = folder / FILE
-    return read_file(WaiverFile, file).waivers if file.exists() else ()
+    return read_settings_file(WaiverFile, file).waivers if file.exists() else ()
 
 
-def in_force(waivers: Iterable[Waiver], today: date) -> tuple[Waiver, ...]:
+def unexpired_waivers(waivers: Iterable[Waiver], today: date) -> tuple[Waiver, ...]:
     """Return the waivers that have not expired."""
     return tuple(waiver for waiver in waivers if waiver.days_left(today) >= 0)
 
 
-def expiring(folder: Path, *, clock: Clock = utc_now) -> tuple[tuple[Waiver, int], ...]:
+def waivers_expiring_soon(folder: Path, *, clock: Clock = utc_now) -> tuple[tuple[Waiver, int], ...]:
     """Return the waivers of the server in `folder` that ended, or end within `EXPIRES_SOON_DAYS`.
 
     Each is returned with its days left; the first to end is first.

@@ -42,10 +42,10 @@ def isolate_server_errors(name: str, work: Callable[[], Result]) -> Result | Bro
     try:
         return work()
     except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
-        return explain_broken(name, error)
+        return broken_server_of_error(name, error)
 
 
-def explain_broken(name: str, error: Exception) -> BrokenServer:
+def broken_server_of_error(name: str, error: Exception) -> BrokenServer:
     """Convert an error into one server's problem; an unexpected error also shows its type."""
     if isinstance(error, PipelineError):
         return BrokenServer(name, str(error), error.hint)
@@ -137,7 +137,7 @@ class Workspace:
             if file.is_file():
                 config = read_toml(file)
                 if "workspace" in config:
-                    settings = read_file(WorkspaceSettings, file)
+                    settings = read_settings_file(WorkspaceSettings, file)
                     return cls(folder, settings.workspace.name or folder.name, settings)
                 if "server" not in config and (key := closest_match("workspace", config)):
                     mistyped = mistyped or f"; did {file} mean [workspace] by [{key}]?"
@@ -174,7 +174,7 @@ class Workspace:
             except NotFoundError:
                 raise
             except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
-                broken.append(explain_broken(name, error))
+                broken.append(broken_server_of_error(name, error))
         return servers, broken
 
     def names(self) -> list[str]:
@@ -203,14 +203,14 @@ class Workspace:
 
     def has_folder(self, name: str) -> bool:
         """Return True if a folder of that name has an `mcpfactory.toml`, valid or not."""
-        return is_name(name) and _exists(self.root / "servers" / name / CONFIG)
+        return is_server_name(name) and _exists(self.root / "servers" / name / CONFIG)
 
     def choose(self, names: list[str] | tuple[str, ...] | None) -> list[WorkspaceServer]:
         """Return the named servers in the given order without repetition, or all usable servers."""
         return [self.server(name) for name in dict.fromkeys(names)] if names else self.servers()
 
 
-def is_name(text: str) -> bool:
+def is_server_name(text: str) -> bool:
     """Return True if the name is valid: one word in a shell, a path and a URL, and not an option."""
     return bool(_NAME.fullmatch(text))
 
@@ -225,13 +225,13 @@ def _exists(file: str | Path) -> bool:
 
 def _read_server(folder: Path) -> WorkspaceServer:
     file = folder / CONFIG
-    if not is_name(folder.name):
+    if not is_server_name(folder.name):
         raise ConfigError(f"{str(folder)!r} is not a valid folder for a server", hint="give it a name like bookshop")
     if folder.is_symlink():
         raise ConfigError(
             f"{folder} is a symbolic link, which can point anywhere", hint="move the server's folder here"
         )
-    config = read_file(ServerConfig, file)
+    config = read_settings_file(ServerConfig, file)
     if (config.name or folder.name) != folder.name:
         raise ConfigError(
             f"{file}: server.name is {config.name!r}, but the folder is {folder.name!r}",
@@ -272,7 +272,7 @@ def read_toml(file: Path) -> dict[str, Any]:
         return parse_toml(read_toml_text(file), file)
 
 
-def read_file(model: type[Model], file: Path) -> Model:
+def read_settings_file(model: type[Model], file: Path) -> Model:
     """Return the settings in a file.
 
     Raises:
@@ -295,7 +295,7 @@ _EVALUATION: Final = re.compile(r"evals/[^/]+\.ya?ml")
 _NO_MODEL: Final = re.compile(r"tests/(_generated/.*|(.*/)?(test_[^/]*|[^/]*_test|conftest)\.py)")
 
 
-def is_evaluation(path: str) -> bool:
+def is_evaluation_case_file(path: str) -> bool:
     """Return True if a file, by its path below the server's folder, contains evaluation cases."""
     return _EVALUATION.fullmatch(path) is not None
 

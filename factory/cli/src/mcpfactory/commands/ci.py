@@ -14,8 +14,8 @@ from mcpfactory.options import AsJson, Factory, Names, Provider, check_provider,
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
+    from mcpfactory_pipeline.delivery.ci.ci_files import CiFile
     from mcpfactory_pipeline.delivery.ci.fold import FoldedServer, RefusedShardResult
-    from mcpfactory_pipeline.delivery.ci.providers import CiFile
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
 RunId = Annotated[str, typer.Option("--run", metavar="ID", help="Run ID, as printed by `mcpfactory ci matrix`")]
@@ -51,7 +51,7 @@ def ci(
     """
     if context.invoked_subcommand is not None:
         return
-    from mcpfactory_pipeline.delivery.ci.providers import PROVIDERS
+    from mcpfactory_pipeline.delivery.ci.ci_files import PROVIDERS
 
     check_provider(provider)
     if check and factory:
@@ -83,26 +83,26 @@ def ci(
 
 def _write(workspace: Workspace, written: CiFile, factory: str) -> list[str]:
     """Write the workflow and, if `factory` is given, the origin of mcpfactory; return the changed paths."""
-    from mcpfactory_pipeline.delivery.ci import providers
+    from mcpfactory_pipeline.delivery.ci import ci_files
     from mcpfactory_pipeline.delivery.ci.factory_origin import choose_origin, read_origin
 
     before = read_origin(workspace.settings)
-    changed = providers.change_origin(workspace, choose_origin(factory)) if factory else []
+    changed = ci_files.change_factory_origin(workspace, choose_origin(factory)) if factory else []
     workspace = selected_workspace(workspace.root)
     if before and before.kind == "folder" and before != read_origin(workspace.settings):
         output.note(f"{before} is no longer used: git rm -r {before}")
-    return [*changed, *providers.write_ci_file(workspace, written)]
+    return [*changed, *ci_files.write_ci_file(workspace, written)]
 
 
 def _check(workspace: Workspace, written: CiFile, again: str) -> None:
     """Exit with NEGATIVE if the workflow file, or the wheels that CI jobs install, are out of date."""
-    from mcpfactory_pipeline.delivery.ci.factory_origin import read_origin, stale_wheels
-    from mcpfactory_pipeline.delivery.ci.providers import is_fresh
+    from mcpfactory_pipeline.delivery.ci.ci_files import is_ci_file_current
+    from mcpfactory_pipeline.delivery.ci.factory_origin import read_origin, stale_factory_wheels_error
 
-    if not is_fresh(workspace, written):
+    if not is_ci_file_current(workspace, written):
         output.fail(f"{written.place} is out of date for this workspace and version", again, Exit.NEGATIVE)
     origin = read_origin(workspace.settings)
-    if origin and (stale := stale_wheels(workspace.root, origin)):
+    if origin and (stale := stale_factory_wheels_error(workspace.root, origin)):
         output.fail(str(stale), stale.hint, Exit.NEGATIVE)
 
 
@@ -120,12 +120,12 @@ def _check_histories(workspace: Workspace, base: str, *, pushed: bool) -> None:
 
 
 def _print_rest(workspace: Workspace, *, chosen: bool) -> None:
-    from mcpfactory_pipeline.delivery.ci.factory_origin import describe_origin, read_origin, unconfigured_project
+    from mcpfactory_pipeline.delivery.ci.factory_origin import describe_origin, read_origin, unconfigured_uv_error
 
     origin = read_origin(workspace.settings)
     if origin and chosen:
         output.note(f"jobs install mcpfactory from {describe_origin(origin)}")
-    if origin and (rest := unconfigured_project(workspace.root, origin)):
+    if origin and (rest := unconfigured_uv_error(workspace.root, origin)):
         output.note(f"{rest}; hint: {rest.hint}")
     if origin and workspace.settings.ci.install:
         output.note(f"jobs install mcpfactory with ci.install in mcpfactory.toml, not from {origin}")
@@ -143,18 +143,18 @@ def matrix(provider: Provider = "", as_json: AsJson = False) -> None:
     from mcpfactory_pipeline.base.ids import new_id
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.delivery.ci import fold
-    from mcpfactory_pipeline.delivery.ci.factory_origin import read_ci
+    from mcpfactory_pipeline.delivery.ci.factory_origin import read_ci_settings
     from mcpfactory_pipeline.delivery.ci.gitlab import gitlab_shards
     from mcpfactory_pipeline.run.run import plan_servers
 
     workspace = selected_workspace()
-    settings, (due, unusable) = read_ci(workspace.settings), fold.changed(plan_servers(workspace))
+    settings, (due, unusable) = read_ci_settings(workspace.settings), fold.changed(plan_servers(workspace))
     for name in unusable:
         output.error(
             f"{f'servers/{name}'!r} cannot be the folder of a server; no CI job includes it",
             "give it a name like bookshop",
         )
-    groups = fold.shards(due, settings.jobs, settings.servers)
+    groups = fold.split_into_shards(due, settings.jobs, settings.servers)
     assignment, run_id = fold.matrix(groups), new_id()
     if provider == "gitlab":
         output.line(gitlab_shards(groups, settings, run_id).rstrip())
@@ -258,7 +258,7 @@ def fold(
     """
     from mcpfactory_pipeline.decisions.restore import restore
     from mcpfactory_pipeline.delivery.ci import fold
-    from mcpfactory_pipeline.delivery.ci.fold import assigned_results, named_results, validate_run_id
+    from mcpfactory_pipeline.delivery.ci.fold import assigned_shard_results, named_shard_results, validate_run_id
 
     if not run_id or bool(assigned) == bool(server):
         output.usage_error(
@@ -266,7 +266,7 @@ def fold(
             "set --run ID, and either --assigned MATRIX or --server NAME",
         )
     workspace, run = selected_workspace(), validate_run_id(run_id)
-    shard_results = assigned_results(folders, assigned) if assigned else named_results(folders, [server])
+    shard_results = assigned_shard_results(folders, assigned) if assigned else named_shard_results(folders, [server])
     found, refused = fold.fold_results(workspace, shard_results, run, released=released, branch=branch)
     if found:
         restore(workspace, [one.server for one in found], rebuild=False)

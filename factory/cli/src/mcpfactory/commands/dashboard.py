@@ -127,15 +127,15 @@ def _proxy(header: str) -> TrustedProxy | None:
 
 def _people(host: str, token_file: Path | None, *, needed: bool) -> dict[str, str]:
     """Return the people who may act, with their tokens; hide the token variable from child processes."""
-    from mcpfactory_pipeline.base.ids import actor
-    from mcpfactory_pipeline.dashboard.access import TOKEN_VARIABLE, read_people
+    from mcpfactory_pipeline.base.ids import current_actor
+    from mcpfactory_pipeline.dashboard.access import TOKEN_VARIABLE, read_access_tokens
 
     if host not in _LOOPBACK:
         output.usage_error(
             f"--allow-actions requires a loopback address, not {host}: tokens would be sent unencrypted",
             "leave out --host, and connect through a tunnel: ssh -L 8765:127.0.0.1:8765 HOST",
         )
-    people = read_people(os.environ, token_file, actor(), needed=needed)
+    people = read_access_tokens(os.environ, token_file, current_actor(), needed=needed)
     os.environ.pop(TOKEN_VARIABLE, None)
     if people:
         output.note(f"users allowed to act: {', '.join(people)}")

@@ -58,7 +58,7 @@ def doctor(names: Names = None, as_json: AsJson = False) -> None:
 def _check_machine() -> Iterator[Diagnosis]:
     """Check the runtime (stages after `build` need it), Python, git and uv."""
     from mcpfactory_pipeline.base.errors import PipelineError
-    from mcpfactory_pipeline.build.distributions import describe_runtime
+    from mcpfactory_pipeline.build.factory_distributions import describe_runtime
 
     try:
         yield Diagnosis("ok", "runtime", describe_runtime())
@@ -101,11 +101,11 @@ def _check_workspace(names: list[str]) -> Iterator[Diagnosis]:
 def _check_isolation(workspace: Workspace) -> Diagnosis:
     """Diagnose the isolation of server code that the pipeline runs on this machine."""
     from mcpfactory_pipeline.base.errors import ConfigError, StageError
-    from mcpfactory_pipeline.isolation.levels import NONE, describe_lacking, find_level
+    from mcpfactory_pipeline.isolation.levels import NONE, describe_unavailable_levels, find_isolation_level
 
     try:
         wanted = workspace.settings.pipeline.isolation
-        level = find_level(wanted)
+        level = find_isolation_level(wanted)
     except ConfigError as error:
         return Diagnosis.from_error("error", "isolation", error)
     except StageError as error:
@@ -116,7 +116,7 @@ def _check_isolation(workspace: Workspace) -> Diagnosis:
     return Diagnosis(
         "warning",
         "isolation",
-        f"{words} ({describe_lacking()})",
+        f"{words} ({describe_unavailable_levels()})",
         "install bubblewrap, or run only servers that you trust",
     )
 
@@ -128,10 +128,10 @@ def _check_origin(workspace: Workspace) -> Iterator[Diagnosis]:
         FOLDER,
         factory_wheels,
         read_origin,
-        stale_wheels,
-        unconfigured_project,
+        stale_factory_wheels_error,
+        unconfigured_uv_error,
     )
-    from mcpfactory_pipeline.maintenance.setup import ignored
+    from mcpfactory_pipeline.maintenance.workspace_setup import git_ignored_paths
 
     try:
         origin = read_origin(workspace.settings)
@@ -140,11 +140,11 @@ def _check_origin(workspace: Workspace) -> Iterator[Diagnosis]:
         return
     if origin is None:
         return
-    problems = [stale_wheels(workspace.root, origin), unconfigured_project(workspace.root, origin)]
+    problems = [stale_factory_wheels_error(workspace.root, origin), unconfigured_uv_error(workspace.root, origin)]
     warnings = [Diagnosis.from_error("warning", "factory", problem) for problem in problems if problem]
     yield from warnings
     wheels = factory_wheels(workspace.root / origin.place) if origin.kind == FOLDER else []
-    if lost := ignored(workspace.root, [wheel.relative_to(workspace.root).as_posix() for wheel in wheels]):
+    if lost := git_ignored_paths(workspace.root, [wheel.relative_to(workspace.root).as_posix() for wheel in wheels]):
         yield Diagnosis("warning", "factory", f"git ignores {lost[0]}", f"git add --force {' '.join(lost)}")
     if not warnings and not lost:
         yield Diagnosis("ok", "factory", f"jobs install mcpfactory from {origin}")
@@ -153,7 +153,7 @@ def _check_origin(workspace: Workspace) -> Iterator[Diagnosis]:
 def _check_variables(workspace: Workspace) -> Iterator[Diagnosis]:
     """Check for API addresses that several servers share, which `run` and `serve` refuse, and for shared variables."""
     from mcpfactory_pipeline.base.errors import ConfigError
-    from mcpfactory_pipeline.workspace.upstream import refuse_shared_in_workspace, shared_variables
+    from mcpfactory_pipeline.workspace.api_addresses import refuse_shared_in_workspace, shared_variables
 
     try:
         for server in workspace.servers():
@@ -169,10 +169,10 @@ def _check_environment(server: WorkspaceServer, *, start: bool) -> Diagnosis:
     """Diagnose the environment of a server on this machine; with `start`, also start it and list its tools."""
     from mcpfactory_pipeline.base.errors import PipelineError, ServerError
     from mcpfactory_pipeline.base.text import pluralize
-    from mcpfactory_pipeline.launch.environment import find_python
+    from mcpfactory_pipeline.launch.server_environment import find_server_python
 
     try:
-        python, lacking = find_python(server)
+        python, lacking = find_server_python(server)
     except ServerError as error:
         return Diagnosis.from_error("warning", server.name, error)
     if lacking:
@@ -190,7 +190,7 @@ def _check_environment(server: WorkspaceServer, *, start: bool) -> Diagnosis:
 
 
 async def _count_tools(server: WorkspaceServer) -> int:
-    from mcpfactory_pipeline.launch.connection import connect_server
+    from mcpfactory_pipeline.launch.server_connection import connect_server
 
     async with connect_server(server) as client:
         return len(await client.list_tools())
@@ -199,8 +199,8 @@ async def _count_tools(server: WorkspaceServer) -> int:
 def _check_server(server: WorkspaceServer) -> Iterator[Diagnosis]:
     """Check the API address of a server, the permission to call it, and the credentials of each scheme."""
     from mcpfactory_pipeline.base.errors import StageError
+    from mcpfactory_pipeline.workspace.api_addresses import api_addresses, security_scheme_statuses
     from mcpfactory_pipeline.workspace.coverage import inspection_report
-    from mcpfactory_pipeline.workspace.upstream import api_addresses, scheme_statuses
 
     try:
         data = inspection_report(server.folder) or {}
@@ -216,7 +216,7 @@ def _check_server(server: WorkspaceServer) -> Iterator[Diagnosis]:
     if address := data.get("address"):
         for one in api_addresses(address, os.environ, server=server.name):
             yield Diagnosis("ok" if one.is_usable and not one.hint else "warning", server.name, one.message, one.hint)
-    schemes = scheme_statuses(server.name, data["credentials"], os.environ) if data else []
+    schemes = security_scheme_statuses(server.name, data["credentials"], os.environ) if data else []
     if not schemes:
         yield Diagnosis("ok", server.name, "needs no credentials")
     for scheme in schemes:

@@ -81,7 +81,8 @@ class EvaluateOptions:
     suggest: Annotated[
         bool,
         typer.Option(
-            "--suggest", help=f"Run no evaluation; list confused tools from {_REPORTS}, with descriptions and questions"
+            "--suggest",
+            help=f"Run no evaluation; list confused_cases tools from {_REPORTS}, with descriptions and questions",
         ),
     ] = False
     propose: Annotated[
@@ -108,11 +109,11 @@ def evaluate_model(
 ) -> ModelReport:
     """Ask the model every case in every setting, show progress, and return the report."""
     from mcpfactory_pipeline.base.errors import ConfigError
-    from mcpfactory_pipeline.checks.evaluation.cases import LISTS
-    from mcpfactory_pipeline.checks.evaluation.judgment import Setting
-    from mcpfactory_pipeline.checks.evaluation.model import find_endpoint
+    from mcpfactory_pipeline.checks.evaluation.case_quality import LISTS
+    from mcpfactory_pipeline.checks.evaluation.judgment import ModelRunSetting
+    from mcpfactory_pipeline.checks.evaluation.model_endpoint import find_endpoint
     from mcpfactory_pipeline.checks.evaluation.model_report import read_prices
-    from mcpfactory_pipeline.checks.evaluation.model_runs import ModelRunOptions, ask_cases
+    from mcpfactory_pipeline.checks.evaluation.model_runs import ModelRunOptions, ask_model_cases
     from mcpfactory_pipeline.workspace.settings import EndpointSettings
 
     known = workspace.settings.pipeline.evaluation.endpoints.get(request.model, EndpointSettings())
@@ -128,7 +129,10 @@ def evaluate_model(
         )
     lists = LISTS if request.check_cases else LISTS[:1]
     settings = [
-        Setting(profile, mode, words) for profile in request.profiles for mode in request.modes for words in lists
+        ModelRunSetting(profile, mode, words)
+        for profile in request.profiles
+        for mode in request.modes
+        for words in lists
     ]
     options = ModelRunOptions(settings, request.repeat, prices=prices, max_cost=request.max_cost)
     total, passed, done, spent = len(cases) * len(settings) * request.repeat, 0, 0, 0.0
@@ -142,16 +146,20 @@ def evaluate_model(
             step(f"{done} of {total} asked, {passed} passed{cost}; {one.case}: {one.verdict}")
 
         step(f"{total} questions for {request.model}")
-        return asyncio.run(ask_cases(server, cases, endpoint, options, on_attempt=count))
+        return asyncio.run(ask_model_cases(server, cases, endpoint, options, on_attempt=count))
 
 
 def print_or_write_report(server: WorkspaceServer, report: ModelReport, request: EvaluateOptions) -> None:
     """Print or store the report; exit with 1 if a pass rate is too low, and with 7 if answers are missing."""
-    from mcpfactory_pipeline.checks.evaluation.evaluation_reports import comparison_rows, load_report, write_report
+    from mcpfactory_pipeline.checks.evaluation.evaluation_reports import (
+        comparison_rows,
+        load_model_report,
+        write_model_report,
+    )
 
-    earlier = load_report(request.baseline) if request.baseline else None
+    earlier = load_model_report(request.baseline) if request.baseline else None
     if request.report:
-        file = write_report(server.folder, report)
+        file = write_model_report(server.folder, report)
         if not request.as_json:
             output.note(f"saved {file.relative_to(server.folder)} of {server.name} and a page next to it")
     compared = comparison_rows(report, earlier)
@@ -178,7 +186,7 @@ def print_or_write_report(server: WorkspaceServer, report: ModelReport, request:
 def _print(report: ModelReport, compared: Sequence[Sequence[str]]) -> None:
     from mcpfactory_pipeline.checks.evaluation import evaluation_reports
 
-    output.table(evaluation_reports.SETTING_HEADER, evaluation_reports.setting_rows(report))
+    output.table(evaluation_reports.SETTING_HEADER, evaluation_reports.model_setting_rows(report))
     for setting in report.settings:
         output.line()
         output.line(setting.title)
@@ -190,7 +198,7 @@ def _print(report: ModelReport, compared: Sequence[Sequence[str]]) -> None:
         if wrong := evaluation_reports.wrong_argument_rows(report, setting):
             output.line()
             output.table(evaluation_reports.WRONG_HEADER, wrong)
-        for case, verdict, faults in evaluation_reports.failure_rows(report, setting):
+        for case, verdict, faults in evaluation_reports.failed_attempt_rows(report, setting):
             output.line(f"{case}: {verdict}: {faults}")
     if compared:
         output.line()
@@ -201,8 +209,8 @@ def check_case_quality(
     workspace: Workspace, server: WorkspaceServer, cases: Sequence[EvaluationCase], request: EvaluateOptions
 ) -> None:
     """Print the worth of each case, judged by a model or the search index; exit with 1 if a case is worthless."""
-    from mcpfactory_pipeline.checks.evaluation.cases import LISTS, rate_cases_by_search, rate_cases_from_report
-    from mcpfactory_pipeline.checks.evaluation.offered_tools import server_tools
+    from mcpfactory_pipeline.checks.evaluation.case_quality import LISTS, rate_cases_by_search, rate_cases_from_report
+    from mcpfactory_pipeline.checks.evaluation.offered_tools import read_server_tools
 
     if request.model and (request.modes != ["full"] or len(request.profiles) > 1):
         output.usage_error(
@@ -216,7 +224,7 @@ def check_case_quality(
     else:
         with progress(quiet=request.as_json) as step:
             step(f"the tools of {server.name}")
-            found = rate_cases_by_search(cases, asyncio.run(server_tools(server, request.profiles[0])))
+            found = rate_cases_by_search(cases, asyncio.run(read_server_tools(server, request.profiles[0])))
     if request.as_json:
         asked = {"asked": request.model or "the search index", "report": report and report.to_json()}
         output.data({**asked, "cases": [one.to_json() for one in found]})
@@ -234,23 +242,23 @@ def check_case_quality(
 
 
 def print_confused_tools(server: WorkspaceServer, *, as_json: bool) -> None:
-    """Print the tools that models confused or could confuse, with their descriptions."""
-    from mcpfactory_pipeline.checks.evaluation.confusable_tools import confused_pairs
-    from mcpfactory_pipeline.checks.evaluation.evaluation_reports import read_reports
-    from mcpfactory_pipeline.checks.evaluation.offered_tools import server_tools
+    """Print the tools that models confused_cases or could confuse, with their descriptions."""
+    from mcpfactory_pipeline.checks.evaluation.confusable_tools import find_confused_pairs
+    from mcpfactory_pipeline.checks.evaluation.evaluation_reports import read_model_reports
+    from mcpfactory_pipeline.checks.evaluation.offered_tools import read_server_tools
 
     with progress(quiet=as_json) as step:
         step(f"the tools of {server.name}")
-        reports = read_reports(server.folder)
-        found = confused_pairs(asyncio.run(server_tools(server)), reports)
+        reports = read_model_reports(server.folder)
+        found = find_confused_pairs(asyncio.run(read_server_tools(server)), reports)
     if as_json:
         output.data({"reports": [one.model for one in reports], "pairs": [one.to_json() for one in found]})
         return
     if not found:
-        output.line("no confused or competing tools")
+        output.line("no confused_cases or competing tools")
     for one in found:
         who = f"{one.times} times by {', '.join(one.models)}" if one.times else "by their descriptions alone"
-        output.line(f"{one.expected} is confused with {one.chosen}, {who}")
+        output.line(f"{one.expected} is confused_cases with {one.chosen}, {who}")
         for question, times in one.questions.items():
             output.line(f"  asked: {question}" + (f" (× {times})" if times > 1 else ""))
         for name, text in one.texts.items():
@@ -264,20 +272,24 @@ def print_confused_tools(server: WorkspaceServer, *, as_json: bool) -> None:
 def write_proposed_cases(server: WorkspaceServer, *, as_json: bool) -> None:
     """Write proposed cases to a file next to the evaluated cases, and print the path of the file."""
     from mcpfactory_pipeline.base.files import read_json, replace_file
-    from mcpfactory_pipeline.checks.evaluation.cases import example_calls, proposals_text, propose_cases
-    from mcpfactory_pipeline.checks.evaluation.evaluation_reports import PROPOSALS, read_reports
-    from mcpfactory_pipeline.checks.evaluation.offered_tools import server_tools
-    from mcpfactory_pipeline.workspace.evaluation_case import read_cases
+    from mcpfactory_pipeline.checks.evaluation.case_quality import (
+        example_arguments_by_tool,
+        proposals_text,
+        propose_cases,
+    )
+    from mcpfactory_pipeline.checks.evaluation.evaluation_reports import PROPOSALS, read_model_reports
+    from mcpfactory_pipeline.checks.evaluation.offered_tools import read_server_tools
+    from mcpfactory_pipeline.workspace.evaluation_case import read_evaluation_cases
 
     with progress(quiet=as_json) as step:
         step(f"the tools of {server.name}")
-        tools = asyncio.run(server_tools(server))
+        tools = asyncio.run(read_server_tools(server))
     found = propose_cases(
         tools,
-        read_cases(server.folder),
-        examples=example_calls(read_json(server.cases)),
+        read_evaluation_cases(server.folder),
+        examples=example_arguments_by_tool(read_json(server.cases)),
         workflows=[str(one["name"]) for one in read_json(server.report).get("workflows", ())],
-        reports=read_reports(server.folder),
+        reports=read_model_reports(server.folder),
     )
     replace_file(server.folder / PROPOSALS, proposals_text(found).encode())
     if as_json:
@@ -324,9 +336,9 @@ evaluate.__signature__ = inspect.signature(EvaluateOptions, eval_str=True)  # ty
 
 
 def _cases(server: WorkspaceServer) -> Sequence[EvaluationCase]:
-    from mcpfactory_pipeline.workspace.evaluation_case import read_cases
+    from mcpfactory_pipeline.workspace.evaluation_case import read_evaluation_cases
 
-    cases = read_cases(server.folder)
+    cases = read_evaluation_cases(server.folder)
     if not cases:
         output.fail(
             f"{server.name} has no evaluation cases",
@@ -350,10 +362,10 @@ def _without_model(server: WorkspaceServer, cases: Sequence[EvaluationCase], req
 
 def _show(server: WorkspaceServer, found: Evaluation, request: EvaluateOptions) -> None:
     from mcpfactory_pipeline.base.files import replace_file
-    from mcpfactory_pipeline.checks.evaluation.evaluation_reports import markdown_page
+    from mcpfactory_pipeline.checks.evaluation.evaluation_reports import evaluation_markdown
 
     if request.report:
-        replace_file(server.folder / _PAGE, markdown_page(found).encode())
+        replace_file(server.folder / _PAGE, evaluation_markdown(found).encode())
     if request.as_json:
         output.data(found.to_json())
     else:
@@ -369,12 +381,12 @@ def _show(server: WorkspaceServer, found: Evaluation, request: EvaluateOptions) 
 
 
 def _print_evaluation(found: Evaluation) -> None:
-    from mcpfactory_pipeline.checks.evaluation.evaluation_reports import case_rows, retrieval_rows
+    from mcpfactory_pipeline.checks.evaluation.evaluation_reports import case_rows, retrieval_rate_rows
     from mcpfactory_pipeline.checks.evaluation.offered_tools import WITHIN
 
     output.table(("case", *(f"place ({mode})" for mode in found.lists), "calls"), case_rows(found))
     output.line()
-    output.table(("mode", "tools", "tokens", *(f"within {within}" for within in WITHIN)), retrieval_rows(found))
+    output.table(("mode", "tools", "tokens", *(f"within {within}" for within in WITHIN)), retrieval_rate_rows(found))
     for pair in found.competing:
         output.line(f"{' and '.join(pair.tools)} compete: {pair.why}; {pair.advice}")
     for one in found.expensive:

@@ -83,7 +83,7 @@ def print_inbox_summary() -> bool:
 
 def _with_clients(items: list[Any], workspace: Any) -> list[Any]:
     """Return the inbox items; an item about a drifted server also names the clients that have this server installed."""
-    from mcpfactory_pipeline.delivery.clients.files import read_user_paths
+    from mcpfactory_pipeline.delivery.clients.config_files import read_user_paths
     from mcpfactory_pipeline.views.inbox_notifications import add_affected_clients
 
     return add_affected_clients(items, workspace, read_user_paths(os.environ), Path.cwd())

@@ -14,8 +14,8 @@ from mcpfactory.options import AsJson, DryRun, Factory, Yes
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.delivery.ci.factory_origin import Origin
-    from mcpfactory_pipeline.maintenance.setup import WorkspaceSetup
+    from mcpfactory_pipeline.delivery.ci.factory_origin import FactoryOrigin
+    from mcpfactory_pipeline.maintenance.workspace_setup import WorkspaceSetup
 
 
 def init(
@@ -32,17 +32,17 @@ def init(
     A workspace is a repository: `git init` runs if the folder is not in a repository. Existing files stay unchanged.
     """
     from mcpfactory_pipeline.delivery.ci.factory_origin import describe_origin
-    from mcpfactory_pipeline.maintenance.setup import apply_setup, ignored, read_setup
+    from mcpfactory_pipeline.maintenance.workspace_setup import apply_setup, git_ignored_paths, plan_workspace_setup
 
     folder_given, folder = folder, folder.resolve()
-    setup = read_setup(folder, origin=_chosen_origin(folder, factory))
+    setup = plan_workspace_setup(folder, origin=_chosen_origin(folder, factory))
     if dry_run:
         _show_setup(setup, as_json=as_json)
         raise typer.Exit(Exit.BAD_INPUT if setup.blocked else Exit.OK)
     if setup.others and not setup.blocked and not yes:
         _confirm_setup(setup, as_json=as_json)
     workspace = apply_setup(setup)
-    lost = ignored(folder, setup.written())
+    lost = git_ignored_paths(folder, setup.written())
     if as_json:
         output.data({**_setup_json(setup), "workspace": workspace.name, "ignored": lost})
         return
@@ -59,7 +59,7 @@ def init(
     output.note(f"next: {there}mcpfactory new --from-openapi FILE")
 
 
-def _chosen_origin(folder: Path, factory: str) -> Origin | None:
+def _chosen_origin(folder: Path, factory: str) -> FactoryOrigin | None:
     """Return the user's origin, else a usable one; None if an existing workspace keeps its origin."""
     from mcpfactory_pipeline.delivery.ci.factory_origin import choose_origin
     from mcpfactory_pipeline.workspace.workspace import CONFIG, read_toml

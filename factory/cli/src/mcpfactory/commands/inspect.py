@@ -88,7 +88,7 @@ def _server_row(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _print_settings(shown: dict[str, Any], name: str) -> None:
-    from mcpfactory_pipeline.workspace.upstream import api_addresses
+    from mcpfactory_pipeline.workspace.api_addresses import api_addresses
 
     if address := shown.get("address"):
         output.line()
@@ -188,7 +188,7 @@ def _started_report(server: WorkspaceServer, *, start: bool) -> dict[str, Any]:
 
 async def _report_of_running(server: WorkspaceServer, home: Path) -> dict[str, Any]:
     from mcpfactory_codegen.text import estimate_tokens
-    from mcpfactory_pipeline.launch.connection import connect_server
+    from mcpfactory_pipeline.launch.server_connection import connect_server
 
     async with connect_server(server, home=home) as client:
         instructions, tools = client.instructions or "", await client.list_tools()

@@ -63,7 +63,7 @@ def status(
 
     Stale results are marked. With --graph, draw the stages, their dependencies and the approvals by people.
     """
-    from mcpfactory_pipeline.reporting.lines import status_table
+    from mcpfactory_pipeline.reporting.line_reporter import status_table
     from mcpfactory_pipeline.views.status import status as read_status
 
     if graph:
@@ -93,7 +93,7 @@ def status(
 def _draw(workspace: Workspace, names: Sequence[str], form: str) -> None:
     from mcpfactory_pipeline.plan.policy import read_channels
     from mcpfactory_pipeline.stages import workspace_stages
-    from mcpfactory_pipeline.views.graph import FORMATS, graph_of
+    from mcpfactory_pipeline.views.graph import FORMATS, stage_graph
     from mcpfactory_pipeline.views.graph_svg import render_graph_svg
     from mcpfactory_pipeline.views.status import status as read_status
 
@@ -105,7 +105,7 @@ def _draw(workspace: Workspace, names: Sequence[str], form: str) -> None:
         output.print_document(render_graph_svg(workspace, "".join(names)))
         return
     row = read_status(workspace, names)[0] if names else None
-    output.print_document(FORMATS[form](graph_of(workspace_stages(workspace), row, read_channels(workspace))))
+    output.print_document(FORMATS[form](stage_graph(workspace_stages(workspace), row, read_channels(workspace))))
 
 
 def history(

@@ -83,10 +83,10 @@ def _note_waiting(workspace: Workspace, names: Sequence[str]) -> None:
 
 def warn_missing_isolation(workspace: Workspace, outcome: Any) -> None:
     """Warn, once per run, if server code ran without isolation and the setting is `auto`."""
-    from mcpfactory_pipeline.isolation.levels import AUTO, NONE, describe_lacking
+    from mcpfactory_pipeline.isolation.levels import AUTO, NONE, describe_unavailable_levels
 
     if outcome.ran and outcome.isolation == NONE.name and workspace.settings.pipeline.isolation == AUTO:
-        output.warning(f"code of servers ran without isolation ({describe_lacking()})")
+        output.warning(f"code of servers ran without isolation ({describe_unavailable_levels()})")
         output.hint('isolation = "required" in [pipeline] refuses such runs; mcpfactory doctor shows what is missing')
 
 

@@ -87,14 +87,14 @@ def note(
 ) -> None:
     """Write a changelog fragment for the next release."""
     from mcpfactory_pipeline.base.errors import ReleaseError
-    from mcpfactory_pipeline.delivery.releases.changelog import add_note
-    from mcpfactory_pipeline.delivery.releases.packages import read_packages
+    from mcpfactory_pipeline.delivery.releases.changelog import write_changelog_fragment
+    from mcpfactory_pipeline.delivery.releases.package_group import read_package_group
 
     workspace = selected_workspace()
-    if (packages := read_packages(workspace)) and packages.name == name:
+    if (packages := read_package_group(workspace)) and packages.name == name:
         raise ReleaseError("note", f"{name} has no notes", hint="write it below ## Unreleased in CHANGELOG.md")
     server = workspace.server(name)
-    made = add_note(server.folder, text, kind)
+    made = write_changelog_fragment(server.folder, text, kind)
     if as_json:
         output.data({"server": name, **made.to_json()})
     else:
@@ -114,9 +114,9 @@ def check(
     """
     check_provider(provider)
     from mcpfactory_pipeline.base.ids import new_id
-    from mcpfactory_pipeline.delivery.releases.packages import check_tag
+    from mcpfactory_pipeline.delivery.releases.package_group import check_release_tag
 
-    found = check_tag(selected_workspace(), tag, branch=branch)
+    found = check_release_tag(selected_workspace(), tag, branch=branch)
     if provider:
         for key in ("server", "version", "candidate"):
             output.line(f"{key}={getattr(found, key)}")

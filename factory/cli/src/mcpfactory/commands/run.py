@@ -46,8 +46,8 @@ def run(
     workspace: Root = None,
 ) -> None:
     """Start a server on stdio or over HTTP."""
-    from mcpfactory_pipeline.launch.command import server_command, server_environ
-    from mcpfactory_pipeline.workspace.upstream import refuse_shared_in_workspace
+    from mcpfactory_pipeline.launch.start_command import server_command, server_environ
+    from mcpfactory_pipeline.workspace.api_addresses import refuse_shared_in_workspace
 
     space = selected_workspace(workspace)
     server = space.server(name)
@@ -67,14 +67,14 @@ def run(
 
 
 def _offered(workspace: Workspace, server: WorkspaceServer, channel: str, options: list[str]) -> list[str]:
-    from mcpfactory_pipeline.launch.adopted import channel_command
+    from mcpfactory_pipeline.launch.adopted_commands import adopted_channel_command
 
     if server.adopted is None or options:
         output.usage_error(
             "--channel requires an adopted server and cannot be combined with other options",
             f"mcpfactory run {server.name}, or mcpfactory install {server.name} --from {channel} --client CLIENT",
         )
-    return channel_command(workspace, server, channel)
+    return adopted_channel_command(workspace, server, channel)
 
 
 def login(
@@ -106,8 +106,8 @@ def login(
 
 def _run_own_command(name: str, *arguments: str) -> NoReturn:
     """Run a command of the server's program, with the server's settings and libraries."""
-    from mcpfactory_pipeline.launch.command import server_command, server_environ
-    from mcpfactory_pipeline.workspace.upstream import refuse_shared_in_workspace
+    from mcpfactory_pipeline.launch.start_command import server_command, server_environ
+    from mcpfactory_pipeline.workspace.api_addresses import refuse_shared_in_workspace
 
     workspace = selected_workspace()
     server = workspace.server(name)
@@ -137,7 +137,7 @@ def call(
     ] = 60.0,
 ) -> None:
     """Call a tool of a server and print the result."""
-    from mcpfactory_pipeline.workspace.upstream import refuse_shared_in_workspace
+    from mcpfactory_pipeline.workspace.api_addresses import refuse_shared_in_workspace
 
     if mode not in MODES:
         output.usage_error(f"unknown mode {mode!r}", "use --mode full or --mode search")
@@ -183,10 +183,10 @@ def _warn_of_drift(space: Any, server: Any) -> None:
     """Warn about known drift of an adopted server before sending anything to the server."""
     if server.adopted is None:
         return
-    from mcpfactory_pipeline.decisions.drift import drift_sentence, offered_drift
+    from mcpfactory_pipeline.decisions.drift import default_channel_drift_blockers, drift_sentence
     from mcpfactory_pipeline.state.store import Store
 
-    for one in offered_drift(space, server, Store(space).state(server.name)):
+    for one in default_channel_drift_blockers(space, server, Store(space).state(server.name)):
         output.warning(drift_sentence(server, one))
         output.hint(one.command)
 
@@ -195,8 +195,8 @@ async def _call(
     server: Any, offer: dict[str, str], tool: str, typed: _TypedArguments, timeout: float
 ) -> dict[str, Any]:
     from mcpfactory_codegen.text import closest_match
-    from mcpfactory_pipeline.launch.command import find_tool_failure
-    from mcpfactory_pipeline.launch.connection import connect_server
+    from mcpfactory_pipeline.launch.server_connection import connect_server
+    from mcpfactory_pipeline.launch.start_command import find_tool_failure
     from mcpfactory_pipeline.workspace.coverage import inspection_report
     from mcpfactory_runtime import McpError
     from mcpfactory_runtime.schemas.value_validation import parse_argument_text

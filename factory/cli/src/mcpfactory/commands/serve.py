@@ -9,7 +9,7 @@ from mcpfactory import completion, output
 from mcpfactory.options import Host, Http, Port, Root, selected_workspace
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.serve.factory import HttpAddress
+    from mcpfactory_pipeline.serve.factory_server import HttpAddress
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _Documents = Annotated[
@@ -66,7 +66,7 @@ def serve(
         output.usage_error("--token and --public-url require --http", "mcpfactory serve --http --token env:NAME")
     if documents and gateway:
         output.usage_error("--documents cannot be combined with --server or --all", "leave out --server and --all")
-    from mcpfactory_pipeline.serve.factory import HttpAddress, listen, variables_hidden_from_children
+    from mcpfactory_pipeline.serve.factory_server import HttpAddress, listen, variables_hidden_from_children
 
     found = selected_workspace(workspace)
     place = HttpAddress(host, port, token, public_url) if http else None
@@ -77,7 +77,7 @@ def serve(
         options = {"search": search, "private": not http, "unset": variables_hidden_from_children(place)}
         _serve_gateway(found, names, place, options)
     else:
-        from mcpfactory_pipeline.serve.factory import make_factory_server
+        from mcpfactory_pipeline.serve.factory_server import make_factory_server
 
         listen(make_factory_server(found.root, documents or (), local=not http), place)
 
@@ -85,7 +85,7 @@ def serve(
 def _serve_gateway(found: Workspace, names: list[str], place: HttpAddress | None, options: dict[str, Any]) -> None:
     """Serve a gateway until it ends, then end all processes of its servers, including processes in other sessions."""
     from mcpfactory_pipeline.isolation.processes import adopt_orphans, descendants, end_descendants
-    from mcpfactory_pipeline.serve.factory import listen
+    from mcpfactory_pipeline.serve.factory_server import listen
     from mcpfactory_pipeline.serve.gateway import make_gateway, make_health_page
 
     ours = descendants(os.getpid())

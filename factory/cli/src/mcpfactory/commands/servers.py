@@ -166,9 +166,9 @@ def diff(
 
     The command proposes the required version.
     """
-    from mcpfactory_pipeline.channels.contract import compare_source
+    from mcpfactory_pipeline.channels.contract import compare_source_contract
 
-    found = asyncio.run(compare_source(selected_workspace(), name, against))
+    found = asyncio.run(compare_source_contract(selected_workspace(), name, against))
     if as_json:
         output.data({"server": name, **found.to_json()})
     else:

@@ -12,7 +12,7 @@ from mcpfactory.options import AsJson, Name, selected_workspace
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.checks.declared_tests import DeclaredOutcome
+    from mcpfactory_pipeline.checks.declared_tests import DeclaredTestOutcome
     from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 
@@ -32,9 +32,9 @@ def run_declared(
     The tests are in tests/*.yaml and run against recordings, or against the API with --record or --live.
     """
     from mcpfactory_pipeline.checks.call_plan import api_variables
-    from mcpfactory_pipeline.checks.declared_tests import ServerSetup, read_tests, run_tests
-    from mcpfactory_pipeline.launch.command import server_command, server_environ
-    from mcpfactory_pipeline.workspace.upstream import refuse_shared_in_workspace
+    from mcpfactory_pipeline.checks.declared_tests import DeclaredTestSetup, read_declared_tests, run_declared_tests
+    from mcpfactory_pipeline.launch.start_command import server_command, server_environ
+    from mcpfactory_pipeline.workspace.api_addresses import refuse_shared_in_workspace
 
     if record and live:
         output.usage_error("--record and --live cannot be combined", "mcpfactory test NAME --live")
@@ -42,7 +42,7 @@ def run_declared(
     server = workspace.server(name)
     if live:
         refuse_shared_in_workspace(workspace, server, os.environ)
-    tests = read_tests(server.folder)
+    tests = read_declared_tests(server.folder)
     if not tests:
         output.fail(
             f"{name} has no declared tests",
@@ -56,9 +56,9 @@ def run_declared(
         secrets = {}
     environ |= {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_MODE": "full", "MCPFACTORY_DIALECT": "standard"}
     api = api_variables(server.folder)
-    setup = ServerSetup(server_command(server), environ, secrets=secrets, api=api)
+    setup = DeclaredTestSetup(server_command(server), environ, secrets=secrets, api=api)
     mode = "record" if record else "live" if live else "replay"
-    found = asyncio.run(run_tests(tests, setup, mode=mode, upstream=record, update=update))  # type: ignore[arg-type] # one of the three
+    found = asyncio.run(run_declared_tests(tests, setup, mode=mode, upstream=record, update=update))  # type: ignore[arg-type] # one of the three
     if as_json:
         output.data([one.to_json() for one in found])
     else:
@@ -67,7 +67,7 @@ def run_declared(
         raise typer.Exit(Exit.NEGATIVE)
 
 
-def _print_outcomes(found: Sequence[DeclaredOutcome]) -> None:
+def _print_outcomes(found: Sequence[DeclaredTestOutcome]) -> None:
     for one in found:
         word, style = ("failed", "bad") if one.faults else ("skipped", "warn") if one.skipped else ("passed", "good")
         output.line(f"{output.styled(word.ljust(8), style)} {one.test.file.name}: {one.test.name}")

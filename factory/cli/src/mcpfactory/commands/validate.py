@@ -14,7 +14,7 @@ from mcpfactory.options import AsJson, selected_workspace
 from mcpfactory_runtime.errors import Exit
 
 if TYPE_CHECKING:
-    from mcpfactory_pipeline.checks.report import Report
+    from mcpfactory_pipeline.checks.report import ValidationReport
 
 
 # Copied from checks.formats, which --help must not load.
@@ -176,12 +176,14 @@ def _explain(name: str, *, as_json: bool) -> None:
         output.print_untrusted_text(explain_rule(rule))
 
 
-def _report_start_failure(report: Report) -> None:
+def _report_start_failure(report: ValidationReport) -> None:
     """End the command if the server's own code failed at start, because this failure causes all findings."""
-    from mcpfactory_pipeline.launch.command import read_failure
+    from mcpfactory_pipeline.launch.start_command import parse_start_failure
 
     starts = [finding for finding in report.findings if finding.rule == "process.starts"]
-    failure = next(filter(None, (read_failure(str((one.evidence or {}).get("stderr", ""))) for one in starts)), None)
+    failure = next(
+        filter(None, (parse_start_failure(str((one.evidence or {}).get("stderr", ""))) for one in starts)), None
+    )
     if failure is not None:
         output.fail(str(failure), failure.hint, Exit.SERVER_ERROR)
 
@@ -204,7 +206,7 @@ def _limits(words: Sequence[str]) -> dict[str, float]:
     return found
 
 
-async def _examine(*words: Any, **options: Any) -> Report:
+async def _examine(*words: Any, **options: Any) -> ValidationReport:
     """Return the report of `_judge`, after ending all processes that the check started, in any session."""
     from mcpfactory_pipeline.isolation.processes import adopt_orphans, descendants, end_descendants
 
@@ -218,7 +220,7 @@ async def _examine(*words: Any, **options: Any) -> Report:
 
 async def _judge(
     name: str, command: str, url: str, foreign: dict[str, Any], *, timeout: float, **options: Any
-) -> Report:
+) -> ValidationReport:
     from mcpfactory_pipeline.checks.exchange import ValidationTarget
     from mcpfactory_pipeline.checks.source_validation import validate_source
     from mcpfactory_pipeline.checks.validation import validate
@@ -241,13 +243,13 @@ def _words(command: str) -> tuple[str, ...]:
 
 def _destinations(formats: Sequence[str], outputs: Sequence[Path], *, as_json: bool) -> _Destinations:
     """Return the formats to write and their destinations (None: stdout). Exits if the options conflict."""
-    from mcpfactory_pipeline.checks.formats import FORMATS as KNOWN
-    from mcpfactory_pipeline.checks.formats import format_of
+    from mcpfactory_pipeline.checks.report_formats import FORMATS as KNOWN
+    from mcpfactory_pipeline.checks.report_formats import report_format_of
 
     if unknown := [name for name in formats if name not in KNOWN]:
         output.usage_error(f"unknown format {unknown[0]!r}", f"formats: {', '.join(KNOWN)}")
     if not formats:
-        named = [(format_of(path.name), path) for path in outputs]
+        named = [(report_format_of(path.name), path) for path in outputs]
         if nameless := [path for name, path in named if name is None]:
             output.usage_error(
                 f"cannot derive the format from the file name {nameless[0]}", f"--format {'|'.join(KNOWN)}"
@@ -267,9 +269,9 @@ def _destinations(formats: Sequence[str], outputs: Sequence[Path], *, as_json: b
     return [*found, ("json" if as_json else "text", None)]
 
 
-def _write_reports(report: Report, destinations: _Destinations) -> None:
+def _write_reports(report: ValidationReport, destinations: _Destinations) -> None:
     """Write a report in each format. Exits if a file cannot be written."""
-    from mcpfactory_pipeline.checks.formats import FORMATS as KNOWN
+    from mcpfactory_pipeline.checks.report_formats import FORMATS as KNOWN
 
     for name, path in destinations:
         text = KNOWN[name].write(report)

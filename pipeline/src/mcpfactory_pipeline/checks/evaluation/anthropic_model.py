@@ -9,7 +9,7 @@ from typing import Any, Final
 import anthropic
 import httpx2
 
-from mcpfactory_pipeline.checks.evaluation.model import ModelCall, ModelChat, ModelTurn, TokenUsage, ToolAnswer
+from mcpfactory_pipeline.checks.evaluation.model_endpoint import ModelCall, ModelChat, ModelTurn, TokenUsage, ToolAnswer
 
 _WRITTEN: Final = 4096  # tokens; maximum length of an answer; the API requires this limit
 

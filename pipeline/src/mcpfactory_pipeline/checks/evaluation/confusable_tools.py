@@ -26,7 +26,7 @@ _SMALL: Final = 300  # tools with fewer tokens are never reported
 
 
 @dataclass(frozen=True, slots=True)
-class CompetingPair(JsonRecord):
+class CompetingTools(JsonRecord):
     """Two tools that compete for the same questions.
 
     Attributes:
@@ -41,7 +41,7 @@ class CompetingPair(JsonRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolShare:
+class ToolTokenShare:
     """Tokens of one tool in the list; `share` is between 0 and 1."""
 
     tool: str
@@ -53,7 +53,7 @@ class ToolShare:
         return {"tool": self.tool, "tokens": self.tokens, "share": round(self.share, 3)}
 
 
-def competing_tools(tools: Sequence[Tool]) -> list[CompetingPair]:
+def find_competing_tools(tools: Sequence[Tool]) -> list[CompetingTools]:
     """Return the competing pairs in list order, without pairs whose descriptions refer to each other."""
     index = SearchIndex([IndexedTool.from_wire(dict(tool)) for tool in tools])
     words = _telling_words(tools)
@@ -73,7 +73,7 @@ def competing_tools(tools: Sequence[Tool]) -> list[CompetingPair]:
     return found
 
 
-def _outranked(tools: Sequence[Tool], index: SearchIndex, known: set[frozenset[str]]) -> list[CompetingPair]:
+def _outranked(tools: Sequence[Tool], index: SearchIndex, known: set[frozenset[str]]) -> list[CompetingTools]:
     """Return the pairs of tools in which a search with the first tool's description finds only the second tool."""
     found = []
     for number, tool in enumerate(tools):
@@ -91,20 +91,20 @@ def _outranked(tools: Sequence[Tool], index: SearchIndex, known: set[frozenset[s
     return found
 
 
-def expensive_tools(tools: Sequence[Tool]) -> list[ToolShare]:
+def find_token_heavy_tools(tools: Sequence[Tool]) -> list[ToolTokenShare]:
     """Return the tools whose tokens are far more than an even share of the list, the most expensive first."""
     costs = {tool["name"]: estimate_tokens(tool) for tool in tools}
     whole = sum(costs.values())
     most = max(_SMALL, _SHARE * whole / max(len(costs), 1))
     return [
-        ToolShare(name, cost, cost / whole)
+        ToolTokenShare(name, cost, cost / whole)
         for name, cost in sorted(costs.items(), key=lambda one: -one[1])
         if cost > most
     ]
 
 
-def _pair(tools: tuple[Tool, Tool], why: str, advice: str) -> CompetingPair:
-    return CompetingPair((tools[0]["name"], tools[1]["name"]), why, advice)
+def _pair(tools: tuple[Tool, Tool], why: str, advice: str) -> CompetingTools:
+    return CompetingTools((tools[0]["name"], tools[1]["name"]), why, advice)
 
 
 def _telling_words(tools: Sequence[Tool]) -> list[frozenset[str]]:
@@ -140,7 +140,7 @@ class ConfusedPair:
         expected, chosen: the names of the two tools.
         texts: their current titles and descriptions, by name; "" for a removed tool.
         questions: question → number of confusions.
-        models: the confused models; empty if only the descriptions suggest the confusion.
+        models: the confused_cases models; empty if only the descriptions suggest the confusion.
         advice: a suggestion to distinguish the tools.
     """
 
@@ -161,13 +161,13 @@ class ConfusedPair:
         return {**asdict(self), "texts": dict(self.texts), "questions": dict(self.questions), "times": self.times}
 
 
-def confused_pairs(tools: Sequence[Mapping[str, Any]], reports: Iterable[ModelReport]) -> list[ConfusedPair]:
-    """Return the pairs that models confused, most frequent first, then pairs with competing descriptions."""
+def find_confused_pairs(tools: Sequence[Mapping[str, Any]], reports: Iterable[ModelReport]) -> list[ConfusedPair]:
+    """Return the pairs that models confused_cases, most frequent first, then pairs with competing descriptions."""
     about = {str(tool["name"]): _text(tool) for tool in tools}
-    competing = {frozenset(one.tools): one for one in competing_tools(tools)}
+    competing = {frozenset(one.tools): one for one in find_competing_tools(tools)}
     counted: dict[tuple[str, str], tuple[Counter[str], list[str]]] = {}
     for report in reports:
-        for pair, cases in report.confused().items():
+        for pair, cases in report.confused_cases().items():
             questions, models = counted.setdefault(pair, (Counter(), []))
             questions.update(report.questions.get(case, case) for case in cases)
             models.append(report.model)
@@ -191,7 +191,7 @@ def confused_pairs(tools: Sequence[Mapping[str, Any]], reports: Iterable[ModelRe
     return [*sorted(found, key=lambda one: (-one.times, one.expected, one.chosen)), *quiet]
 
 
-def _advice(expected: str, chosen: str, competing: CompetingPair | None) -> str:
+def _advice(expected: str, chosen: str, competing: CompetingTools | None) -> str:
     if competing is not None:
         return f"{competing.why}: {competing.advice}"
     return f"begin {expected} with what these questions ask for; say in {chosen} when to take {expected}"

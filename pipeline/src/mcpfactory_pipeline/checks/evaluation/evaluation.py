@@ -11,22 +11,22 @@ from mcpfactory_codegen.text import estimate_tokens
 from mcpfactory_pipeline.base.errors import JsonRecord
 from mcpfactory_pipeline.checks.elicitation import SimulatedPerson
 from mcpfactory_pipeline.checks.evaluation.confusable_tools import (
-    CompetingPair,
-    ToolShare,
-    competing_tools,
-    expensive_tools,
+    CompetingTools,
+    ToolTokenShare,
+    find_competing_tools,
+    find_token_heavy_tools,
 )
 from mcpfactory_pipeline.checks.evaluation.offered_tools import (
     WITHIN,
     OfferedServer,
-    SearchTools,
+    SearchModeTools,
     Tools,
     case_rank,
     parse_found_tools,
     random_hit_probability,
     rank_tools,
 )
-from mcpfactory_pipeline.checks.evaluation_calls import call_mismatches, make_call
+from mcpfactory_pipeline.checks.evaluation_calls import call_mismatches, make_expected_call
 from mcpfactory_pipeline.checks.exchange import result_text
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
@@ -45,7 +45,7 @@ async def replay_call_sequences(
     client: Client,
     tools: Sequence[Mapping[str, Any]],
     case: EvaluationCase,
-    search: SearchTools,
+    search: SearchModeTools,
     *,
     called: bool = True,
     person: SimulatedPerson | None = None,
@@ -72,7 +72,7 @@ async def replay_call_sequences(
             faults = call_mismatches(known, call)
             if called and not faults:
                 through = search.call if search.call and call.tool not in search.direct else ""
-                faults = (await make_call(client, call, someone, through=through or "")).faults
+                faults = (await make_expected_call(client, call, someone, through=through or "")).faults
             if faults:
                 break
         found.append(SequenceOutcome(tuple(call.tool for call in way), tuple(faults)))
@@ -109,7 +109,7 @@ class CaseOutcome(JsonRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolList:
+class OfferedToolList:
     """Tool list of a client in one mode."""
 
     tools: int
@@ -122,10 +122,10 @@ class Evaluation:
 
     server: str
     profile: str
-    lists: Mapping[Mode, ToolList]
+    lists: Mapping[Mode, OfferedToolList]
     outcomes: Sequence[CaseOutcome]
-    competing: Sequence[CompetingPair] = field(default=())
-    expensive: Sequence[ToolShare] = field(default=())
+    competing: Sequence[CompetingTools] = field(default=())
+    expensive: Sequence[ToolTokenShare] = field(default=())
 
     @property
     def faults(self) -> list[str]:
@@ -201,12 +201,12 @@ async def evaluate_server(
     """
     offer = OfferedServer(server, profile, timeout)
     tools = {mode: await offer.tools(mode) for mode in ("full", "search")}
-    modes: list[Mode] = ["full", "search"] if SearchTools(tools["search"]).call else ["full"]
+    modes: list[Mode] = ["full", "search"] if SearchModeTools(tools["search"]).call else ["full"]
     limit = asyncio.Semaphore(_AT_ONCE)
 
     async def one(case: EvaluationCase, mode: Mode) -> CaseOutcome:
         async with limit:
-            outcome = await _outcome(offer, case, mode, tools["full"], SearchTools(tools[mode]))
+            outcome = await _outcome(offer, case, mode, tools["full"], SearchModeTools(tools[mode]))
         on_case(outcome)
         return outcome
 
@@ -214,15 +214,15 @@ async def evaluate_server(
     return Evaluation(
         server.name,
         profile,
-        {mode: ToolList(len(tools[mode]), sum(map(estimate_tokens, tools[mode]))) for mode in modes},
+        {mode: OfferedToolList(len(tools[mode]), sum(map(estimate_tokens, tools[mode]))) for mode in modes},
         found,
-        competing_tools(tools["full"]),
-        expensive_tools(tools["full"]),
+        find_competing_tools(tools["full"]),
+        find_token_heavy_tools(tools["full"]),
     )
 
 
 async def _outcome(
-    offer: OfferedServer, case: EvaluationCase, mode: Mode, tools: Tools, search: SearchTools
+    offer: OfferedServer, case: EvaluationCase, mode: Mode, tools: Tools, search: SearchModeTools
 ) -> CaseOutcome:
     person = SimulatedPerson() if case.asks_person else None
     async with offer.opened(mode, person=person) as (client, api):

@@ -13,8 +13,8 @@ from mcpfactory_codegen.text import escape_markdown
 from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.checks.evaluation.evaluation import CaseOutcome, Evaluation
-from mcpfactory_pipeline.checks.evaluation.judgment import VERDICTS, Setting
-from mcpfactory_pipeline.checks.evaluation.model_report import ModelReport, hash_cases, hash_tools, read_report
+from mcpfactory_pipeline.checks.evaluation.judgment import VERDICTS, ModelRunSetting
+from mcpfactory_pipeline.checks.evaluation.model_report import ModelReport, hash_cases, hash_shown_tools, read_report
 from mcpfactory_pipeline.checks.evaluation.offered_tools import WITHIN, random_hit_probability
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 
@@ -29,7 +29,7 @@ def case_rows(found: Evaluation) -> list[tuple[str, ...]]:
     return rows
 
 
-def retrieval_rows(found: Evaluation) -> list[tuple[str, ...]]:
+def retrieval_rate_rows(found: Evaluation) -> list[tuple[str, ...]]:
     """Return a row for each mode (its list, and the cases found among the first results), and one for chance."""
     rows = []
     for mode, listed in found.lists.items():
@@ -41,7 +41,7 @@ def retrieval_rows(found: Evaluation) -> list[tuple[str, ...]]:
     return rows
 
 
-def markdown_page(found: Evaluation) -> str:
+def evaluation_markdown(found: Evaluation) -> str:
     """Return the page; equal servers and cases give equal bytes."""
     return "\n".join(_lines(found)) + "\n"
 
@@ -52,7 +52,7 @@ def _lines(found: Evaluation) -> Iterator[str]:
     yield f"Written by `mcpfactory evaluate {found.server} --report`; no model was asked. Profile `{found.profile}`."
     yield ""
     yield from markdown_table(
-        ("mode", "tools", "tokens", *(f"within {within}" for within in WITHIN)), retrieval_rows(found)
+        ("mode", "tools", "tokens", *(f"within {within}" for within in WITHIN)), retrieval_rate_rows(found)
     )
     yield ""
     yield "Within 5: cases whose question alone finds all tools of a right way among the first five tools."
@@ -110,7 +110,7 @@ WRONG_HEADER: Final = ("tool", "argument", "is", "times")
 _SHOWN: Final = 40  # maximum failures in a report
 
 
-def setting_rows(report: ModelReport) -> list[tuple[str, ...]]:
+def model_setting_rows(report: ModelReport) -> list[tuple[str, ...]]:
     """Return a row for each setting: the pass rate with its interval, and the cost."""
     rows: list[tuple[str, ...]] = []
     for one in report.settings:
@@ -122,7 +122,7 @@ def setting_rows(report: ModelReport) -> list[tuple[str, ...]]:
     return rows
 
 
-def model_case_rows(report: ModelReport, setting: Setting) -> list[tuple[str, ...]]:
+def model_case_rows(report: ModelReport, setting: ModelRunSetting) -> list[tuple[str, ...]]:
     """Return a row for each case: its pass rate with interval, and the other results."""
     rows: list[tuple[str, ...]] = []
     for case in report.questions:
@@ -135,7 +135,7 @@ def model_case_rows(report: ModelReport, setting: Setting) -> list[tuple[str, ..
     return rows
 
 
-def confusion_rows(report: ModelReport, setting: Setting) -> list[tuple[str, ...]]:
+def confusion_rows(report: ModelReport, setting: ModelRunSetting) -> list[tuple[str, ...]]:
     """Return the non-empty cells of the confusion matrix: expected tool, chosen tool, count."""
     return [
         (expected, "the same" if expected == chosen else chosen, str(times))
@@ -143,13 +143,13 @@ def confusion_rows(report: ModelReport, setting: Setting) -> list[tuple[str, ...
     ]
 
 
-def wrong_argument_rows(report: ModelReport, setting: Setting) -> list[tuple[str, ...]]:
+def wrong_argument_rows(report: ModelReport, setting: ModelRunSetting) -> list[tuple[str, ...]]:
     """Return a row for each wrong argument."""
     found = report.wrong_arguments(setting)
     return [(tool, name or "all", kind, str(times)) for (tool, name, kind), times in sorted(found.items())]
 
 
-def failure_rows(report: ModelReport, setting: Setting) -> list[tuple[str, ...]]:
+def failed_attempt_rows(report: ModelReport, setting: ModelRunSetting) -> list[tuple[str, ...]]:
     """Return a row for each failed attempt: case, verdict, faults."""
     return [(one.case, one.verdict, "; ".join(one.faults)) for one in report.failures(setting)]
 
@@ -174,12 +174,12 @@ def _sure(sure: bool) -> str:
     return "yes" if sure else "may be chance"
 
 
-def _cost(report: ModelReport, setting: Setting) -> str:
+def _cost(report: ModelReport, setting: ModelRunSetting) -> str:
     cost = report.cost(setting)
     return "" if cost is None or report.prices is None else f"{cost:.4f} {report.prices.currency}"
 
 
-def model_page(report: ModelReport) -> str:
+def model_report_markdown(report: ModelReport) -> str:
     """Return the page."""
     return "\n".join(_model_lines(report)) + "\n"
 
@@ -191,7 +191,7 @@ def _model_lines(report: ModelReport) -> Iterator[str]:
     yield f"Written by `mcpfactory evaluate {report.server} --model {report.model} --report`{place} on {report.asked}."
     yield "The interval is over the questions; repetitions do not narrow it."
     yield ""
-    yield from markdown_table(SETTING_HEADER, setting_rows(report))
+    yield from markdown_table(SETTING_HEADER, model_setting_rows(report))
     if compared := comparison_rows(report, None):
         yield ""
         yield from markdown_table(("difference", "points (95 %)", "questions", "beyond chance"), compared)
@@ -199,7 +199,7 @@ def _model_lines(report: ModelReport) -> Iterator[str]:
         yield from _setting_lines(report, setting)
 
 
-def _setting_lines(report: ModelReport, setting: Setting) -> Iterator[str]:
+def _setting_lines(report: ModelReport, setting: ModelRunSetting) -> Iterator[str]:
     yield ""
     yield f"## {setting.title}"
     yield ""
@@ -213,7 +213,7 @@ def _setting_lines(report: ModelReport, setting: Setting) -> Iterator[str]:
         yield "Wrong arguments:"
         yield ""
         yield from markdown_table(WRONG_HEADER, wrong)
-    if failures := failure_rows(report, setting):
+    if failures := failed_attempt_rows(report, setting):
         yield ""
         yield "Failed attempts:"
         yield ""
@@ -237,15 +237,15 @@ def report_file(folder: Path, model: str) -> Path:
     return folder / REPORTS / f"{_OTHER.sub('-', model).strip('-.')}.json"
 
 
-def write_report(folder: Path, report: ModelReport) -> Path:
+def write_model_report(folder: Path, report: ModelReport) -> Path:
     """Write the report and its page, and return the file of the report."""
     file = report_file(folder, report.model)
     replace_file(file, (json.dumps(report.to_json(), indent=1, ensure_ascii=False) + "\n").encode())
-    replace_file(file.with_suffix(".md"), model_page(report).encode())
+    replace_file(file.with_suffix(".md"), model_report_markdown(report).encode())
     return file
 
 
-def load_report(file: Path) -> ModelReport:
+def load_model_report(file: Path) -> ModelReport:
     """Return the report in a file.
 
     Raises:
@@ -258,16 +258,16 @@ def load_report(file: Path) -> ModelReport:
     return read_report(text, str(file))
 
 
-def read_reports(folder: Path) -> list[ModelReport]:
+def read_model_reports(folder: Path) -> list[ModelReport]:
     """Return the reports of the server in `folder`, sorted by file name.
 
     Raises:
         StateError: a report cannot be read.
     """
-    return [load_report(file) for file in sorted((folder / REPORTS).glob("*.json"))]
+    return [load_model_report(file) for file in sorted((folder / REPORTS).glob("*.json"))]
 
 
-def judge_recorded(
+def judge_recorded_report(
     folder: Path,
     server: str,
     model: str,
@@ -285,13 +285,13 @@ def judge_recorded(
     Raises:
         StateError: the report cannot be read.
     """
-    file, setting = report_file(folder, model), Setting(mode=mode)
+    file, setting = report_file(folder, model), ModelRunSetting(mode=mode)
     if not file.is_file():
         return {"why": "no report is recorded"}
-    report = load_report(file)
+    report = load_model_report(file)
     if (report.server, report.model) != (server, model):
         return {"why": f"its report is about {report.server} and {report.model}"}
-    if report.tools != hash_tools(tools):
+    if report.tools != hash_shown_tools(tools):
         return {"why": "its report is about another tool list"}
     if report.cases != hash_cases(cases):
         return {"why": "its report is about other cases"}

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.checks.evaluation.model import NO_TOKENS, TokenUsage
+from mcpfactory_pipeline.checks.evaluation.model_endpoint import NO_TOKENS, TokenUsage
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase, ExpectedCall
 from mcpfactory_runtime.schemas.walk import items_of, properties_of
 
@@ -37,7 +37,7 @@ SHOWN: Final = 300  # maximum characters of a stored text
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ModelRunSetting:
     """Setting in which tools are offered: the profile, the mode, and the descriptions (`own` or a distortion)."""
 
     profile: str = "full"
@@ -103,7 +103,7 @@ class Attempt:
     """One attempt at a case in a setting; `verdict` is a key of `VERDICTS`."""
 
     case: str
-    setting: Setting
+    setting: ModelRunSetting
     number: int
     verdict: str
     faults: tuple[str, ...] = ()
@@ -139,7 +139,7 @@ class Attempt:
         if data["verdict"] not in VERDICTS:
             raise ValueError(f"{data['verdict']!r} is not a valid verdict")
         parts: dict[str, Any] = {
-            "setting": Setting(**data["setting"]),
+            "setting": ModelRunSetting(**data["setting"]),
             "faults": tuple(map(str, data["faults"])),
             "choices": tuple(ToolChoice(**one) for one in data["choices"]),
             "wrong": tuple(WrongArgument(**one) for one in data["wrong"]),
@@ -179,7 +179,7 @@ class _Match:
         return len(self.found), sum(one.tool in tools for one in self.missing)
 
 
-def judge(case: EvaluationCase, done: ModelTranscript, tools: Tools) -> Judgment:
+def judge_transcript(case: EvaluationCase, done: ModelTranscript, tools: Tools) -> Judgment:
     """Judge a model's calls for a case; `tools` are all tools of the server by name, with schemas and annotations."""
     calls = [one for one in done.calls if not one.machinery]
     if not case.right:

@@ -17,11 +17,11 @@ from statistics import NormalDist, StatisticsError, correlation, median
 from typing import Any, Final
 
 from mcpfactory_pipeline.base.errors import JsonRecord, StateError
-from mcpfactory_pipeline.base.files import parse_error_reason
+from mcpfactory_pipeline.base.files import unreadable_json_reason
 from mcpfactory_pipeline.base.hashing import hash_bytes
-from mcpfactory_pipeline.checks.evaluation.judgment import NO_TOOL, Attempt, Setting
-from mcpfactory_pipeline.checks.evaluation.model import NO_TOKENS, TokenUsage
-from mcpfactory_pipeline.checks.evaluation.offered_tools import SearchTools
+from mcpfactory_pipeline.checks.evaluation.judgment import NO_TOOL, Attempt, ModelRunSetting
+from mcpfactory_pipeline.checks.evaluation.model_endpoint import NO_TOKENS, TokenUsage
+from mcpfactory_pipeline.checks.evaluation.offered_tools import SearchModeTools
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from mcpfactory_pipeline.workspace.settings import EndpointSettings
 
@@ -71,7 +71,7 @@ class RateDifference(_Rounded):
         return f"{100 * self.change:+.0f} points ({100 * self.lower:+.0f} to {100 * self.upper:+.0f})"
 
 
-def wilson(passed: float, tried: int) -> PassRate:
+def wilson_pass_rate(passed: float, tried: int) -> PassRate:
     """Return the share of `passed` among `tried` with its Wilson interval, which is 0 to 1 if `tried` is 0."""
     if tried <= 0:
         return PassRate(0.0, 0.0, 1.0, 0)
@@ -83,10 +83,10 @@ def wilson(passed: float, tried: int) -> PassRate:
 
 def mean_rate(shares: Sequence[float]) -> PassRate:
     """Return the mean of the shares of several questions, with Wilson's interval over the questions."""
-    return wilson(sum(shares), len(shares))
+    return wilson_pass_rate(sum(shares), len(shares))
 
 
-def difference(before: Sequence[float], after: Sequence[float]) -> RateDifference:
+def pass_rate_difference(before: Sequence[float], after: Sequence[float]) -> RateDifference:
     """Return the difference in shares of the same questions, in the same order (Newcombe's interval for pairs)."""
     old, new = mean_rate(before), mean_rate(after)
     if not before:
@@ -112,10 +112,10 @@ _SEEN: Final = ("name", "title", "description", "inputSchema", "annotations")
 _MILLION: Final = 1_000_000
 
 
-def hash_tools(tools: Iterable[Mapping[str, Any]]) -> str:
+def hash_shown_tools(tools: Iterable[Mapping[str, Any]]) -> str:
     """Return an order-independent hash of the tool data that models see, without the search mode's own tools."""
     listed = list(tools)
-    machinery = SearchTools(listed).machinery
+    machinery = SearchModeTools(listed).machinery
     rows = sorted(
         json.dumps({key: tool.get(key) for key in _SEEN}, sort_keys=True)
         for tool in listed
@@ -179,46 +179,48 @@ class ModelReport:
     cases: str
     repeat: int
     questions: Mapping[str, str]
-    lists: Mapping[Setting, tuple[int, int]]
+    lists: Mapping[ModelRunSetting, tuple[int, int]]
     attempts: Sequence[Attempt] = field(default=())
     prices: ModelPrices | None = None
 
     @cached_property
-    def settings(self) -> list[Setting]:
+    def settings(self) -> list[ModelRunSetting]:
         """Return the settings of the report, in the requested order."""
         return list(self.lists)
 
     @cached_property
-    def _by_case(self) -> Mapping[tuple[Setting, str], list[Attempt]]:
-        found: dict[tuple[Setting, str], list[Attempt]] = {}
+    def _by_case(self) -> Mapping[tuple[ModelRunSetting, str], list[Attempt]]:
+        found: dict[tuple[ModelRunSetting, str], list[Attempt]] = {}
         for one in self.attempts:
             found.setdefault((one.setting, one.case), []).append(one)
         return found
 
-    def of(self, setting: Setting, case: str | None = None) -> list[Attempt]:
+    def of(self, setting: ModelRunSetting, case: str | None = None) -> list[Attempt]:
         """Return the attempts in a setting, of one case or of all cases."""
         return [
             one for name in self.questions if case in {None, name} for one in self._by_case.get((setting, name), [])
         ]
 
-    def case_rate(self, setting: Setting, case: str) -> PassRate:
+    def case_rate(self, setting: ModelRunSetting, case: str) -> PassRate:
         """Return the pass rate of a case, without attempts that the endpoint did not answer."""
         answered = [one for one in self.of(setting, case) if one.answered]
-        return wilson(sum(one.verdict == "passed" for one in answered), len(answered))
+        return wilson_pass_rate(sum(one.verdict == "passed" for one in answered), len(answered))
 
-    def rate(self, setting: Setting) -> PassRate:
+    def rate(self, setting: ModelRunSetting) -> PassRate:
         """Return the pass rate over the cases that were answered."""
         return mean_rate([self.case_rate(setting, case).rate for case in self._answered(setting)])
 
-    def _answered(self, setting: Setting) -> list[str]:
+    def _answered(self, setting: ModelRunSetting) -> list[str]:
         return [case for case in self.questions if self.case_rate(setting, case).questions]
 
-    def missing(self, setting: Setting) -> int:
+    def missing(self, setting: ModelRunSetting) -> int:
         """Return the number of attempts that were not made or not answered; 0 for a complete report."""
         answered = sum(one.answered for one in self.of(setting))
         return len(self.questions) * self.repeat - answered
 
-    def against(self, setting: Setting, earlier: ModelReport, other: Setting | None = None) -> RateDifference:
+    def against(
+        self, setting: ModelRunSetting, earlier: ModelReport, other: ModelRunSetting | None = None
+    ) -> RateDifference:
         """Return the change in pass rate since an earlier report, over common questions; `other` is its setting."""
         other = other or setting
         shared = [
@@ -227,13 +229,13 @@ class ModelReport:
             if case in earlier._answered(other) and self.questions[case] == earlier.questions[case]
         ]
         old = [earlier.case_rate(other, case).rate for case in shared]
-        return difference(old, [self.case_rate(setting, case).rate for case in shared])
+        return pass_rate_difference(old, [self.case_rate(setting, case).rate for case in shared])
 
-    def confusion(self, setting: Setting) -> Counter[tuple[str, str]]:
+    def confusion(self, setting: ModelRunSetting) -> Counter[tuple[str, str]]:
         """Return the number of choices per pair of expected and chosen tool."""
         return Counter((one.expected, one.chosen) for attempt in self.of(setting) for one in attempt.choices)
 
-    def confused(self) -> dict[tuple[str, str], list[str]]:
+    def confused_cases(self) -> dict[tuple[str, str], list[str]]:
         """Return (expected tool, called tool) → cases, for all confusions; cases without a call are omitted."""
         found: dict[tuple[str, str], list[str]] = {}
         for attempt in self.attempts:
@@ -242,32 +244,32 @@ class ModelReport:
                     found.setdefault((one.expected, one.chosen), []).append(attempt.case)
         return found
 
-    def wrong_arguments(self, setting: Setting) -> Counter[tuple[str, str, str]]:
+    def wrong_arguments(self, setting: ModelRunSetting) -> Counter[tuple[str, str, str]]:
         """Return the number of errors per tool, argument and kind of error."""
         return Counter((one.tool, one.field, one.kind) for attempt in self.of(setting) for one in attempt.wrong)
 
-    def usage(self, setting: Setting) -> TokenUsage:
+    def usage(self, setting: ModelRunSetting) -> TokenUsage:
         """Return the tokens of all attempts in a setting."""
         return sum((one.usage for one in self.of(setting)), NO_TOKENS)
 
-    def cost(self, setting: Setting) -> float | None:
+    def cost(self, setting: ModelRunSetting) -> float | None:
         """Return the cost of a setting, or None without known prices."""
         return None if self.prices is None else self.prices.of(self.usage(setting))
 
-    def seconds(self, setting: Setting) -> float:
+    def seconds(self, setting: ModelRunSetting) -> float:
         """Return the median seconds that the endpoint took per question."""
         return median([one.waited for one in self.of(setting) if one.answered] or [0.0])
 
-    def turns(self, setting: Setting) -> float:
+    def turns(self, setting: ModelRunSetting) -> float:
         """Return the mean number of turns of a question."""
         answered = [one.turns for one in self.of(setting) if one.answered]
         return sum(answered) / len(answered) if answered else 0.0
 
-    def failures(self, setting: Setting) -> list[Attempt]:
+    def failures(self, setting: ModelRunSetting) -> list[Attempt]:
         """Return the failed attempts."""
         return [one for one in self.of(setting) if one.verdict != "passed"]
 
-    def figures(self, setting: Setting) -> dict[str, Any]:
+    def figures(self, setting: ModelRunSetting) -> dict[str, Any]:
         """Return the figures of one setting as plain data."""
         tools, tokens = self.lists[setting]
         return {
@@ -322,7 +324,7 @@ def read_report(text: bytes, where: str) -> ModelReport:
         if data["evaluation"] != _FORM:
             raise ValueError(f"form {data['evaluation']!r}")
         lists = {
-            Setting(one["profile"], one["mode"], one["words"]): (int(one["tools"]), int(one["tokens"]))
+            ModelRunSetting(one["profile"], one["mode"], one["words"]): (int(one["tools"]), int(one["tokens"]))
             for one in data["lists"]
         }
         return ModelReport(
@@ -336,6 +338,6 @@ def read_report(text: bytes, where: str) -> ModelReport:
         )
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise StateError(
-            f"{where} is not a valid evaluation report: {parse_error_reason(error)}",
+            f"{where} is not a valid evaluation report: {unreadable_json_reason(error)}",
             hint="mcpfactory evaluate NAME --model … --report",
         ) from error

@@ -14,9 +14,15 @@ from mcpfactory_codegen.text import estimate_tokens
 from mcpfactory_pipeline.base.errors import ConfigError, RefusedError
 from mcpfactory_pipeline.base.ids import utc_now
 from mcpfactory_pipeline.checks.elicitation import SimulatedPerson
-from mcpfactory_pipeline.checks.evaluation.cases import distort_tool_list
-from mcpfactory_pipeline.checks.evaluation.judgment import Attempt, MadeCall, ModelTranscript, Setting, judge
-from mcpfactory_pipeline.checks.evaluation.model import (
+from mcpfactory_pipeline.checks.evaluation.case_quality import distort_tool_list
+from mcpfactory_pipeline.checks.evaluation.judgment import (
+    Attempt,
+    MadeCall,
+    ModelRunSetting,
+    ModelTranscript,
+    judge_transcript,
+)
+from mcpfactory_pipeline.checks.evaluation.model_endpoint import (
     NO_TOKENS,
     EndpointError,
     ModelCall,
@@ -26,8 +32,8 @@ from mcpfactory_pipeline.checks.evaluation.model import (
     ModelUnreachableError,
     ToolAnswer,
 )
-from mcpfactory_pipeline.checks.evaluation.model_report import ModelPrices, ModelReport, hash_cases, hash_tools
-from mcpfactory_pipeline.checks.evaluation.offered_tools import OfferedServer, SearchTools
+from mcpfactory_pipeline.checks.evaluation.model_report import ModelPrices, ModelReport, hash_cases, hash_shown_tools
+from mcpfactory_pipeline.checks.evaluation.offered_tools import OfferedServer, SearchModeTools
 from mcpfactory_pipeline.checks.exchange import result_text
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
@@ -53,30 +59,30 @@ class ShownTools:
     """
 
     tools: Sequence[Mapping[str, Any]]
-    search: SearchTools
+    search: SearchModeTools
     stands_for: Mapping[str, str] = field(default_factory=dict)
     own: Mapping[str, str] = field(default_factory=dict)
 
 
-def system_text(instructions: str) -> str:
+def make_system_prompt(instructions: str) -> str:
     """Return the system prompt."""
     return f"{SYSTEM}\n\n{instructions}" if instructions else SYSTEM
 
 
 @dataclass(frozen=True, slots=True)
-class Answerer:
+class ElicitationAnswerer:
     """Simulated person during a conversation: the client's `elicitation`, and the case's answers to each tool."""
 
     person: SimulatedPerson = field(default_factory=SimulatedPerson)
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
-async def converse(
+async def run_conversation(
     chat: ModelChat,
     client: Client,
     shown: ShownTools,
     *,
-    beside: Answerer | None = None,
+    beside: ElicitationAnswerer | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> ModelTranscript:
     """Let the model call tools of the server until the model stops; `beside` answers the tools' questions.
@@ -99,7 +105,7 @@ async def converse(
             )
         answers = []
         for call in turn.calls:
-            done, answer = await _call(client, shown, call, number, beside or Answerer())
+            done, answer = await _call(client, shown, call, number, beside or ElicitationAnswerer())
             made.append(done)
             answers.append(answer)
         chat.answer(answers)
@@ -107,7 +113,7 @@ async def converse(
 
 
 async def _call(
-    client: Client, shown: ShownTools, call: ModelCall, turn: int, beside: Answerer
+    client: Client, shown: ShownTools, call: ModelCall, turn: int, beside: ElicitationAnswerer
 ) -> tuple[MadeCall, ToolAnswer]:
     """Make one call; return its record and the answer for the model.
 
@@ -156,7 +162,7 @@ class ModelRunOptions:
         max_cost: spending limit, in the currency of the prices.
     """
 
-    settings: Sequence[Setting] = (Setting(),)
+    settings: Sequence[ModelRunSetting] = (ModelRunSetting(),)
     repeat: int = 1
     jobs: int = 2
     timeout: float = 60.0
@@ -164,7 +170,7 @@ class ModelRunOptions:
     max_cost: float | None = None
 
 
-async def ask_cases(
+async def ask_model_cases(
     server: WorkspaceServer,
     cases: Sequence[EvaluationCase],
     endpoint: ModelEndpoint,
@@ -203,7 +209,7 @@ async def ask_cases(
         model=endpoint.name,
         endpoint=endpoint.place,
         asked=utc_now().date(),
-        tools=hash_tools(full.values()),
+        tools=hash_shown_tools(full.values()),
         cases=hash_cases(cases),
         repeat=options.repeat,
         questions={case.name: case.question for case in cases},
@@ -215,14 +221,14 @@ async def ask_cases(
 
 async def _shown(
     server: WorkspaceServer,
-    setting: Setting,
+    setting: ModelRunSetting,
     timeout: float,  # noqa: ASYNC109 - seconds for one request
     names: Iterable[str],
 ) -> ShownTools:
     """Return the list of a setting in the endpoint's dialect, with swapped descriptions or names if required."""
     offer = OfferedServer(server, setting.profile, timeout)
     listed = await offer.tools(setting.mode, DIALECT)
-    search = SearchTools(listed)
+    search = SearchModeTools(listed)
     if setting.mode == "search" and search.call is None:
         raise ConfigError(f"{server.name} has no search mode", hint="remove --mode search")
     shown, stands_for = distort_tool_list(listed, setting.words)
@@ -263,7 +269,7 @@ class _ModelRun:
     server: WorkspaceServer
     options: ModelRunOptions
     full: Mapping[str, Mapping[str, Any]]
-    offers: Mapping[Setting, ShownTools]
+    offers: Mapping[ModelRunSetting, ShownTools]
     on_attempt: Callable[[Attempt], None]
     spent: float = 0.0
     silent: int = 0
@@ -282,7 +288,7 @@ class _ModelRun:
         return [self.found[number] for number in sorted(self.found)]
 
     async def _work(
-        self, connection: ModelConnection, waiting: Iterator[tuple[int, tuple[int, Setting, EvaluationCase]]]
+        self, connection: ModelConnection, waiting: Iterator[tuple[int, tuple[int, ModelRunSetting, EvaluationCase]]]
     ) -> None:
         for place, (number, setting, case) in waiting:
             if self.options.max_cost is not None and self.spent >= self.options.max_cost:
@@ -300,19 +306,19 @@ class _ModelRun:
                 )
 
     async def _attempt(
-        self, connection: ModelConnection, setting: Setting, case: EvaluationCase, number: int
+        self, connection: ModelConnection, setting: ModelRunSetting, case: EvaluationCase, number: int
     ) -> Attempt:
         shown = self.offers[setting]
         offer = OfferedServer(self.server, setting.profile, self.options.timeout)
         answers = {call.tool: call.person for way in case.right for call in way if call.person is not None}
-        beside = Answerer(answers=answers)
+        beside = ElicitationAnswerer(answers=answers)
         async with offer.opened(setting.mode, DIALECT, beside.person if answers else None) as (client, api):
             filled = case.filled(api.values)
-            chat = connection.chat(system_text(client.instructions), filled.question, shown.tools)
+            chat = connection.chat(make_system_prompt(client.instructions), filled.question, shown.tools)
             try:
-                done = await converse(chat, client, shown, beside=beside)
+                done = await run_conversation(chat, client, shown, beside=beside)
             except EndpointError as error:
                 return Attempt(case.name, setting, number, "unanswered", (str(error),))
-        found = judge(filled, done, self.full)
+        found = judge_transcript(filled, done, self.full)
         worth = (found.verdict, found.faults, found.choices, found.wrong, done.calls, done.text, done.turns)
         return Attempt(case.name, setting, number, *worth, done.usage, done.seconds, done.waited)

@@ -10,7 +10,12 @@ from typing import Any, Final
 
 from mcpfactory_pipeline.checks.call_plan import required_variables
 from mcpfactory_pipeline.checks.elicitation import SimulatedPerson
-from mcpfactory_pipeline.launch.connection import SimulatedApi, connect_server, has_simulated_api, serve_simulated_api
+from mcpfactory_pipeline.launch.server_connection import (
+    SimulatedApi,
+    connect_server,
+    has_simulated_api,
+    serve_simulated_api,
+)
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 from mcpfactory_runtime.client import Client
 from mcpfactory_runtime.server.generated.search_index import IndexedTool, SearchIndex
@@ -59,7 +64,7 @@ class OfferedServer:
                 yield client, api
 
 
-async def server_tools(server: WorkspaceServer, profile: str = "full") -> Tools:
+async def read_server_tools(server: WorkspaceServer, profile: str = "full") -> Tools:
     """Return all tools of a server's sources, regardless of the default profile.
 
     Raises:
@@ -79,7 +84,7 @@ _LINE: Final = re.compile(r"^- ([A-Za-z0-9_-]+)\(", re.MULTILINE)
 _BESIDE: Final = re.compile(r"^Perhaps: (.+)$", re.MULTILINE)
 
 
-class SearchTools:
+class SearchModeTools:
     """Tools of a server in search mode: the search tool, the call tool, and the directly listed tools."""
 
     def __init__(self, tools: Sequence[Mapping[str, Any]]) -> None:

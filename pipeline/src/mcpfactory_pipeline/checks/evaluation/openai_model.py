@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import openai
 
-from mcpfactory_pipeline.checks.evaluation.model import ModelCall, ModelChat, ModelTurn, TokenUsage, ToolAnswer
+from mcpfactory_pipeline.checks.evaluation.model_endpoint import ModelCall, ModelChat, ModelTurn, TokenUsage, ToolAnswer
 
 
 class OpenAIChat(ModelChat):

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.checks.rule import (
     not_applicable,
     not_checked,
 )
-from mcpfactory_pipeline.checks.rules.subjects import tools_or_reason
+from mcpfactory_pipeline.checks.rules.subjects import missing_tools_outcome
 
 RULES: Final = RuleTable()
 rule = RULES.rule
@@ -36,7 +36,7 @@ def _rows(
     def scope(evidence: Evidence) -> RuleSubjects[FailureOutcome] | RuleOutcome:
         if not evidence.with_cases:
             return not_applicable("without cases, the server's API cannot be made to fail")
-        if (reason := tools_or_reason(evidence)) is not None:
+        if (reason := missing_tools_outcome(evidence)) is not None:
             return reason
         why = evidence.missing.get("failures", "")
         if why or not evidence.failures:

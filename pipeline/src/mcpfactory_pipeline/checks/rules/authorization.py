@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import urlsplit
 
-from mcpfactory_pipeline.checks.evidence import Evidence, HttpAnswer
+from mcpfactory_pipeline.checks.evidence import Evidence, HttpProbeAnswer
 from mcpfactory_pipeline.checks.exchange import NEEDS_CREDENTIALS, STRUCTURED
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Severity, not_applicable
-from mcpfactory_pipeline.checks.transport.authorization import named_metadata, token_challenges
+from mcpfactory_pipeline.checks.transport.authorization_probes import challenge_metadata_url, token_challenges
 from mcpfactory_pipeline.checks.transport.http_probes import http_fault
 from mcpfactory_runtime.oauth.steps_and_metadata import is_loopback, read_challenges
 from mcpfactory_runtime.urls import is_same_origin, split_web_url
@@ -18,7 +18,7 @@ RULES: Final = RuleTable()
 rule = RULES.rule
 
 
-def _refusals(evidence: Evidence) -> RuleSubjects[HttpAnswer] | RuleOutcome:
+def _refusals(evidence: Evidence) -> RuleSubjects[HttpProbeAnswer] | RuleOutcome:
     """Return the answer to the request without credentials."""
     answer = evidence.authorization.get("no-credentials")
     if answer is None or answer.status != NEEDS_CREDENTIALS:
@@ -26,7 +26,7 @@ def _refusals(evidence: Evidence) -> RuleSubjects[HttpAnswer] | RuleOutcome:
     return RuleSubjects([answer])
 
 
-def _tokens(evidence: Evidence) -> RuleSubjects[HttpAnswer] | RuleOutcome:
+def _tokens(evidence: Evidence) -> RuleSubjects[HttpProbeAnswer] | RuleOutcome:
     return RuleSubjects([one for name, one in evidence.authorization.items() if "token-" in name], once=True)
 
 
@@ -34,7 +34,7 @@ def _tokens(evidence: Evidence) -> RuleSubjects[HttpAnswer] | RuleOutcome:
       statement="A request without credentials is answered with status 401 and a WWW-Authenticate header.",
       source="RFC 9110 §15.5.2; MCP basic/authorization, Protected Resource Metadata Discovery Requirements",
       hint='add WWW-Authenticate: Bearer resource_metadata="URL of the protected resource metadata"')  # fmt: skip
-def _challenge(answer: HttpAnswer) -> Iterator[Fault]:
+def _challenge(answer: HttpProbeAnswer) -> Iterator[Fault]:
     challenge = answer.headers.get("www-authenticate", "")
     if not challenge:
         yield http_fault(answer, "the answer with status 401 has no WWW-Authenticate header")
@@ -49,13 +49,13 @@ def _challenge(answer: HttpAnswer) -> Iterator[Fault]:
                  "server as resource, and at least one authorization server."),
       source="MCP basic/authorization, Authorization Server Location; RFC 9728 §3",
       hint='serve {"resource": "URL of the server", "authorization_servers": ["URL"]} there, without credentials')  # fmt: skip
-def _metadata(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
+def _metadata(answer: HttpProbeAnswer, evidence: Evidence) -> Iterator[Fault]:
     found = [evidence.authorization[name] for name in ("metadata", "root-metadata") if name in evidence.authorization]
     served = next((one for one in found if one.status == 200), None)
     if (answer.headers.get("www-authenticate") and not token_challenges(answer)) or not found:
         return  # the server takes other credentials, or names a URL of another origin, which is not read
     if served is None:
-        named, at = named_metadata(answer), f"got status {found[0].status}"
+        named, at = challenge_metadata_url(answer), f"got status {found[0].status}"
         words = f"GET {named} {at}" if named else f"WWW-Authenticate names no URL, and GET of the well-known URL {at}"
         # If no URL is named, clients may get tokens in another way: MCP authorization is only a SHOULD.
         yield http_fault(found[0], f"the metadata is missing: {words}", None if named else 2)
@@ -89,7 +89,7 @@ def _is_public(resource: str, url: str) -> bool:
       statement="A request with invalid credentials is answered with status 401.",
       source="MCP basic/authorization, Token Handling: servers must validate access tokens; invalid ones get 401",
       hint="verify the signature, issuer, audience and expiry of each token, in every request")  # fmt: skip
-def _accepted(answer: HttpAnswer) -> Iterator[Fault]:
+def _accepted(answer: HttpProbeAnswer) -> Iterator[Fault]:
     if answer.status != NEEDS_CREDENTIALS:
         lesser: Severity | None = 1 if answer.status >= 400 else None
         yield http_fault(answer, f"{answer.what} got status {answer.status}, not 401", lesser)

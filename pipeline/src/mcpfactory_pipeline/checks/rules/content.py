@@ -13,10 +13,10 @@ from xml.parsers import expat
 
 from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall
 from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, STRUCTURED, WireExchange
-from mcpfactory_pipeline.checks.probes import foreign_kinds
+from mcpfactory_pipeline.checks.probes import foreign_content_kinds
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Scope, not_applicable
-from mcpfactory_pipeline.checks.rules.modern import is_modern
-from mcpfactory_pipeline.checks.rules.subjects import lifecycle_or_reason
+from mcpfactory_pipeline.checks.rules.modern import has_per_request_metadata
+from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome
 from mcpfactory_runtime.revisions import REVISIONS
 
 RULES: Final = RuleTable()
@@ -90,7 +90,7 @@ def _each(choose: Callable[[Evidence], list[_Block]]) -> Scope[_Block]:
     """Return a scope of chosen blocks; each place counts once."""
 
     def scope(evidence: Evidence) -> RuleSubjects[_Block] | RuleOutcome:
-        if (reason := lifecycle_or_reason(evidence)) is not None:
+        if (reason := missing_lifecycle_outcome(evidence)) is not None:
             return reason
         blocks = choose(evidence)
         count = len({block.where for block in blocks})
@@ -100,7 +100,7 @@ def _each(choose: Callable[[Evidence], list[_Block]]) -> Scope[_Block]:
 
 
 def _older_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
-    if (reason := lifecycle_or_reason(evidence, "legacy")) is not None:
+    if (reason := missing_lifecycle_outcome(evidence, "legacy")) is not None:
         return reason
     if not evidence.older:
         return not_applicable("no tool returned content whose type an older supported revision lacks")
@@ -113,7 +113,7 @@ def _older_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome
               "CallToolResult of that revision"),
       hint="send text that describes the content: clients of that revision refuse the whole result")  # fmt: skip
 def _revision(call: RecordedCall) -> Iterator[Fault]:
-    if foreign := foreign_kinds(call.exchange, call.title):
+    if foreign := foreign_content_kinds(call.exchange, call.title):
         words = f"the result has content of type {', '.join(foreign)}, which {call.title} does not have"
         yield Fault(words, call.tool, call.exchange)
 
@@ -128,7 +128,7 @@ def _keys(evidence: Evidence) -> RuleSubjects[tuple[str, WireExchange]] | RuleOu
         for meta in _metadata(exchange.result):
             for key in meta:
                 found.setdefault(key, exchange)
-    return lifecycle_or_reason(evidence) or RuleSubjects(list(found.items()))
+    return missing_lifecycle_outcome(evidence) or RuleSubjects(list(found.items()))
 
 
 @rule("content.meta-keys", 1, since=STRUCTURED, over=_keys,
@@ -292,7 +292,7 @@ def _structured(evidence: Evidence) -> list[_Block]:
       hint='wrap other values: {"result": …}')  # fmt: skip
 def _object(block: _Block) -> Iterator[Fault]:
     value = block.value["structuredContent"]
-    if not isinstance(value, dict) and not is_modern(block.exchange):
+    if not isinstance(value, dict) and not has_per_request_metadata(block.exchange):
         yield Fault(f"structuredContent is {type(value).__name__}, not an object", block.where, block.exchange)
 
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Final
 
-from mcpfactory_pipeline.checks.evidence import ConcurrentRequests, Evidence, HttpAnswer
+from mcpfactory_pipeline.checks.evidence import ConcurrentRequests, Evidence, HttpProbeAnswer
 from mcpfactory_pipeline.checks.exchange import FIRST_MODERN, LATEST_HANDSHAKE, STREAMABLE, STRUCTURED, WireExchange
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, not_applicable, not_checked
-from mcpfactory_pipeline.checks.rules.subjects import lifecycle_or_reason
+from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome
 from mcpfactory_pipeline.checks.transport.http_probes import HTTP_PROBES, http_fault
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
 
@@ -34,7 +34,7 @@ class HttpScope:
     after: str = ""
     reason: str = ""
 
-    def __call__(self, evidence: Evidence) -> RuleSubjects[HttpAnswer] | RuleOutcome:
+    def __call__(self, evidence: Evidence) -> RuleSubjects[HttpProbeAnswer] | RuleOutcome:
         """Return the answers, or the outcome of the rule if there are none."""
         if evidence.transport != "http":
             return not_applicable("the server is not at a URL")
@@ -42,20 +42,22 @@ class HttpScope:
         if earlier is not None and earlier.code != HEADER_MISMATCH:
             return not_applicable(self.reason)
         lifecycles = {HTTP_PROBES[name].lifecycle for name in self.names}
-        if (reason := lifecycle_or_reason(evidence, lifecycles.pop() if len(lifecycles) == 1 else "")) is not None:
+        if (
+            reason := missing_lifecycle_outcome(evidence, lifecycles.pop() if len(lifecycles) == 1 else "")
+        ) is not None:
             return reason
         answers = [answer for name, answer in evidence.http.items() if name in self.names]
         if not answers and (not evidence.http or "http" in evidence.missing):
             return not_checked(evidence.missing.get("http", "the URL did not answer"))
         return RuleSubjects(answers)
 
-    def faults(self, answer: HttpAnswer) -> Iterator[Fault]:
+    def faults(self, answer: HttpProbeAnswer) -> Iterator[Fault]:
         """Yield the differences from the answer that the probe expects."""
         expects = HTTP_PROBES[answer.probe].expects
         return expects(answer) if expects else iter(())
 
 
-def probe_answers(*names: str) -> HttpScope:
+def http_probe_scope(*names: str) -> HttpScope:
     """Return the scope of the probes with these names."""
     return HttpScope(names)
 
@@ -68,9 +70,9 @@ _SETTINGS: Final = (
     "http.NewCrossOriginProtection().Handler(…) around the handler; Rust: allowed_origins of "
     "StreamableHttpServerConfig"
 )
-_NAMES: Final = probe_answers("modern-no-name", "modern-other-name", "modern-other-prompt", "modern-other-resource")
+_NAMES: Final = http_probe_scope("modern-no-name", "modern-other-name", "modern-other-prompt", "modern-other-resource")
 _ENCODINGS: Final = ("modern-invalid-base64", "modern-half-base64-marker", "modern-encoded")
-_ORIGINS: Final = probe_answers(
+_ORIGINS: Final = http_probe_scope(
     *("origin", "origin-begins", "origin-begins-localhost", "origin-ends", "origin-null", "origin-rebound"),
     *("modern-origin", "modern-origin-begins", "modern-origin-begins-localhost", "modern-origin-ends"),
     *("modern-origin-null", "modern-origin-rebound"),
@@ -82,7 +84,7 @@ _ORIGINS: Final = probe_answers(
       source="MCP basic/transports, Security Warning: servers must validate the Origin header, against DNS rebinding",
       hint=("compare Origin, if present, with the origins that you serve, before anything else. "
             f"{_SETTINGS}"))  # fmt: skip
-def _origin(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
+def _origin(answer: HttpProbeAnswer, evidence: Evidence) -> Iterator[Fault]:
     """Lower the severity if a foreign Host is refused, because this prevents the same attack (DNS rebinding).
 
     Lookalike origins keep their severity: they are sent only to servers that refuse a foreign Origin. Such a server
@@ -141,22 +143,22 @@ def _own_data(exchange: WireExchange, evidence: Evidence) -> Iterator[Fault]:
                 return
 
 
-@rule("http.content-type", 3, gate=True, since=STREAMABLE, over=probe_answers("begin", "modern"),
+@rule("http.content-type", 3, gate=True, since=STREAMABLE, over=http_probe_scope("begin", "modern"),
       statement="A request is answered with application/json or text/event-stream.",
       source="MCP basic/transports, Sending Messages to the Server",
       hint="set Content-Type")  # fmt: skip
-def _content_type(answer: HttpAnswer) -> Iterator[Fault]:
+def _content_type(answer: HttpProbeAnswer) -> Iterator[Fault]:
     kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     if answer.status == 200 and kind not in ("application/json", "text/event-stream"):
         yield http_fault(answer, f"the content type is {kind or 'missing'}")
 
 
-row("http.notification-status", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=probe_answers("notify", "notify-canceled", "respond"),
+row("http.notification-status", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=http_probe_scope("notify", "notify-canceled", "respond"),
     statement="Notifications and responses are answered with status 202 and no body.",
     source="MCP basic/transports, Sending Messages to the Server",
     hint="return status 202 if there is nothing to answer")  # fmt: skip
 
-row("http.get", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=probe_answers("get"),
+row("http.get", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=http_probe_scope("get"),
     statement="GET is answered with an event stream or status 405.",
     source="MCP basic/transports, Listening for Messages from the Server",
     hint="return status 405 if you have no such stream")  # fmt: skip
@@ -168,12 +170,12 @@ _MIN_DIFFERING: Final = 6  # characters; ids with fewer differences are counters
 
 
 @rule("http.session-guess", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE,
-      over=probe_answers("begin-other", "begin-chosen"),
+      over=http_probe_scope("begin-other", "begin-chosen"),
       statement="Each session has its own id. The client does not choose it, and other clients cannot guess it.",
       source=("MCP basic/transports, Session Management (unique and cryptographically secure); "
               "basic/security_best_practices, Session Hijacking: servers must use secure, non-deterministic ids"),
       hint="use a random UUID (version 4), or 128 bits of your system's secure random numbers")  # fmt: skip
-def _guessable(answer: HttpAnswer, evidence: Evidence) -> Iterator[Fault]:
+def _guessable(answer: HttpProbeAnswer, evidence: Evidence) -> Iterator[Fault]:
     first, session = (one.headers.get("mcp-session-id") for one in (evidence.http["begin"], answer))
     if first is None or session is None:
         return
@@ -196,71 +198,71 @@ def _differing(first: str, second: str) -> int:
     return sum(one != other for one, other in zip_longest(first, second))
 
 
-@rule("http.session-id", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=probe_answers("begin"),
+@rule("http.session-id", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=http_probe_scope("begin"),
       statement="Session ids contain only visible ASCII characters.",
       source="MCP basic/transports, Session Management",
       hint="use a UUID, or the hexadecimal digits of a random number")  # fmt: skip
-def _session_id(answer: HttpAnswer) -> Iterator[Fault]:
+def _session_id(answer: HttpProbeAnswer) -> Iterator[Fault]:
     session = answer.headers.get("mcp-session-id")
     if session is not None and not (session and all(0x21 <= ord(letter) <= 0x7E for letter in session)):
         yield http_fault(answer, f"the session id {session[:60]!r} has letters that are not visible ASCII")
 
 
-row("http.no-session", 2, since=STREAMABLE, until=LATEST_HANDSHAKE, over=probe_answers("no-session"),
+row("http.no-session", 2, since=STREAMABLE, until=LATEST_HANDSHAKE, over=http_probe_scope("no-session"),
     statement="If the server uses sessions, a request without a session id is answered with status 400.",
     source="MCP basic/transports, Session Management: servers that require a session should respond 400",
     hint="require Mcp-Session-Id in every request except initialize")  # fmt: skip
 
-row("http.unknown-session", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=probe_answers("unknown-session"),
+row("http.unknown-session", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=http_probe_scope("unknown-session"),
     statement="A request with an unknown session id is answered with status 404.",
     source="MCP basic/transports, Session Management: clients start a new session after 404",
     hint="return status 404, so that clients start a new session")  # fmt: skip
 
-row("http.deleted-session", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=probe_answers("after-delete"),
+row("http.deleted-session", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=http_probe_scope("after-delete"),
     statement="A request in a session that DELETE ended is answered with status 404.",
     source="MCP basic/transports, Session Management",
     hint="forget the session when DELETE succeeds")  # fmt: skip
 
-row("http.other-session", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=probe_answers("other-session-later"),
+row("http.other-session", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=http_probe_scope("other-session-later"),
     statement="DELETE ends only the session that its Mcp-Session-Id names.",
     source="MCP basic/transports, Session Management: DELETE terminates the session of its Mcp-Session-Id",
     hint="end only the session with the id in Mcp-Session-Id")  # fmt: skip
 
-row("http.version-header", 3, gate=True, since=STRUCTURED, until=LATEST_HANDSHAKE, over=probe_answers("version"),
+row("http.version-header", 3, gate=True, since=STRUCTURED, until=LATEST_HANDSHAKE, over=http_probe_scope("version"),
     statement="A request with an unknown MCP-Protocol-Version is answered with status 400.",
     source="MCP basic/transports, Protocol Version Header",
     hint="compare the header with the revisions that you support")  # fmt: skip
 
-row("http.no-batches", 1, since=STRUCTURED, until=LATEST_HANDSHAKE, over=probe_answers("array"),
+row("http.no-batches", 1, since=STRUCTURED, until=LATEST_HANDSHAKE, over=http_probe_scope("array"),
     statement="In revisions without batches, an array is refused.",
     source=("MCP basic/transports, Sending Messages to the Server: the body must be a single message (mainly a rule "
             "for clients: severity 1)"),
     hint="return status 400 for an array")  # fmt: skip
 
-row("http.host", 1, over=probe_answers("host"),
+row("http.host", 1, over=http_probe_scope("host"),
     statement="A server at a loopback address refuses a request for another host name.",
     source="MCP basic/transports, Security Warning: DNS rebinding; a browser sends no Origin with every request",
     hint=("return status 403 or 421: compare Host with the names that you serve; behind a proxy, "
           "include the names that it forwards"))  # fmt: skip
 
-row("http.version-missing", 2, since=STRUCTURED, until=LATEST_HANDSHAKE, over=probe_answers("no-version"),
+row("http.version-missing", 2, since=STRUCTURED, until=LATEST_HANDSHAKE, over=http_probe_scope("no-version"),
     statement="A request without MCP-Protocol-Version is served in the version of its session.",
     source=("MCP basic/transports, Protocol Version Header: the server should know the version by other means, or "
             "assume an older one"),
     hint="serve requests without the header: older clients do not send it")  # fmt: skip
 
 
-@rule("http.stream-ends", 2, since=STREAMABLE, over=probe_answers("begin", "modern"),
+@rule("http.stream-ends", 2, since=STREAMABLE, over=http_probe_scope("begin", "modern"),
       statement="An event stream ends after the response to its request.",
       source=("MCP basic/transports, Sending Messages to the Server: after the response has been sent, the server "
               "should terminate the stream"),
       hint="close the stream; otherwise clients keep one connection open per stream")  # fmt: skip
-def _stream_ends(answer: HttpAnswer) -> Iterator[Fault]:
+def _stream_ends(answer: HttpProbeAnswer) -> Iterator[Fault]:
     if answer.stream is not None and answer.stream.ended is False:
         yield http_fault(answer, "the stream continues after the answer")
 
 
-row("http.priming-event", 1, since=LATEST_HANDSHAKE, until=LATEST_HANDSHAKE, over=probe_answers("begin", "begin-older"),
+row("http.priming-event", 1, since=LATEST_HANDSHAKE, until=LATEST_HANDSHAKE, over=http_probe_scope("begin", "begin-older"),
     statement=("A stream with event ids begins with an event that has an id and no data if the revision defines this. "
                "In other revisions, no stream begins with such an event."),
     source=("MCP basic/transports, Sending Messages to the Server: this event lets clients reconnect; older "
@@ -272,13 +274,13 @@ row("http.priming-event", 1, since=LATEST_HANDSHAKE, until=LATEST_HANDSHAKE, ove
 
 MODERN: Final = RuleTable(since=FIRST_MODERN)
 
-MODERN.row("http.modern-version", 3, gate=True, over=probe_answers("modern-no-version", "modern-other-version"),
+MODERN.row("http.modern-version", 3, gate=True, over=http_probe_scope("modern-no-version", "modern-other-version"),
     statement=(f"A request is answered with status 400 and error {HEADER_MISMATCH} if its MCP-Protocol-Version is "
                "missing or differs from its metadata."),
     source="MCP basic/transports/streamable-http, Protocol Version Header",
     hint="compare header and metadata before you run the method")  # fmt: skip
 
-MODERN.row("http.modern-method", 3, gate=True, over=probe_answers("modern-no-method", "modern-other-method"),
+MODERN.row("http.modern-method", 3, gate=True, over=http_probe_scope("modern-no-method", "modern-other-method"),
     statement=(f"A request is answered with status 400 and error {HEADER_MISMATCH} if its Mcp-Method is missing or "
                "differs from its method."),
     source="MCP basic/transports/streamable-http, Request Headers: proxies route by these headers",
@@ -291,18 +293,18 @@ MODERN.row("http.modern-name", 3, gate=True, over=_NAMES,
     hint="compare the header with params.name, or params.uri")  # fmt: skip
 
 MODERN.row("http.modern-status", 3, gate=True,
-    over=probe_answers("modern-unknown-method", "modern-unknown-version", "modern-no-capabilities"),
+    over=http_probe_scope("modern-unknown-method", "modern-unknown-version", "modern-no-capabilities"),
     statement=("Unknown methods are answered with status 404; unknown revisions and incomplete metadata with status "
                "400."),
     source="MCP basic/transports/streamable-http; basic/versioning, Unsupported versions",
     hint="choose the status by the error code")  # fmt: skip
 
 
-@MODERN.rule("http.modern-session", 3, gate=True, over=probe_answers("modern"),
+@MODERN.rule("http.modern-session", 3, gate=True, over=http_probe_scope("modern"),
       statement="In the per-request lifecycle, the server neither issues nor reads session ids.",
       source="MCP basic/transports/streamable-http, Backward Compatibility",
       hint="ignore Mcp-Session-Id if the metadata has a per-request revision")  # fmt: skip
-def _sessionless(answer: HttpAnswer) -> Iterator[Fault]:
+def _sessionless(answer: HttpProbeAnswer) -> Iterator[Fault]:
     if "mcp-session-id" in answer.headers:
         yield http_fault(answer, "the answer gives a session id")
     elif answer.status != 200:
@@ -310,17 +312,17 @@ def _sessionless(answer: HttpAnswer) -> Iterator[Fault]:
         yield http_fault(answer, words)
 
 
-MODERN.row("http.modern-get", 2, over=probe_answers("modern-get"),
+MODERN.row("http.modern-get", 2, over=http_probe_scope("modern-get"),
     statement="GET with a per-request revision is answered with status 405.",
     source="MCP basic/transports/streamable-http, Backward Compatibility",
     hint="return status 405 with Allow: POST")  # fmt: skip
 
-MODERN.row("http.modern-notification-status", 3, gate=True, over=probe_answers("modern-notification"),
+MODERN.row("http.modern-notification-status", 3, gate=True, over=http_probe_scope("modern-notification"),
     statement="A notification is accepted with status 202 and no body, or refused.",
     source="MCP basic/transports/streamable-http, Sending Messages to the Server",
     hint="return status 202 if there is nothing to answer")  # fmt: skip
 
-MODERN.row("http.modern-no-batches", 1, over=probe_answers("modern-array", "modern-response"),
+MODERN.row("http.modern-no-batches", 1, over=http_probe_scope("modern-array", "modern-response"),
     statement="Arrays and responses are refused.",
     source=("MCP basic/transports/streamable-http, Sending Messages to the Server: the body must be a single request "
             "or notification (mainly a rule for clients: severity 1)"),
@@ -328,7 +330,7 @@ MODERN.row("http.modern-no-batches", 1, over=probe_answers("modern-array", "mode
 
 
 _OWN_CODES: Final = (HEADER_MISMATCH, UNSUPPORTED_VERSION, INVALID_PARAMS, METHOD_NOT_FOUND)
-_REFUSED: Final = probe_answers(
+_REFUSED: Final = http_probe_scope(
     *("modern-no-version", "modern-other-version", "modern-no-method", "modern-other-method"),
     *("modern-other-name", "modern-unknown-method", "modern-unknown-version", "modern-no-capabilities"),
 )
@@ -338,18 +340,18 @@ _REFUSED: Final = probe_answers(
       statement="If a request is refused, the error has the id of the request.",
       source="MCP basic/transports/streamable-http, Protocol Version Header",
       hint="read the body before you refuse a request because of a header")  # fmt: skip
-def _error_id(answer: HttpAnswer) -> Iterator[Fault]:
+def _error_id(answer: HttpProbeAnswer) -> Iterator[Fault]:
     own = answer.code in _OWN_CODES  # errors with other codes come from the implementation of the older lifecycle
     if own and answer.message.get("id") != answer.sent["id"]:
         yield http_fault(answer, f"the error has the id {answer.message.get('id')!r}")
 
 
-MODERN.row("http.modern-header-names", 3, gate=True, over=probe_answers("modern-header-names-uppercase"),
+MODERN.row("http.modern-header-names", 3, gate=True, over=http_probe_scope("modern-header-names-uppercase"),
     statement="Header names are compared case-insensitively.",
     source="MCP basic/transports/streamable-http, Case Sensitivity; RFC 9110 §5.1",
     hint="use the header lookup of your HTTP library")  # fmt: skip
 
-MODERN.row("http.modern-header-whitespace", 1, over=probe_answers("modern-header-whitespace"),
+MODERN.row("http.modern-header-whitespace", 1, over=http_probe_scope("modern-header-whitespace"),
     statement="Whitespace around a header value is ignored.",
     source=("MCP basic/transports/streamable-http, Case Sensitivity; RFC 9110 §5.5 (some HTTP libraries keep "
             "it, and clients hardly send any: severity 1)"),
@@ -369,16 +371,16 @@ MODERN.row("http.modern-header-base64", 3, gate=True,
     source="MCP basic/transports/streamable-http, Value Encoding",
     hint="decode strictly, and only values that begin with =?base64? and end with ?=")  # fmt: skip
 
-MODERN.row("http.modern-no-event-ids", 3, gate=True, over=probe_answers("modern", "modern-last-event"),
+MODERN.row("http.modern-no-event-ids", 3, gate=True, over=http_probe_scope("modern", "modern-last-event"),
     statement="Events have no ids, and Last-Event-ID is ignored.",
     source="MCP basic/transports/streamable-http, Receiving Responses; Backward Compatibility",
     hint="leave ids out: streams of this revision cannot be resumed")  # fmt: skip
 
 
-@MODERN.rule("http.modern-buffering", 1, over=probe_answers("modern"),
+@MODERN.rule("http.modern-buffering", 1, over=http_probe_scope("modern"),
       statement="A stream asks proxies not to buffer it.",
       source="MCP basic/transports/streamable-http, Receiving Responses: servers should send X-Accel-Buffering: no",
       hint="add the header X-Accel-Buffering: no")  # fmt: skip
-def _buffering(answer: HttpAnswer) -> Iterator[Fault]:
+def _buffering(answer: HttpProbeAnswer) -> Iterator[Fault]:
     if answer.stream is not None and answer.headers.get("x-accel-buffering", "").strip().lower() != "no":
         yield http_fault(answer, "the stream lacks the header X-Accel-Buffering: no")

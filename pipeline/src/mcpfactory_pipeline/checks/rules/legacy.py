@@ -17,7 +17,7 @@ from mcpfactory_pipeline.checks.rule import (
     not_applicable,
     not_checked,
 )
-from mcpfactory_pipeline.checks.rules.subjects import lifecycle_or_reason, probed
+from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome, probed
 from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 
 RULES: Final = RuleTable()
@@ -25,7 +25,7 @@ rule, row = RULES.rule, RULES.row
 
 
 def _handshakes(evidence: Evidence) -> RuleSubjects[tuple[str, WireExchange]] | RuleOutcome:
-    return lifecycle_or_reason(evidence, "legacy") or RuleSubjects(tuple(evidence.handshakes.items()))
+    return missing_lifecycle_outcome(evidence, "legacy") or RuleSubjects(tuple(evidence.handshakes.items()))
 
 
 @rule("legacy.version-negotiation", 5, gate=True, over=_handshakes,
@@ -92,7 +92,7 @@ def _malformed(exchange: WireExchange) -> Iterator[Fault]:
               "messages"),
       hint="catch the parse error when you read the line")  # fmt: skip
 def _survives(evidence: Evidence) -> RuleOutcome:
-    if (reason := lifecycle_or_reason(evidence)) is not None:
+    if (reason := missing_lifecycle_outcome(evidence)) is not None:
         return reason
     made = [evidence.probes[probe] for probe in ("after-malformed", "after-odd") if probe in evidence.probes]
     dead = [exchange for exchange in made if exchange.received is None]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from mcpfactory_pipeline.checks.evidence import Evidence, Listing
-from mcpfactory_pipeline.checks.exchange import WireExchange, has_member
+from mcpfactory_pipeline.checks.exchange import WireExchange, revision_defines_member
 from mcpfactory_pipeline.checks.probes import NOTHING_TO_ASK
 from mcpfactory_pipeline.checks.rule import (
     Fault,
@@ -18,7 +18,7 @@ from mcpfactory_pipeline.checks.rule import (
     not_checked,
     rule_outcome,
 )
-from mcpfactory_pipeline.checks.rules.subjects import lifecycle_or_reason, probed
+from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome, probed
 from mcpfactory_runtime.protocol.errors import METHOD_NOT_FOUND
 
 RULES: Final = RuleTable()
@@ -34,7 +34,7 @@ class ListScope:
 
     def __call__(self, evidence: Evidence) -> RuleSubjects[Listing] | RuleOutcome:
         """Return the list, or the outcome of the rule if there is none."""
-        if (reason := lifecycle_or_reason(evidence)) is not None:
+        if (reason := missing_lifecycle_outcome(evidence)) is not None:
             return reason
         capability = _capability(self._method)
         if capability not in evidence.capabilities:
@@ -89,7 +89,7 @@ row("lists.prompts", 3, gate=True, over=ListScope("prompts/list", "name"),
 
 def _all_lists(evidence: Evidence) -> RuleSubjects[Listing] | RuleOutcome:
     lists = tuple(evidence.lists.values())
-    return lifecycle_or_reason(evidence) or RuleSubjects(lists, max(len(lists), 1))
+    return missing_lifecycle_outcome(evidence) or RuleSubjects(lists, max(len(lists), 1))
 
 
 @rule("lists.declared", 3, over=_all_lists,
@@ -145,7 +145,7 @@ def _entries(evidence: Evidence) -> RuleSubjects[tuple[Listing, dict[str, Any]]]
         if isinstance(item, dict)
     ]
     methods = {listing.method for listing, _ in entries}
-    return lifecycle_or_reason(evidence) or RuleSubjects(entries, len(methods))
+    return missing_lifecycle_outcome(evidence) or RuleSubjects(entries, len(methods))
 
 
 @rule("lists.entry-fields", 3, gate=True, over=_entries,
@@ -155,7 +155,7 @@ def _entries(evidence: Evidence) -> RuleSubjects[tuple[Listing, dict[str, Any]]]
 def _members(entry: tuple[Listing, dict[str, Any]], evidence: Evidence) -> Iterator[Fault]:
     listing, item = entry
     for key, fits in _OPTIONAL.items():
-        if key in item and has_member(key, evidence.revisions) and not fits(item[key]):
+        if key in item and revision_defines_member(key, evidence.revisions) and not fits(item[key]):
             yield Fault(f"{key} of an entry is {item[key]!r}"[:200], listing.method, listing.exchanges[0])
 
 
@@ -169,7 +169,7 @@ def _resources(evidence: Evidence) -> RuleSubjects[tuple[str, Any]] | RuleOutcom
         if method in evidence.lists
         for item in evidence.lists[method].items
     ]
-    return lifecycle_or_reason(evidence) or RuleSubjects(found)
+    return missing_lifecycle_outcome(evidence) or RuleSubjects(found)
 
 
 @rule("lists.uris", 3, gate=True, over=_resources,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from mcpfactory_pipeline.checks.client_features import (
+from mcpfactory_pipeline.checks.client_capabilities import (
     MAX_ROUNDS,
-    declared_features,
+    declared_client_capabilities,
     input_requests,
     request_state,
-    undeclared_feature,
+    undeclared_client_capability,
 )
-from mcpfactory_pipeline.checks.evidence import Evidence, ModifiedState, NotificationStream
+from mcpfactory_pipeline.checks.evidence import Evidence, ModifiedStateAnswer, NotificationStream
 from mcpfactory_pipeline.checks.exchange import CACHEABLE, FIRST_MODERN, META, MODERNS, VERSION, WireExchange
 from mcpfactory_pipeline.checks.probes import describe_answer
 from mcpfactory_pipeline.checks.rule import (
@@ -25,8 +25,8 @@ from mcpfactory_pipeline.checks.rule import (
     not_checked,
     rule_outcome,
 )
-from mcpfactory_pipeline.checks.rules.subjects import lifecycle_or_reason, probed
-from mcpfactory_pipeline.checks.transport.conversation import is_acknowledgement, subscription
+from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome, probed
+from mcpfactory_pipeline.checks.transport.conversation import is_acknowledgement, subscription_id
 from mcpfactory_runtime.protocol.errors import (
     HEADER_MISMATCH,
     INVALID_PARAMS,
@@ -44,7 +44,7 @@ rule, row = RULES.rule, RULES.row
 _MODERN_CODES: Final = (HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION)
 
 
-def is_modern(exchange: WireExchange) -> bool:
+def has_per_request_metadata(exchange: WireExchange) -> bool:
     """Return True if a request has per-request metadata of a known revision; rules ignore answers to other requests."""
     meta = exchange.params.get("_meta")
     return isinstance(meta, dict) and meta.get(VERSION) in MODERNS
@@ -62,9 +62,9 @@ def _answers(
     """
 
     def scope(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
-        if (reason := lifecycle_or_reason(evidence, "modern")) is not None:
+        if (reason := missing_lifecycle_outcome(evidence, "modern")) is not None:
             return reason
-        found = [exchange for exchange in evidence.traffic if is_modern(exchange) and choose(exchange)]
+        found = [exchange for exchange in evidence.traffic if has_per_request_metadata(exchange) and choose(exchange)]
         if none and not found:
             return not_applicable(none)
         return RuleSubjects(found, len({exchange.method for exchange in found}) if by_method else None, once=True)
@@ -77,7 +77,7 @@ def _answers(
       source="MCP server/discover",
       hint="return supportedVersions and capabilities")  # fmt: skip
 def _discover(evidence: Evidence) -> RuleOutcome:
-    return lifecycle_or_reason(evidence, "modern") or rule_outcome(1, _discover_faults(evidence.discover))
+    return missing_lifecycle_outcome(evidence, "modern") or rule_outcome(1, _discover_faults(evidence.discover))
 
 
 def _discover_faults(exchange: WireExchange | None) -> Iterator[Fault]:
@@ -180,8 +180,8 @@ def _input_required(exchange: WireExchange) -> Iterator[Fault]:
     elif requests is not None and not isinstance(requests, dict):
         yield Fault("inputRequests is not an object", method, exchange)
     else:
-        declared = declared_features(exchange)
-        lost = sorted({undeclared_feature(one, declared) for one in input_requests(exchange).values()} - {""})
+        declared = declared_client_capabilities(exchange)
+        lost = sorted({undeclared_client_capability(one, declared) for one in input_requests(exchange).values()} - {""})
         if lost:
             words = f"the server asks for {', '.join(lost)}, and the request declared no such capability"
             yield Fault(words, method, exchange)
@@ -191,7 +191,7 @@ _Dialogue = tuple[WireExchange, ...]
 
 
 def _dialogues(evidence: Evidence) -> RuleSubjects[_Dialogue] | RuleOutcome:
-    if (reason := lifecycle_or_reason(evidence, "modern")) is not None:
+    if (reason := missing_lifecycle_outcome(evidence, "modern")) is not None:
         return reason
     found = evidence.dialogues
     return RuleSubjects(found, once=True) if found else not_applicable("no result asked for input")
@@ -207,7 +207,7 @@ def _ends(rounds: _Dialogue) -> Iterator[Fault]:
         yield Fault(f"after {MAX_ROUNDS} answers, the server still asks for input", where, rounds[-1])
 
 
-def _states(evidence: Evidence) -> RuleSubjects[ModifiedState] | RuleOutcome:
+def _states(evidence: Evidence) -> RuleSubjects[ModifiedStateAnswer] | RuleOutcome:
     dialogues = _dialogues(evidence)
     if isinstance(dialogues, RuleOutcome):
         return dialogues
@@ -221,7 +221,7 @@ def _states(evidence: Evidence) -> RuleSubjects[ModifiedState] | RuleOutcome:
       source=("MCP basic/patterns/mrtr: an attacker may control requestState; its integrity must be protected if it "
               "influences the result"),
       hint="sign the state (HMAC), and refuse it with an error if the signature is wrong")  # fmt: skip
-def _state(state: ModifiedState) -> Iterator[Fault]:
+def _state(state: ModifiedStateAnswer) -> Iterator[Fault]:
     where = str(state.exchange.params.get("name", state.exchange.method))
     usual = [one.content for one in state.unmodified]
     shown = all(one == usual[0] for one in usual) and state.exchange.content != usual[0]
@@ -261,13 +261,13 @@ def _named(exchange: WireExchange) -> Iterator[Fault]:
       source="MCP server/utilities/caching",
       hint="choose cacheScope per list, not per page")  # fmt: skip
 def _cache_pages(evidence: Evidence) -> RuleOutcome:
-    lists = [listing for listing in evidence.lists.values() if any(map(is_modern, listing.exchanges))]
+    lists = [listing for listing in evidence.lists.values() if any(map(has_per_request_metadata, listing.exchanges))]
     faults = (
         Fault(f"the pages have different scopes: {', '.join(map(str, scopes))}", listing.method, listing.exchanges[-1])
         for listing in lists
         if len(scopes := sorted({str((page.result or {}).get("cacheScope")) for page in listing.exchanges})) > 1
     )
-    return lifecycle_or_reason(evidence, "modern") or rule_outcome(len(lists), faults)
+    return missing_lifecycle_outcome(evidence, "modern") or rule_outcome(len(lists), faults)
 
 
 # --- notification streams ---
@@ -283,7 +283,7 @@ _Streams = tuple[NotificationStream, ...]
 
 def _streams(evidence: Evidence) -> RuleSubjects[_Streams] | RuleOutcome:
     """Return all streams as one subject, if the server does not refuse the first stream."""
-    if (reason := lifecycle_or_reason(evidence, "modern")) is not None:
+    if (reason := missing_lifecycle_outcome(evidence, "modern")) is not None:
         return reason
     if not evidence.streams:
         return not_checked(evidence.missing_reason("listen"))
@@ -322,7 +322,7 @@ def _tagged(streams: _Streams) -> Iterator[Fault]:
     for stream in streams:
         wanted = stream.request["id"]
         for one in stream.heard:
-            tag = subscription(one)
+            tag = subscription_id(one)
             if type(tag) is not type(wanted) or tag != wanted:
                 yield _fault(f"{one.get('method')} names the stream {tag!r}, not {wanted!r}", stream)
                 return
@@ -389,7 +389,7 @@ def _malformed_filter(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOu
         return RuleSubjects([exchange])
     if any(stream.heard for stream in evidence.streams):
         return not_checked(evidence.missing_reason("listen-malformed"))
-    return lifecycle_or_reason(evidence, "modern") or not_applicable("the server has no streams of notifications")
+    return missing_lifecycle_outcome(evidence, "modern") or not_applicable("the server has no streams of notifications")
 
 
 @rule("modern.listen-invalid-filter", 2, over=_malformed_filter,

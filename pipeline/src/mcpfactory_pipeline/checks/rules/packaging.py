@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from mcpfactory_pipeline.checks.evidence import Evidence, is_call_tool
-from mcpfactory_pipeline.checks.package import PackageFacts
+from mcpfactory_pipeline.checks.evidence import Evidence, is_search_call_tool
+from mcpfactory_pipeline.checks.package_inspection import PackageFacts
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, not_applicable, not_checked
 
 RULES: Final = RuleTable()
@@ -87,7 +87,7 @@ def _readme(package: PackageFacts, evidence: Evidence) -> Iterator[Fault]:
     for command in dict.fromkeys(_COMMAND.findall(package.readme)):
         if command not in package.scripts and command not in _RUNNERS and "/" not in command:
             yield Fault(f"the README starts {command!r}, which is not a program of the package", "README")
-    if not any(is_call_tool(tool) for _, tool in evidence.named_tools):  # search mode hides the other tools
+    if not any(is_search_call_tool(tool) for _, tool in evidence.named_tools):  # search mode hides the other tools
         yield from _false_tools(package.readme, {name for name, _ in evidence.named_tools})
 
 

@@ -11,13 +11,13 @@ from typing import Any, Final
 from mcpfactory_codegen.effects import sounds_like_change
 from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, answer_text, hint, sent_arguments
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, not_applicable
-from mcpfactory_pipeline.checks.rules.subjects import by_tool, calls_or_reason
+from mcpfactory_pipeline.checks.rules.subjects import calls_as_subjects, missing_calls_outcome
 from mcpfactory_pipeline.checks.samples import (
-    answered_value,
-    compare_values,
+    api_answer_value,
+    compare_with_answer,
     has_answer_value,
-    is_only_in_text,
-    plain_values,
+    is_answer_only_text,
+    scalar_values,
 )
 from mcpfactory_runtime.types import Json
 
@@ -80,10 +80,12 @@ _EXCUSED: Final = re.compile(
 
 def _own_answers(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
     """Return successful calls without the API's own answer; placeholder-answers.lost-data checks the others."""
-    if (reason := calls_or_reason(evidence)) is not None:
+    if (reason := missing_calls_outcome(evidence)) is not None:
         return reason
     succeeded = [call for call in evidence.answers if not call.failed and not _speaks_for_api(call)]
-    return by_tool(succeeded) if succeeded else not_applicable("no tool answered by itself and without an error")
+    return (
+        calls_as_subjects(succeeded) if succeeded else not_applicable("no tool answered by itself and without an error")
+    )
 
 
 def _speaks_for_api(call: RecordedCall) -> bool:
@@ -131,11 +133,11 @@ def _texts_of(text: str) -> list[str]:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return [text]
-    return [str(leaf) for leaf in plain_values(value)]
+    return [str(leaf) for leaf in scalar_values(value)]
 
 
 def _varied_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
-    if (reason := calls_or_reason(evidence)) is not None:
+    if (reason := missing_calls_outcome(evidence)) is not None:
         return reason
     tools = {other.tool for other in evidence.others}
     if not tools:
@@ -222,7 +224,7 @@ def _answered_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutc
     if not evidence.with_cases:
         return not_applicable("without a stub upstream, the API's answers are unknown")
     told = (call for call in evidence.calls if not call.failed and not call.mismatches and has_answer_value(call))
-    return calls_or_reason(evidence) or by_tool(told)
+    return missing_calls_outcome(evidence) or calls_as_subjects(told)
 
 
 @rule("placeholder-answers.lost-data", 5, gate=True, over=_answered_calls,
@@ -232,8 +234,8 @@ def _answered_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutc
       hint="check what hooks return; the evidence has the answer that the model got")  # fmt: skip
 def _lost(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     """Compare one answer with the API's answer. Converted values are correct if they change with the API's answer."""
-    found = compare_values(call)
-    if is_only_in_text(call):
+    found = compare_with_answer(call)
+    if is_answer_only_text(call):
         words = (
             "the text contains the API's answer, but the structured content contains nothing of it: "
             f"{_short((call.exchange.result or {}).get('structuredContent'))}"
@@ -241,7 +243,7 @@ def _lost(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
         yield Fault(words, call.tool, call.exchange, lesser=2)
     if not found.lost:
         return
-    said = f"the API answered {_short(answered_value(call))} and the model got {_short(answer_text(call.exchange))}"
+    said = f"the API answered {_short(api_answer_value(call))} and the model got {_short(answer_text(call.exchange))}"
     places = ", ".join(path or "the value" for path in (found.changed or found.lost)[:_LOST_SHOWN])
     again = [one for one in evidence.changed if (one.tool, one.title) == (call.tool, call.title)]
     if found.nothing and again and all(_same_answer(call, one) for one in again):

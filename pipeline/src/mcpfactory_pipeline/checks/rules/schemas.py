@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple
 
 from mcpfactory_codegen.text import estimate_tokens
 from mcpfactory_pipeline.checks.evidence import Evidence
-from mcpfactory_pipeline.checks.exchange import DIALECT, LATEST_HANDSHAKE, STRUCTURED, has_member
-from mcpfactory_pipeline.checks.jsonschemas import broken_references, known_dialect, schema_error
+from mcpfactory_pipeline.checks.exchange import DIALECT, LATEST_HANDSHAKE, STRUCTURED, revision_defines_member
+from mcpfactory_pipeline.checks.jsonschemas import broken_references, is_known_dialect, schema_error
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Scope, rule_outcome
-from mcpfactory_pipeline.checks.rules.subjects import each_tool, tools_or_reason
+from mcpfactory_pipeline.checks.rules.subjects import missing_tools_outcome, tools_as_subjects
 from mcpfactory_runtime.schemas.walk import COMBINATORS, properties_of, required_of, subschemas_of
 
 RULES: Final = RuleTable()
@@ -39,7 +39,7 @@ def _each_schema(*fields: str) -> Scope[_Schema]:
             if field in tool
         ]
         count = len(having) if len(fields) == 1 else len(evidence.named_tools)
-        return tools_or_reason(evidence) or RuleSubjects(having, count)
+        return missing_tools_outcome(evidence) or RuleSubjects(having, count)
 
     return scope
 
@@ -50,7 +50,7 @@ _SCHEMAS: Final = _each_schema("inputSchema", "outputSchema")
 
 
 @rule("schemas.tool-shape", 5, gate=True,
-      over=lambda evidence: tools_or_reason(evidence) or RuleSubjects(list(enumerate(evidence.tools))),
+      over=lambda evidence: missing_tools_outcome(evidence) or RuleSubjects(list(enumerate(evidence.tools))),
       statement=("Every entry of tools/list is an object with a name and an inputSchema; title and description are "
                  "strings."),
       source="MCP server/tools, Data Types: Tool",
@@ -67,14 +67,14 @@ def _shape(entry: tuple[int, Any], evidence: Evidence) -> Iterator[Fault]:
         yield Fault(
             "the tool has no inputSchema", tool["name"], hint='declare {"type": "object"} for a tool without arguments'
         )
-    known = {field: value for field, value in tool.items() if has_member(field, evidence.revisions)}
+    known = {field: value for field, value in tool.items() if revision_defines_member(field, evidence.revisions)}
     texts = [field for field in ("title", "description") if not isinstance(known.get(field, ""), str)]
     yield from (Fault(f"{field} is not a string", f"{tool['name']} {field}") for field in texts)
     if not isinstance(known.get("annotations", {}), dict):
         yield Fault("annotations is not an object", f"{tool['name']} annotations")
 
 
-@rule("schemas.names-valid", 5, gate=True, over=each_tool,
+@rule("schemas.names-valid", 5, gate=True, over=tools_as_subjects,
       statement="Tool names are 1 to 128 characters of A-Z a-z 0-9 _ - .",
       source="MCP server/tools, Tool Names; model APIs refuse the whole request for one bad name",
       hint="rename the tool")  # fmt: skip
@@ -90,12 +90,12 @@ def _name_valid(named: tuple[str, Any]) -> Iterator[Fault]:
       hint="rename all but one; clients cannot distinguish them")  # fmt: skip
 def _names_unique(evidence: Evidence) -> RuleOutcome:
     counts = Counter(name for name, _ in evidence.named_tools)
-    return tools_or_reason(evidence) or rule_outcome(
+    return missing_tools_outcome(evidence) or rule_outcome(
         len(counts), (Fault(f"{count} tools are named {name!r}", name) for name, count in counts.items() if count > 1)
     )
 
 
-@rule("schemas.names-portable", 2, over=each_tool,
+@rule("schemas.names-portable", 2, over=tools_as_subjects,
       statement="Tool names are at most 64 characters and have no dots.",
       source="function names of the common model APIs: 64 characters of A-Z a-z 0-9 _ -, client prefixes included",
       hint="shorten the name, and replace . with _")  # fmt: skip
@@ -142,7 +142,7 @@ def _valid(one: _Schema) -> Iterator[Fault]:
     problem = schema_error(schema)
     if problem:
         yield Fault(f"the schema is not valid: {problem}", where)
-    elif isinstance(schema, dict) and not known_dialect(schema):
+    elif isinstance(schema, dict) and not is_known_dialect(schema):
         yield Fault(f"$schema names a dialect that some clients do not support: {schema['$schema']!r}", where, lesser=2)
 
 
@@ -182,12 +182,12 @@ def _required(one: _Schema) -> Iterator[Fault]:
 
 
 def _parameters(evidence: Evidence) -> RuleSubjects[tuple[str, str, Any]] | RuleOutcome:
-    return tools_or_reason(evidence) or RuleSubjects(list(evidence.parameters()))
+    return missing_tools_outcome(evidence) or RuleSubjects(list(evidence.parameters()))
 
 
 def _parameters_of_tools(evidence: Evidence) -> RuleSubjects[tuple[str, str, Any]] | RuleOutcome:
     """Return the parameters; each tool counts once."""
-    return tools_or_reason(evidence) or RuleSubjects(list(evidence.parameters()), len(evidence.named_tools))
+    return missing_tools_outcome(evidence) or RuleSubjects(list(evidence.parameters()), len(evidence.named_tools))
 
 
 @rule("schemas.argument-names", 3, over=_parameters_of_tools,
@@ -208,12 +208,12 @@ TOTAL_BUDGET: Final = 20_000
 _FILLER: Final = frozenset({"a", "an", "one", "the", "tool", "function", "to", "for", "of"})
 
 
-def tokens(tool: Any) -> int:
+def count_tool_tokens(tool: Any) -> int:
     """Return the approximate number of tokens in the part of a tool that clients pass to models."""
     return estimate_tokens({key: tool[key] for key in ("name", "description", "inputSchema") if key in tool})
 
 
-@rule("descriptions.tool", 3, over=each_tool,
+@rule("descriptions.tool", 3, over=tools_as_subjects,
       statement="Every tool has a description.",
       source="a model chooses a tool by its description",
       hint="write one sentence: what the tool does and when to use it")  # fmt: skip
@@ -225,7 +225,7 @@ def _described(named: tuple[str, Any]) -> Iterator[Fault]:
 
 def _described_tools(evidence: Evidence) -> RuleSubjects[tuple[str, Any]] | RuleOutcome:
     having = [(name, tool) for name, tool in evidence.named_tools if _text(tool.get("description"))]
-    return tools_or_reason(evidence) or RuleSubjects(having)
+    return missing_tools_outcome(evidence) or RuleSubjects(having)
 
 
 @rule("descriptions.more-than-name", 2, over=_described_tools,
@@ -249,7 +249,7 @@ def _duplicates(evidence: Evidence) -> RuleOutcome:
         if _text(tool.get("description")):
             by_text[" ".join(tool["description"].casefold().split())][name] = None
     shared = [names for names in by_text.values() if len(names) > 1]
-    return tools_or_reason(evidence) or rule_outcome(
+    return missing_tools_outcome(evidence) or rule_outcome(
         len(evidence.named_tools),
         (
             Fault(f"same description as {', '.join(other for other in names if other != name)}", name)
@@ -275,13 +275,13 @@ def _explained(schema: Any) -> bool:
     return any(_text(part.get("description")) or "$ref" in part or "const" in part for part in parts)
 
 
-@rule("descriptions.tool-budget", 2, over=each_tool,
+@rule("descriptions.tool-budget", 2, over=tools_as_subjects,
       statement=f"One tool costs at most {TOOL_BUDGET} tokens.",
       source="every tool costs tokens in every conversation, even if it is not used",
       hint="shorten descriptions, remove unused definitions, or split the tool")  # fmt: skip
 def _tool_budget(named: tuple[str, Any]) -> Iterator[Fault]:
     name, tool = named
-    if (cost := tokens(tool)) > TOOL_BUDGET:
+    if (cost := count_tool_tokens(tool)) > TOOL_BUDGET:
         yield Fault(f"about {cost} tokens, the budget is {TOOL_BUDGET}", name)
 
 
@@ -290,9 +290,9 @@ def _tool_budget(named: tuple[str, Any]) -> Iterator[Fault]:
       source="a tenth of a context of 200,000 tokens is a lot for one server",
       hint="select fewer operations, or serve the API in search mode")  # fmt: skip
 def _total_budget(evidence: Evidence) -> RuleOutcome:
-    count, total = len(evidence.named_tools), sum(tokens(tool) for _, tool in evidence.named_tools)
+    count, total = len(evidence.named_tools), sum(count_tool_tokens(tool) for _, tool in evidence.named_tools)
     words = f"{count} tools cost about {total} tokens in every conversation, the budget is {TOTAL_BUDGET}"
-    return tools_or_reason(evidence) or rule_outcome(1, [Fault(words)] if total > TOTAL_BUDGET else ())
+    return missing_tools_outcome(evidence) or rule_outcome(1, [Fault(words)] if total > TOTAL_BUDGET else ())
 
 
 def _text(value: Any, *, other: str = "") -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from mcpfactory_pipeline.base.text import HIDDEN, strings_in
+from mcpfactory_pipeline.base.text import HIDDEN, iterate_json_strings
 from mcpfactory_pipeline.checks.canaries import CanaryKind, CanaryResult
 from mcpfactory_pipeline.checks.evidence import Evidence
 from mcpfactory_pipeline.checks.rule import (
@@ -21,7 +21,7 @@ from mcpfactory_pipeline.checks.rule import (
     not_checked,
     rule_outcome,
 )
-from mcpfactory_pipeline.checks.rules.subjects import lifecycle_or_reason
+from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome
 
 RULES: Final = RuleTable()
 rule, row = RULES.rule, RULES.row
@@ -32,7 +32,7 @@ _SHOWN: Final = {"prompts/get": ("name", "messages"), "resources/read": ("uri", 
 
 def _texts(evidence: Evidence) -> RuleSubjects[tuple[str, str]] | RuleOutcome:
     """Return (where, text) of each text for a model: instructions, list entries, prompts and contents of resources."""
-    if (reason := lifecycle_or_reason(evidence)) is not None:
+    if (reason := missing_lifecycle_outcome(evidence)) is not None:
         return reason
     found: list[tuple[str, str]] = []
     for exchange in [*evidence.handshakes.values(), *([evidence.discover] if evidence.discover else [])]:
@@ -43,7 +43,7 @@ def _texts(evidence: Evidence) -> RuleSubjects[tuple[str, str]] | RuleOutcome:
     for method, listing in evidence.lists.items():
         for index, item in enumerate(listing.items):
             name = item.get("name") if isinstance(item, dict) else None
-            found += [(str(name or f"{method}/{index}"), text) for text in strings_in(item)]
+            found += [(str(name or f"{method}/{index}"), text) for text in iterate_json_strings(item)]
     texts = list(dict.fromkeys([*found, *_contents(evidence)]))
     return RuleSubjects(texts, len({where for where, _ in texts}))
 
@@ -53,7 +53,7 @@ def _contents(evidence: Evidence) -> Iterator[tuple[str, str]]:
     for exchange in filter(None, [*first, *evidence.later_reads]):
         key, member = _SHOWN[exchange.method]
         where = str(exchange.params.get(key))
-        yield from ((where, text[:_READ_FIRST]) for text in strings_in((exchange.result or {}).get(member)))
+        yield from ((where, text[:_READ_FIRST]) for text in iterate_json_strings((exchange.result or {}).get(member)))
 
 
 @rule("security.hidden-text", 5, gate=True, over=_texts,

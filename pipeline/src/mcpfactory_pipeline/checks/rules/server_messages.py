@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from mcpfactory_pipeline.checks.client_features import undeclared_feature
+from mcpfactory_pipeline.checks.client_capabilities import undeclared_client_capability
 from mcpfactory_pipeline.checks.evidence import Evidence, Lifecycle, ServerMessage
 from mcpfactory_pipeline.checks.exchange import FIRST_MODERN, LATEST_HANDSHAKE
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Scope, not_applicable
-from mcpfactory_pipeline.checks.rules.subjects import lifecycle_or_reason
+from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome
 from mcpfactory_pipeline.checks.transport.conversation import progress_token
 from mcpfactory_runtime.revisions import REVISIONS
 
@@ -26,7 +26,7 @@ _UPDATED: Final = "notifications/resources/updated"
 
 
 def _sent(evidence: Evidence, lifecycle: Lifecycle | str = "") -> list[ServerMessage] | RuleOutcome:
-    if (reason := lifecycle_or_reason(evidence, lifecycle)) is not None:
+    if (reason := missing_lifecycle_outcome(evidence, lifecycle)) is not None:
         return reason
     sent = [one for one in evidence.server_messages if not lifecycle or one.modern == (lifecycle == "modern")]
     return sent or not_applicable("the server sent no unsolicited message")
@@ -54,7 +54,7 @@ def _fault(words: str, one: ServerMessage) -> Fault:
       source="MCP basic/lifecycle, Operation: both sides must only use capabilities that were negotiated",
       hint="check the client's capabilities before you ask for sampling, roots or elicitation")  # fmt: skip
 def _requests(one: ServerMessage) -> Iterator[Fault]:
-    if "id" in one.message and undeclared_feature(one.message, one.declared):
+    if "id" in one.message and undeclared_client_capability(one.message, one.declared):
         yield _fault(f"the server requests {one.method}, and the client declared no such capability", one)
 
 

@@ -14,7 +14,7 @@ from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, no
 _NONE_CALLED: Final = "no tool could be called: none is marked readOnlyHint, and there are no cases"
 
 
-def lifecycle_or_reason(evidence: Evidence, lifecycle: str = "") -> RuleOutcome | None:
+def missing_lifecycle_outcome(evidence: Evidence, lifecycle: str = "") -> RuleOutcome | None:
     """Return None if the server speaks the lifecycle ("" for any); else the common outcome of all rules about it."""
     if not evidence.lifecycles:
         return not_checked("the server speaks no revision")
@@ -23,7 +23,7 @@ def lifecycle_or_reason(evidence: Evidence, lifecycle: str = "") -> RuleOutcome 
     return None
 
 
-def tools_or_reason(evidence: Evidence) -> RuleOutcome | None:
+def missing_tools_outcome(evidence: Evidence) -> RuleOutcome | None:
     """Return None if there are tools to check; else the common outcome of all rules about tools."""
     if evidence.tools:
         return None
@@ -34,18 +34,18 @@ def tools_or_reason(evidence: Evidence) -> RuleOutcome | None:
     return not_checked(listing.problem) if listing.problem else not_applicable("the server lists no tools")
 
 
-def calls_or_reason(evidence: Evidence) -> RuleOutcome | None:
+def missing_calls_outcome(evidence: Evidence) -> RuleOutcome | None:
     """Return None if tools were called; else the common outcome of all rules about calls."""
-    if (reason := tools_or_reason(evidence)) is not None:
+    if (reason := missing_tools_outcome(evidence)) is not None:
         return reason
     if not evidence.answers:
         return not_checked(evidence.missing.get("tools/call", _NONE_CALLED))
     return None
 
 
-def cases_or_reason(evidence: Evidence) -> RuleOutcome | None:
+def missing_cases_outcome(evidence: Evidence) -> RuleOutcome | None:
     """Return None if tools were called with cases; else the common outcome of all rules about cases."""
-    return calls_or_reason(evidence) if evidence.with_cases else not_applicable("there are no cases")
+    return missing_calls_outcome(evidence) if evidence.with_cases else not_applicable("there are no cases")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class ProbeScope:
     def __call__(self, evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
         """Return the exchange, or the outcome of the rule if there is none."""
         probe, name = self.probe, self.stored or self.probe.name
-        if (reason := self.given(evidence) or lifecycle_or_reason(evidence, probe.lifecycle)) is not None:
+        if (reason := self.given(evidence) or missing_lifecycle_outcome(evidence, probe.lifecycle)) is not None:
             return reason
         if not probe.suits(evidence.capabilities):
             no = "" if probe.capability.startswith("!") else "no "
@@ -85,12 +85,12 @@ def probed(
     return ProbeScope(PROBES[name], given, stored)
 
 
-def each_tool(evidence: Evidence) -> RuleSubjects[tuple[str, Any]] | RuleOutcome:
+def tools_as_subjects(evidence: Evidence) -> RuleSubjects[tuple[str, Any]] | RuleOutcome:
     """Return every named tool as a subject: (name, tool)."""
-    return tools_or_reason(evidence) or RuleSubjects(evidence.named_tools)
+    return missing_tools_outcome(evidence) or RuleSubjects(evidence.named_tools)
 
 
-def by_tool(calls: Iterable[RecordedCall], *, once: bool = False) -> RuleSubjects[RecordedCall]:
+def calls_as_subjects(calls: Iterable[RecordedCall], *, once: bool = False) -> RuleSubjects[RecordedCall]:
     """Return calls as subjects; each tool counts once. With `once`, only the first fault of each tool is kept."""
     found = list(calls)
     return RuleSubjects(found, len({call.tool for call in found}), once)

@@ -28,7 +28,12 @@ from mcpfactory_pipeline.checks.rule import (
     not_checked,
     rule_outcome,
 )
-from mcpfactory_pipeline.checks.rules.subjects import by_tool, calls_or_reason, cases_or_reason, tools_or_reason
+from mcpfactory_pipeline.checks.rules.subjects import (
+    calls_as_subjects,
+    missing_calls_outcome,
+    missing_cases_outcome,
+    missing_tools_outcome,
+)
 from mcpfactory_runtime.protocol.errors import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -81,7 +86,7 @@ def _calls(choose: Callable[[Evidence], Iterable[RecordedCall]], none: str) -> S
     """Return a scope of chosen calls; each tool counts once. `none` is the reason if there are no calls."""
 
     def scope(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
-        calls = by_tool(choose(evidence))
+        calls = calls_as_subjects(choose(evidence))
         return calls if calls.items else not_applicable(none)
 
     return scope
@@ -98,7 +103,7 @@ def _is_unfinished(call: RecordedCall) -> bool:
             "can be called"))  # fmt: skip
 def _tools_work(evidence: Evidence) -> RuleOutcome:
     """Check that a tool succeeds. Failures with guessed arguments prove nothing, unless the answer reports a defect."""
-    reason = calls_or_reason(evidence)
+    reason = missing_calls_outcome(evidence)
     if reason is not None:
         return reason
     if any(not call.failed for call in evidence.calls):
@@ -118,10 +123,10 @@ def _tools_work(evidence: Evidence) -> RuleOutcome:
 
 def _quick_answers(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
     """Return the calls, except calls without a case that timed out or were rate-limited: this may be by design."""
-    if (reason := calls_or_reason(evidence)) is not None:
+    if (reason := missing_calls_outcome(evidence)) is not None:
         return reason
     calls = [call for call in evidence.valid_calls if not _is_slow_or_limited(call)]
-    return by_tool(calls) if calls else not_checked("no call was answered within the time limit")
+    return calls_as_subjects(calls) if calls else not_checked("no call was answered within the time limit")
 
 
 def _is_slow_or_limited(call: RecordedCall) -> bool:
@@ -139,7 +144,7 @@ def _answers(call: RecordedCall) -> Iterator[Fault]:
 
 
 def _answered(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
-    return calls_or_reason(evidence) or RuleSubjects(evidence.answers, _called(evidence))
+    return missing_calls_outcome(evidence) or RuleSubjects(evidence.answers, _called(evidence))
 
 
 def _called(evidence: Evidence) -> int:
@@ -156,8 +161,8 @@ def _finished(call: RecordedCall) -> Iterator[Fault]:
 
 
 def _cases(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
-    cases = by_tool(call for call in evidence.calls if call.origin == "case")
-    return cases if cases.items else cases_or_reason(evidence) or cases
+    cases = calls_as_subjects(call for call in evidence.calls if call.origin == "case")
+    return cases if cases.items else missing_cases_outcome(evidence) or cases
 
 
 @rule("tool-calls.cases", 5, gate=True, over=_cases,
@@ -170,7 +175,7 @@ def _case(call: RecordedCall) -> Iterator[Fault]:
 
 
 @rule("tool-calls.api-requests", 5, gate=True,
-      over=lambda evidence: cases_or_reason(evidence) or RuleSubjects(evidence.calls, _called(evidence)),
+      over=lambda evidence: missing_cases_outcome(evidence) or RuleSubjects(evidence.calls, _called(evidence)),
       statement="The requests that tools send upstream match the API document.",
       source="the API document: method, path, parameters, headers, body",
       hint="compare the operation record with the document")  # fmt: skip
@@ -250,7 +255,7 @@ def _failure_kind(call: RecordedCall) -> Iterator[Fault]:
 
 
 def _succeeded(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
-    calls = by_tool((call for call in evidence.valid_calls if not call.failed), once=True)
+    calls = calls_as_subjects((call for call in evidence.valid_calls if not call.failed), once=True)
     return calls if calls.items else not_applicable("no call succeeded")
 
 
@@ -310,7 +315,7 @@ def _covered(evidence: Evidence) -> RuleOutcome:
         for name, _ in evidence.named_tools
         if (why := untried.get(name))
     )
-    return tools_or_reason(evidence) or rule_outcome(len(evidence.named_tools), faults)
+    return missing_tools_outcome(evidence) or rule_outcome(len(evidence.named_tools), faults)
 
 
 @rule("tool-calls.evaluation-cases", 5, gate=True,
@@ -352,13 +357,17 @@ def _consent(person: ElicitationOutcome) -> Iterator[Fault]:
 
 
 def _with_output(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
-    if (reason := tools_or_reason(evidence)) is not None:
+    if (reason := missing_tools_outcome(evidence)) is not None:
         return reason
     declared = evidence.output_schemas
     if not declared:
         return not_applicable("no tool declares an outputSchema")
     calls = [call for call in evidence.valid_calls if call.tool in declared and not call.failed]
-    return by_tool(calls, once=True) if calls else not_checked("no tool with an outputSchema was called with success")
+    return (
+        calls_as_subjects(calls, once=True)
+        if calls
+        else not_checked("no tool with an outputSchema was called with success")
+    )
 
 
 @rule("tool-calls.output-schema", 5, gate=True, since=STRUCTURED, over=_with_output,
@@ -380,7 +389,7 @@ def _read_only_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOut
     if not evidence.with_cases:
         return not_applicable("without a stub upstream, the requests of tools are unknown")
     reading = evidence.read_only_tools
-    return calls_or_reason(evidence) or by_tool(call for call in evidence.calls if call.tool in reading)
+    return missing_calls_outcome(evidence) or calls_as_subjects(call for call in evidence.calls if call.tool in reading)
 
 
 @rule("tool-calls.read-only", 5, gate=True, over=_read_only_calls,
@@ -405,10 +414,10 @@ def _reads(method: str, path: str, call: RecordedCall, tool: Any) -> bool:
 
 
 def _results(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
-    if (reason := calls_or_reason(evidence)) is not None:
+    if (reason := missing_calls_outcome(evidence)) is not None:
         return reason
     answered = [call for call in evidence.valid_calls if call.exchange.result is not None]
-    return by_tool(answered, once=True) if answered else not_checked("no call was answered with a result")
+    return calls_as_subjects(answered, once=True) if answered else not_checked("no call was answered with a result")
 
 
 @rule("tool-calls.result-shape", 3, gate=True, over=_results,

@@ -6,7 +6,11 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-from mcpfactory_pipeline.checks.client_features import input_result, needed_feature, undeclared_feature
+from mcpfactory_pipeline.checks.client_capabilities import (
+    answer_input_request,
+    needed_client_capability,
+    undeclared_client_capability,
+)
 from mcpfactory_pipeline.checks.evidence import NotificationStream, ServerMessage, Session
 from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, META, WireExchange, is_nested_deeper
 from mcpfactory_runtime.types import Json
@@ -43,11 +47,11 @@ class MessageLog:
 
     def received(self, message: Json) -> None:
         """Record a message of the server."""
-        if self.heard is not None and (is_answer(message) or "id" not in message):
+        if self.heard is not None and (is_jsonrpc_answer(message) or "id" not in message):
             if len(self.heard) < _MOST_HEARD:
                 self.heard.append(message)
             return
-        if not is_answer(message):
+        if not is_jsonrpc_answer(message):
             if len(self._session.messages) < _MAX_MESSAGES:
                 during = self._of_token(message) or self._pending
                 self._session.messages.append(
@@ -97,7 +101,7 @@ class Conversation(Protocol):
     async def overlap(self, messages: Sequence[Json], patience: float, pause: float = 0.0) -> list[WireExchange]:
         """Send messages without waiting for answers, with a pause between them; return the exchanges. Never raises.
 
-        A message can be the `cancellation` of an earlier one. Canceled requests and notifications have no exchange in
+        A message can be the `cancellation_message` of an earlier one. Canceled requests and notifications have no exchange in
         the result.
         """
 
@@ -113,7 +117,7 @@ def is_acknowledgement(message: Json) -> bool:
     return message.get("method") == "notifications/subscriptions/acknowledged"
 
 
-def subscription(message: Json) -> Any:
+def subscription_id(message: Json) -> Any:
     """Return the stream id in a notification; None if it has none."""
     params = message.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
@@ -127,10 +131,10 @@ def split_streams(requests: Sequence[Json], heard: Sequence[Json]) -> tuple[Noti
     ids = [str(one["id"]) for one in requests]
     acknowledged: set[int] = set()
     for message in heard:
-        if is_answer(message):
+        if is_jsonrpc_answer(message):
             answers.setdefault(str(message.get("id")), message)
             continue
-        named = [place for place, one in enumerate(ids) if one == str(subscription(message))]
+        named = [place for place, one in enumerate(ids) if one == str(subscription_id(message))]
         opens = is_acknowledgement(message)
         silent = [place for place in range(len(ids)) if place not in acknowledged] if opens else []
         place = (named or silent or [0])[0]
@@ -146,18 +150,18 @@ def split_streams(requests: Sequence[Json], heard: Sequence[Json]) -> tuple[Noti
 def decode(data: bytes) -> Any:
     """Return the JSON value in `data`, or None if it is invalid or nested too deeply."""
     try:
-        value = json.loads(data, parse_constant=refuse_constant)
+        value = json.loads(data, parse_constant=refuse_json_constant)
     except (ValueError, RecursionError):
         return None
     return None if is_nested_deeper(value, MAX_DEPTH) else value
 
 
-def refuse_constant(name: str) -> None:
+def refuse_json_constant(name: str) -> None:
     """Refuse NaN and Infinity, which `json` reads although JSON does not have them (RFC 8259 §6)."""
     raise ValueError(f"{name} is not JSON")
 
 
-def is_answer(message: Json) -> bool:
+def is_jsonrpc_answer(message: Json) -> bool:
     """Return True if a JSON-RPC message is an answer, not a request or a notification."""
     return "method" not in message and ("result" in message or "error" in message)
 
@@ -169,12 +173,12 @@ def progress_token(request: Json) -> Any:
     return meta.get("progressToken") if isinstance(meta, dict) else None
 
 
-def printable(text: str) -> str:
+def escape_surrogates(text: str) -> str:
     """Return the text with surrogates (bytes that are not UTF-8) escaped."""
     return text.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
-def cancellation(request: Json) -> Json:
+def cancellation_message(request: Json) -> Json:
     """Return the message that cancels a request, in either lifecycle."""
     return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request["id"]}}
 
@@ -184,11 +188,11 @@ def canceled_ids(messages: Sequence[Json]) -> list[Any]:
     return [one["params"]["requestId"] for one in messages if one.get("method") == "notifications/cancelled"]
 
 
-def client_reply(request: Json, declared: Json) -> Json:
+def answer_server_request(request: Json, declared: Json) -> Json:
     """Return our answer to a request of the server: ping and declared features succeed, all others are refused."""
     body: Json = {"error": {"code": -32601, "message": "the client does not support this method"}}
     if request.get("method") == "ping":
         body = {"result": {}}
-    elif needed_feature(request) and not undeclared_feature(request, declared):
-        body = {"result": input_result(request)}
+    elif needed_client_capability(request) and not undeclared_client_capability(request, declared):
+        body = {"result": answer_input_request(request)}
     return {"jsonrpc": "2.0", "id": request.get("id"), **body}

@@ -24,12 +24,12 @@ from mcpfactory_pipeline.checks.exchange import CREDENTIALS, HANDSHAKES, NEEDS_C
 from mcpfactory_pipeline.checks.transport.conversation import (
     MAX_MESSAGE,
     MessageLog,
+    answer_server_request,
     canceled_ids,
-    client_reply,
     decode,
+    escape_surrogates,
     is_acknowledgement,
-    is_answer,
-    printable,
+    is_jsonrpc_answer,
 )
 from mcpfactory_runtime.protocol.methods import METHODS
 from mcpfactory_runtime.types import Json
@@ -129,7 +129,7 @@ class HttpConversation:
 
     def _post(self, message: Json | str, patience: float) -> WireExchange:
         body = (message if isinstance(message, str) else json.dumps(message)).encode(errors="surrogateescape")
-        message = printable(message) if isinstance(message, str) else message
+        message = escape_surrogates(message) if isinstance(message, str) else message
         if isinstance(message, dict):
             self._log.sent(message)
         began = time.monotonic()
@@ -180,7 +180,7 @@ class HttpConversation:
         if kind == "text/event-stream":
             return self._read_events(response, deadline, several=several)
         value = decode(response.read(MAX_MESSAGE))
-        answers = [one for one in _messages(value) if is_answer(one)]
+        answers = [one for one in _messages(value) if is_jsonrpc_answer(one)]
         for answer in answers:
             self._log.received(answer)
         return answers, "" if answers or response.status != 200 else "the answer is not a JSON-RPC message"
@@ -191,12 +191,12 @@ class HttpConversation:
         answers: list[Json] = []
         for value in (one for data in _events(response, deadline) for one in _messages(decode(data))):
             self._log.received(value)
-            if is_answer(value):
+            if is_jsonrpc_answer(value):
                 answers.append(value)
                 if not several:
                     break
             elif "id" in value and "method" in value:
-                self._post(client_reply(value, self._log.declared), max(deadline - time.monotonic(), 0.1))
+                self._post(answer_server_request(value, self._log.declared), max(deadline - time.monotonic(), 0.1))
         return answers, "" if answers else "the event stream ended without an answer"
 
     @property
@@ -256,7 +256,7 @@ class _OpenStream:
                     return
                 came = _messages(decode(data))
                 self._messages += came
-                if first and any(is_answer(one) or is_acknowledgement(one) for one in came):
+                if first and any(is_jsonrpc_answer(one) or is_acknowledgement(one) for one in came):
                     return
 
     def record(self, streams: Sequence[_OpenStream]) -> NotificationStream:
@@ -265,13 +265,13 @@ class _OpenStream:
         answers = [one for stream in streams for one in stream.answers if one.get("id") == wanted]
         own = [one for one in self.answers if one.get("id") not in known]
         answer = next(iter([*answers, *own]), None)
-        heard = tuple(one for one in self._messages if not is_answer(one))
+        heard = tuple(one for one in self._messages if not is_jsonrpc_answer(one))
         return NotificationStream(self.request, heard, answer, ended=self._ended and answer is None)
 
     @property
     def answers(self) -> list[Json]:
         """Return the answers on this stream, to any request."""
-        return list(filter(is_answer, self._messages))
+        return list(filter(is_jsonrpc_answer, self._messages))
 
 
 @contextlib.contextmanager

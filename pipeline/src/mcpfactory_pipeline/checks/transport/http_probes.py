@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from mcpfactory_pipeline.checks.evidence import EventStream, HttpAnswer, Lifecycle
+from mcpfactory_pipeline.checks.evidence import EventStreamAnswer, HttpProbeAnswer, Lifecycle
 from mcpfactory_pipeline.checks.exchange import (
     BATCHED,
     CAPABILITIES,
@@ -19,11 +19,11 @@ from mcpfactory_pipeline.checks.exchange import (
     STRUCTURED,
     VERSION,
     initialize_params,
-    modern_meta,
+    per_request_meta,
 )
 from mcpfactory_pipeline.checks.probes import LATER_REVISION, NOTHING, UNKNOWN_REVISION
 from mcpfactory_pipeline.checks.rule import Fault, Severity
-from mcpfactory_pipeline.checks.transport.conversation import decode, is_answer
+from mcpfactory_pipeline.checks.transport.conversation import decode, is_jsonrpc_answer
 from mcpfactory_pipeline.checks.transport.http import connected
 from mcpfactory_runtime.oauth.steps_and_metadata import is_loopback
 from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
@@ -42,7 +42,7 @@ _WATCHED: Final = frozenset({"begin", "modern"})  # probes that wait for the end
 _ACCEPT: Final = {"Accept": "application/json, text/event-stream"}
 
 Headers = Mapping[str, str | None]
-HttpExpectation = Callable[[HttpAnswer], Iterator[Fault]]
+HttpExpectation = Callable[[HttpProbeAnswer], Iterator[Fault]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,26 +60,26 @@ class HttpProbe:
     lifecycle: Lifecycle
     what: str = ""
     expects: HttpExpectation | None = None
-    headers: Headers | Callable[[HttpAsker, Headers], Headers] = field(default_factory=dict)
+    headers: Headers | Callable[[HttpProbeSender, Headers], Headers] = field(default_factory=dict)
     method: str = ""
-    params: Json | Callable[[HttpAsker], Json] = field(default_factory=dict)
+    params: Json | Callable[[HttpProbeSender], Json] = field(default_factory=dict)
     body: Any = None
     meta: Json = field(default_factory=dict)
     verb: str = "POST"
     session: str = "begin"
-    place: Callable[[HttpAsker], str] = lambda asker: asker.url
-    when: Callable[[HttpAsker], bool] = lambda _asker: True
+    place: Callable[[HttpProbeSender], str] = lambda asker: asker.url
+    when: Callable[[HttpProbeSender], bool] = lambda _asker: True
 
 
 # --- expectations ---
 
 
-def http_fault(answer: HttpAnswer, words: str, lesser: Severity | None = None) -> Fault:
+def http_fault(answer: HttpProbeAnswer, words: str, lesser: Severity | None = None) -> Fault:
     """Return a fault with the answer as its proof."""
     return Fault(words, answer.probe, proof=answer.to_proof(), lesser=lesser)
 
 
-def _tolerated(answer: HttpAnswer) -> Severity | None:
+def _tolerated(answer: HttpProbeAnswer) -> Severity | None:
     """Return the weight of a refusal with an unexpected status."""
     return 1 if 400 <= answer.status < 500 else None
 
@@ -87,7 +87,7 @@ def _tolerated(answer: HttpAnswer) -> Severity | None:
 def status(wanted: int) -> HttpExpectation:
     """Expect a status; another 4xx status has severity 1."""
 
-    def expect(answer: HttpAnswer) -> Iterator[Fault]:
+    def expect(answer: HttpProbeAnswer) -> Iterator[Fault]:
         if answer.status != wanted:
             yield http_fault(answer, f"{answer.what} got status {answer.status}, not {wanted}", _tolerated(answer))
 
@@ -99,17 +99,17 @@ def _with_code(wanted: int, code: int) -> HttpExpectation:
     return lambda answer: status(wanted)(answer) if answer.code == code else iter(())
 
 
-def _no(problem: Callable[[HttpAnswer], bool], words: str = "{what} got status {status}") -> HttpExpectation:
+def _no(problem: Callable[[HttpProbeAnswer], bool], words: str = "{what} got status {status}") -> HttpExpectation:
     """Expect an answer without a problem; `words` are formatted with the answer's `status` and `what`."""
 
-    def expect(answer: HttpAnswer) -> Iterator[Fault]:
+    def expect(answer: HttpProbeAnswer) -> Iterator[Fault]:
         if problem(answer):
             yield http_fault(answer, words.format(status=answer.status, what=answer.what))
 
     return expect
 
 
-def _accepted(answer: HttpAnswer) -> Iterator[Fault]:
+def _accepted(answer: HttpProbeAnswer) -> Iterator[Fault]:
     if answer.message.get("id") is not None:
         return  # legacy.responses and legacy.notifications report it
     if answer.status != 202:
@@ -119,7 +119,7 @@ def _accepted(answer: HttpAnswer) -> Iterator[Fault]:
         yield http_fault(answer, "there is a body", 1)
 
 
-def _stream(answer: HttpAnswer) -> Iterator[Fault]:
+def _stream(answer: HttpProbeAnswer) -> Iterator[Fault]:
     kind = answer.headers.get("content-type", "")
     if answer.status == 200 and not kind.startswith("text/event-stream"):
         yield http_fault(answer, f"GET got {kind or 'no content type'}, neither an event stream nor status 405")
@@ -128,14 +128,14 @@ def _stream(answer: HttpAnswer) -> Iterator[Fault]:
         yield http_fault(answer, words, _tolerated(answer))
 
 
-def _mismatch(answer: HttpAnswer) -> Iterator[Fault]:
+def _mismatch(answer: HttpProbeAnswer) -> Iterator[Fault]:
     """Expect status 400 and the error for headers that differ from the body; another 4xx status has severity 1."""
     if answer.status != 400 or answer.code != HEADER_MISMATCH:
         words = f"{answer.what} got status {answer.status} and error {answer.code}, not 400 and {HEADER_MISMATCH}"
         yield http_fault(answer, words, _tolerated(answer))
 
 
-def _accepted_or_refused(answer: HttpAnswer) -> Iterator[Fault]:
+def _accepted_or_refused(answer: HttpProbeAnswer) -> Iterator[Fault]:
     """Expect that an unknown notification is accepted or refused, but never answered."""
     if 200 <= answer.status < 300 and answer.has_body:
         words = f"a notification got status {answer.status} and a body"
@@ -192,12 +192,12 @@ def _call(name: str) -> Json:
     return {"name": name, "arguments": {}}
 
 
-def _is_refused(probe: str) -> Callable[[HttpAsker], bool]:
+def _is_refused(probe: str) -> Callable[[HttpProbeSender], bool]:
     """Return a condition: the server refuses the request of this probe."""
     return lambda asker: probe in asker.answers and asker.answers[probe].status >= 400
 
 
-def _on_loopback(probe: str) -> Callable[[HttpAsker], bool]:
+def _on_loopback(probe: str) -> Callable[[HttpProbeSender], bool]:
     return lambda asker: asker.loopback and _is_refused(probe)(asker)
 
 
@@ -212,8 +212,8 @@ def _origins(lifecycle: Lifecycle, origin: str, **request: Any) -> tuple[HttpPro
         "rebound": ("a foreign Origin that equals Host", _on_loopback),
     }
 
-    def probe(row: str, what: str, when: Callable[[str], Callable[[HttpAsker], bool]]) -> HttpProbe:
-        def headers(asker: HttpAsker, correct: Headers) -> Headers:
+    def probe(row: str, what: str, when: Callable[[str], Callable[[HttpProbeSender], bool]]) -> HttpProbe:
+        def headers(asker: HttpProbeSender, correct: Headers) -> Headers:
             return {**correct, **_lookalike_headers(asker.url)[row]}
 
         name, words = f"{origin}-{row}", f"a request with {what}"
@@ -235,11 +235,11 @@ def _lookalike_headers(url: str) -> dict[str, Headers]:
     }
 
 
-def _has_header(asker: HttpAsker) -> bool:
+def _has_header(asker: HttpProbeSender) -> bool:
     return asker.sessions["begin"]["MCP-Protocol-Version"] > max(BATCHED)
 
 
-def _began(probe: str) -> Callable[[HttpAsker], bool]:
+def _began(probe: str) -> Callable[[HttpProbeSender], bool]:
     """Return a condition: this probe began a session."""
     return lambda asker: "Mcp-Session-Id" in asker.sessions.get(probe, {})
 
@@ -247,31 +247,31 @@ def _began(probe: str) -> Callable[[HttpAsker], bool]:
 _has_session: Final = _began("begin")
 
 
-def _was_deleted(asker: HttpAsker) -> bool:
+def _was_deleted(asker: HttpProbeSender) -> bool:
     deleted = asker.answers.get("delete")
     return _has_session(asker) and deleted is not None and deleted.status < 300
 
 
-def _has_other_session(asker: HttpAsker) -> bool:
+def _has_other_session(asker: HttpProbeSender) -> bool:
     first, other = (asker.sessions.get(name, {}).get("Mcp-Session-Id") for name in ("begin", "begin-other"))
     return other is not None and other != first
 
 
-def _keeps_other_session(asker: HttpAsker) -> bool:
+def _keeps_other_session(asker: HttpProbeSender) -> bool:
     other = asker.answers.get("other-session")
     return _was_deleted(asker) and other is not None and other.status < 400
 
 
-def _known(method: str) -> Callable[[HttpAsker], bool]:
+def _known(method: str) -> Callable[[HttpProbeSender], bool]:
     return lambda asker: method in asker.known
 
 
-def _params(method: str) -> Callable[[HttpAsker], Json]:
+def _params(method: str) -> Callable[[HttpProbeSender], Json]:
     """Return a function for correct params: those of an answered request, or else of a call of an unknown tool."""
     return lambda asker: asker.known.get(method, _call(NOTHING))
 
 
-def _has_ids(asker: HttpAsker) -> bool:
+def _has_ids(asker: HttpProbeSender) -> bool:
     stream = asker.answers["begin"].stream
     return stream is not None and stream.ids
 
@@ -366,7 +366,7 @@ def probe_http(
     known: Mapping[str, Json] | None = None,
     *,
     credentials: Mapping[str, str] | None = None,
-) -> dict[str, HttpAnswer]:
+) -> dict[str, HttpProbeAnswer]:
     """Send the probes of each lifecycle that the server speaks; probes without an answer are left out.
 
     The function blocks. At the time limit, it still waits for the answer to the last probe.
@@ -379,13 +379,13 @@ def probe_http(
         known: the params of a request that the server has answered, by method.
         credentials: headers of every request.
     """
-    asker = HttpAsker(url, modern, seconds_left, known, credentials)
+    asker = HttpProbeSender(url, modern, seconds_left, known, credentials)
     for lifecycle in sorted(spoken):
         asker.run(row for row in HTTP_PROBES.values() if row.lifecycle == lifecycle)
     return asker.answers
 
 
-class HttpAsker:
+class HttpProbeSender:
     """Sender of the probes, in order; a probe may depend on the answers to earlier ones.
 
     Attributes:
@@ -403,7 +403,7 @@ class HttpAsker:
         credentials: Mapping[str, str] | None = None,
     ) -> None:
         self.url: str = url
-        self.answers: dict[str, HttpAnswer] = {}
+        self.answers: dict[str, HttpProbeAnswer] = {}
         self.sessions: dict[str, dict[str, str]] = {}
         self.known = known or {}
         self._credentials = credentials or {}
@@ -434,7 +434,7 @@ class HttpAsker:
             if probe.name.startswith("begin"):
                 self._enter(answer)
 
-    def _enter(self, answer: HttpAnswer) -> None:
+    def _enter(self, answer: HttpProbeAnswer) -> None:
         """Store the session that an answer to `initialize` began."""
         result, session = answer.message.get("result"), answer.headers.get("mcp-session-id")
         agreed = str(result.get("protocolVersion", "")) if isinstance(result, dict) else ""
@@ -445,7 +445,9 @@ class HttpAsker:
         """Return the body of the request; None without one."""
         if not probe.method:
             return probe.body
-        meta = {key: value for key, value in {**modern_meta(self._modern), **probe.meta}.items() if value is not None}
+        meta = {
+            key: value for key, value in {**per_request_meta(self._modern), **probe.meta}.items() if value is not None
+        }
         params = probe.params(self) if callable(probe.params) else probe.params
         told = probe.method.startswith("notifications/")
         message = {
@@ -456,7 +458,7 @@ class HttpAsker:
         }
         return [message, {**message, "id": probe.body}] if probe.body is not None else message
 
-    def _ask(self, probe: HttpProbe) -> HttpAnswer:
+    def _ask(self, probe: HttpProbe) -> HttpProbeAnswer:
         url = urlsplit(probe.place(self))
         path = (url.path or "/") + (f"?{url.query}" if url.query else "")
         body = self._message(probe)
@@ -477,7 +479,7 @@ class HttpAsker:
             connection.request(probe.verb, path, data, sent)
             response = connection.getresponse()
             found = {name.lower(): ", ".join(response.headers.get_all(name, ())) for name in response.headers}
-            stream: EventStream | None = None
+            stream: EventStreamAnswer | None = None
             if not found.get("content-type", "").startswith("text/event-stream"):
                 text = _body(response)
             elif probe.verb == "GET":
@@ -485,7 +487,7 @@ class HttpAsker:
             else:
                 text, stream = _events(response, wait=sock.settimeout if probe.name in _WATCHED else None)
         value = decode(text)
-        return HttpAnswer(
+        return HttpProbeAnswer(
             probe=probe.name,
             what=probe.what,
             verb=probe.verb,
@@ -509,7 +511,7 @@ def _body(response: http.client.HTTPResponse) -> bytes:
 
 def _events(
     response: http.client.HTTPResponse, wait: Callable[[float], None] | None = None
-) -> tuple[bytes, EventStream]:
+) -> tuple[bytes, EventStreamAnswer]:
     """Return the first answer in an event stream (without an answer, the first event), and the state of the stream.
 
     Earlier events are progress and log messages. With `wait`, a function that sets the read timeout, also wait for the
@@ -532,7 +534,7 @@ def _events(
     if answer and wait is not None:
         ended = _ends(response, wait, max(LINGER, _SLOWER * (time.monotonic() - began)))
     ids = any(line.startswith(b"id:") for line in lines)
-    return answer or other, EventStream(ids, ids and _is_primed(lines), ended)
+    return answer or other, EventStreamAnswer(ids, ids and _is_primed(lines), ended)
 
 
 def _ends(response: http.client.HTTPResponse, wait: Callable[[float], None], seconds: float) -> bool:
@@ -564,4 +566,4 @@ def _is_primed(lines: list[bytes]) -> bool:
 def _answer(data: list[bytes]) -> bytes:
     """Return the data of an event if it is an answer, else nothing."""
     value = decode(text := b"\n".join(data))
-    return text if isinstance(value, dict) and is_answer(value) else b""
+    return text if isinstance(value, dict) and is_jsonrpc_answer(value) else b""

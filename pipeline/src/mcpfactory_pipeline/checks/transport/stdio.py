@@ -19,13 +19,13 @@ from mcpfactory_pipeline.checks.exchange import MAX_DEPTH, WireExchange, is_nest
 from mcpfactory_pipeline.checks.transport.conversation import (
     MAX_MESSAGE,
     MessageLog,
+    answer_server_request,
     canceled_ids,
-    cancellation,
-    client_reply,
+    cancellation_message,
     decode,
+    escape_surrogates,
     is_acknowledgement,
-    is_answer,
-    printable,
+    is_jsonrpc_answer,
     split_streams,
 )
 from mcpfactory_pipeline.isolation.processes import descendants, kill_known_processes
@@ -199,7 +199,7 @@ class StdioConversation:
                 late = await asyncio.wait_for(self._answer(), _MOMENT)
                 came += [late] if late is not None else []
         raw = WireExchange(
-            printable(text),
+            escape_surrogates(text),
             came[0] if came else None,
             "" if came else problem or "no answer",
             more=tuple(came[1:]),
@@ -254,7 +254,7 @@ class StdioConversation:
         self._listened += [request["id"] for request in calls]
         for request in requests:
             self._listened.append(request["id"])
-            await self._write(cancellation(request))
+            await self._write(cancellation_message(request))
         self._log.heard = None
         return split_streams(requests, heard)
 
@@ -262,7 +262,7 @@ class StdioConversation:
         """Wait until more than `number` streams are acknowledged or answered, or the process closes its output."""
         while not self._readers[0].done():
             heard = self._log.heard or []
-            if sum(is_answer(one) or is_acknowledgement(one) for one in heard) > number:
+            if sum(is_jsonrpc_answer(one) or is_acknowledgement(one) for one in heard) > number:
                 return
             self._news.clear()
             await self._news.wait()
@@ -314,12 +314,12 @@ class StdioConversation:
             if message is None:
                 self._inbox.put_nowait(None)  # later readers must not block, either
                 return None
-            if is_answer(message):
+            if is_jsonrpc_answer(message):
                 if message.get("id") in (*self._given_up, *self._listened) and message.get("id") is not None:
                     continue
                 return message
             if "id" in message:
-                await self._write(client_reply(message, self._log.declared))
+                await self._write(answer_server_request(message, self._log.declared))
 
     async def _ended(self, patience: float) -> bool:
         """Wait at most `patience` seconds for the end of the process; return True if it ended.
@@ -362,7 +362,7 @@ class StdioConversation:
             self._arrays.append([str(one.get("id")) for one in value if isinstance(one, dict)])
         for message in messages:
             if isinstance(message, dict) and message.get("jsonrpc") == "2.0":
-                answer = is_answer(message)
+                answer = is_jsonrpc_answer(message)
                 self._log.received(message)
                 if answer and not self.session.answered:
                     self.session.answered = True

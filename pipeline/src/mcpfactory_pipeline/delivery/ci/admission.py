@@ -1,6 +1,6 @@
 """Admission of the events that a job submits: events of the assigned run, in a valid order, about built files. Pure.
 
-A job runs server code, so its claims are not trusted. `admit` replays the events by the rules of a run. A stage ends
+A job runs server code, so its claims are not trusted. `admit_job_events` replays the events by the rules of a run. A stage ends
 only after its own start and the end of all stages that it needs. A candidate comes from the build stage, and a check
 refers to a known candidate. Only the stage that fills a channel moves the channel, under the conditions of a run.
 """
@@ -13,13 +13,19 @@ from typing import Final
 
 from mcpfactory_pipeline.base.errors import PipelineError, RefusedError
 from mcpfactory_pipeline.base.hashing import ABSENT
-from mcpfactory_pipeline.base.ids import AUTOMATION, created_at, parse_time
-from mcpfactory_pipeline.plan.fingerprint import SHOWN_FILE, fingerprint, shown_state_parts
+from mcpfactory_pipeline.base.ids import AUTOMATION, id_creation_time, parse_time
+from mcpfactory_pipeline.plan.fingerprint import SHOWN_FILE, fingerprint, shown_state_hashes
 from mcpfactory_pipeline.plan.gates import closed_gates
 from mcpfactory_pipeline.plan.plan import needed_stages, required_checks
-from mcpfactory_pipeline.plan.policy import failed_checks, version_fault
-from mcpfactory_pipeline.plan.stage import OUTCOMES, Stage, candidate_id, describe_missing, rejected_by
-from mcpfactory_pipeline.state.schema import Event, step_of
+from mcpfactory_pipeline.plan.policy import describe_failed_checks, version_reuse_fault
+from mcpfactory_pipeline.plan.stage import (
+    OUTCOMES,
+    Stage,
+    candidate_id,
+    describe_missing_approvals,
+    shown_content_rejections,
+)
+from mcpfactory_pipeline.state.event_schema import Event, stage_and_run_of
 from mcpfactory_pipeline.state.state import ServerState, extend, fold
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 
@@ -78,7 +84,9 @@ class _AdmissionState:
     known: Sequence[Event]
 
 
-def admit(server: str, known: Sequence[Event], theirs: Sequence[Event], rules: AdmissionRules) -> list[Event]:
+def admit_job_events(
+    server: str, known: Sequence[Event], theirs: Sequence[Event], rules: AdmissionRules
+) -> list[Event]:
     """Return the events of a job that the workspace lacks, oldest first; `known` are the workspace's events.
 
     Raises:
@@ -110,8 +118,8 @@ def _check(admission: _AdmissionState, event: Event) -> None:
     kind, words = str(event["event"]), f"{event['event']} ({event['id']}) of {admission.state.server}"
     if kind not in admission.rules.kinds:
         raise ShardResultError("kind", f"{words} must not come from a job: {REFUSALS['kind']}")
-    oldest = created_at(admission.rules.run) - _SKEW
-    for moment in (created_at(str(event["id"])), parse_time(str(event["at"])).timestamp()):
+    oldest = id_creation_time(admission.rules.run) - _SKEW
+    for moment in (id_creation_time(str(event["id"])), parse_time(str(event["at"])).timestamp()):
         if moment < oldest:
             raise ShardResultError("time", f"{words} is older than its run: {event['at']}")
     if kind in _RULES:
@@ -136,13 +144,13 @@ def _of_run(admission: _AdmissionState, event: Event, words: str) -> None:
 
 def _may_start(admission: _AdmissionState, event: Event, words: str) -> None:
     _of_run(admission, event, words)
-    if step_of(event) in admission.state.begun:
+    if stage_and_run_of(event) in admission.state.begun:
         raise ShardResultError("order", f"{words}: {event['stage']} is already running")
     _has_needs(admission, event, words)
 
 
 def _ended(admission: _AdmissionState, event: Event, words: str) -> None:
-    if step_of(event) not in admission.state.begun:
+    if stage_and_run_of(event) not in admission.state.begun:
         raise ShardResultError("order", f"{words}: {event['stage']} did not start")
 
 
@@ -163,12 +171,16 @@ def _passed(admission: _AdmissionState, stage: Stage) -> bool:
         return record is not None and record.outcome == "passed"
     shown = _shown(admission, stage)
     made = state.decisions.get(stage.name)
-    return made is not None and not rejected_by(made, shown) and not describe_missing(stage.approval, made, shown)
+    return (
+        made is not None
+        and not shown_content_rejections(made, shown)
+        and not describe_missing_approvals(stage.approval, made, shown)
+    )
 
 
 def _shown(admission: _AdmissionState, stage: Stage) -> dict[str, str]:
     files = {name: admission.rules.files.get(name, ABSENT) for name in stage.reads if name.startswith(SHOWN_FILE)}
-    return shown_state_parts(stage, admission.state) | files
+    return shown_state_hashes(stage, admission.state) | files
 
 
 def _may_finish(admission: _AdmissionState, event: Event, words: str) -> None:
@@ -221,8 +233,8 @@ def _may_move(admission: _AdmissionState, stage: Stage, event: Event, words: str
     if known is None or event["version"] != known.version:
         raise ShardResultError("channel", f"{words}: {event['candidate']} does not have the version {event['version']}")
     closed = closed_gates(stage.channel.gates, known, admission.state.channels.get(stage.channel.name))
-    fault = version_fault(stage.channel, known, str(event["candidate"]), admission.known)
-    failed = failed_checks(admission.rules.checks(stage.channel), known)
+    fault = version_reuse_fault(stage.channel, known, str(event["candidate"]), admission.known)
+    failed = describe_failed_checks(admission.rules.checks(stage.channel), known)
     if wrong := [*failed, *closed.values(), *filter(None, [fault])]:
         raise ShardResultError("channel", f"{words}: {wrong[0]}")
     if admission.branch.retired or stage.channel.name in admission.branch.holds:
@@ -248,7 +260,7 @@ def _rejected_meanwhile(admission: _AdmissionState, stage: Stage, candidate: str
     for name in needed_stages(tuple(admission.rules.stages.values()), stage.name):
         need = admission.rules.stages[name]
         if need.approval is not None:
-            found |= dict(rejected_by(admission.branch.decisions.get(name), _shown(admission, need)))
+            found |= dict(shown_content_rejections(admission.branch.decisions.get(name), _shown(admission, need)))
     return ", ".join(sorted(found))
 
 

@@ -23,9 +23,9 @@ from typing import Final
 from mcpfactory_pipeline.base.errors import JsonRecord, StateError
 from mcpfactory_pipeline.base.files import open_below
 from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
-from mcpfactory_pipeline.channels.channel import read_verified
+from mcpfactory_pipeline.channels.channel import read_verified_file
 from mcpfactory_pipeline.state import history
-from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.event_schema import Event
 from mcpfactory_pipeline.state.state import ServerState, fold
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
@@ -118,13 +118,13 @@ def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> PackedServ
         place = _inside(artifacts, path)
         if not place.is_file() or (path in reports and hash_file(place) != content):
             continue  # the log may be from a later attempt that has no record yet
-        data = read_verified(place, content)
+        data = read_verified_file(place, content)
         (folder / _FILES / _digest(content)).write_bytes(data)
         sizes.append(len(data))
     return PackedServer(state.server, len(sizes), sum(sizes))
 
 
-def unpack(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict[Path, bytes]:
+def read_bundle_files(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict[Path, bytes]:
     """Return path and bytes of a server's files that the folders have and `artifacts` lacks; write nothing.
 
     `artifacts` is the server's artifact folder.

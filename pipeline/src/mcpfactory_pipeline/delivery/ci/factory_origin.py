@@ -34,9 +34,9 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
 from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord, NotFoundError, StageError
-from mcpfactory_pipeline.base.files import has_content, update_file
-from mcpfactory_pipeline.base.versions import tool_version
-from mcpfactory_pipeline.build.distributions import DISTRIBUTIONS, RUNTIME, distribution_wheel
+from mcpfactory_pipeline.base.files import has_file_content, write_if_changed
+from mcpfactory_pipeline.base.versions import installed_version
+from mcpfactory_pipeline.build.factory_distributions import DISTRIBUTIONS, RUNTIME, write_factory_wheel
 from mcpfactory_pipeline.build.wheels import read_wheel
 from mcpfactory_pipeline.workspace.settings import CiSettings, WorkspaceSettings
 from mcpfactory_runtime.urls import split_web_url
@@ -54,7 +54,7 @@ class WheelDifference(JsonRecord):
     words: str
 
 
-def differences(folder: Path) -> list[WheelDifference]:
+def factory_wheel_differences(folder: Path) -> list[WheelDifference]:
     """Return the factory's wheels that are missing in a folder or differ from ours. Builds nothing."""
     there = _wheels(folder)
     found = (_difference(name, there.get(name, [])) for name in DISTRIBUTIONS)
@@ -66,7 +66,7 @@ def factory_wheels(folder: Path) -> list[Path]:
     return [wheel for wheels in _wheels(folder).values() for wheel in wheels]
 
 
-def refresh(folder: Path) -> list[str]:
+def refresh_factory_wheels(folder: Path) -> list[str]:
     """Replace the factory's wheels in the folder by wheels of the running version; return the changed file names.
 
     Raises:
@@ -74,14 +74,14 @@ def refresh(folder: Path) -> list[str]:
     """
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(len(DISTRIBUTIONS)) as pool:
         try:
-            built = list(pool.map(lambda name: distribution_wheel(name, Path(place, name)), DISTRIBUTIONS))
+            built = list(pool.map(lambda name: write_factory_wheel(name, Path(place, name)), DISTRIBUTIONS))
         except StageError as error:
             raise StageError(
                 f"the wheels of this factory are not available: {error}",
                 hint=f"{error.hint}; or use a repository: --factory git+https://…@REF",
             ) from error
         wanted = {wheel.name: wheel.read_bytes() for wheel in built}
-    changed = [name for name, data in wanted.items() if update_file(folder / name, data)]
+    changed = [name for name, data in wanted.items() if write_if_changed(folder / name, data)]
     for wheel in factory_wheels(folder):
         if wheel.name not in wanted:
             wheel.unlink()
@@ -102,7 +102,7 @@ def _wheels(folder: Path) -> Mapping[str, list[Path]]:
 
 
 def _difference(name: str, wheels: list[Path]) -> WheelDifference | None:
-    here = tool_version(name)
+    here = installed_version(name)
     if not wheels:
         return WheelDifference(name, "", here, "is missing")
     if len(wheels) > 1:
@@ -126,7 +126,7 @@ def _same(name: str, files: Mapping[str, bytes]) -> bool:
     root = Path(spec.origin).parent.parent
     code = {path: data for path, data in files.items() if path.startswith(f"{package}/")}
     modules = {file.relative_to(root).as_posix() for file in (root / package).rglob("*.py")}
-    if modules - set(code) or not all(has_content(root / path, data) for path, data in code.items()):
+    if modules - set(code) or not all(has_file_content(root / path, data) for path, data in code.items()):
         return False
     metadata = next(data.decode() for path, data in files.items() if path.endswith(".dist-info/METADATA"))
     return _requirements(metadata) == _requirements(_metadata(name))
@@ -162,7 +162,7 @@ _PLACE: Final = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*/)+")
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class FactoryOrigin:
     """An installation source of the factory: `place` is a repository URL or a folder path, `ref` the Git ref."""
 
     kind: str
@@ -174,29 +174,29 @@ class Origin:
         return {INDEX: INDEX, GIT: f"git+{self.place}@{self.ref}", FOLDER: self.place}[self.kind]
 
 
-def describe_origin(origin: Origin) -> str:
+def describe_origin(origin: FactoryOrigin) -> str:
     """Describe the origin for people, with the conditions that they must ensure."""
     if origin.kind == INDEX:
         return (
-            f"the package index, mcpfactory {tool_version('mcpfactory')}: make sure that the index has it, and that "
+            f"the package index, mcpfactory {installed_version('mcpfactory')}: make sure that the index has it, and that "
             "it is your package"
         )
     return str(origin)
 
 
-def parse_origin(text: str) -> Origin:
+def parse_origin(text: str) -> FactoryOrigin:
     """Parse an origin from its text form (`str(origin)`).
 
     Raises:
         ConfigError: the text is not an origin.
     """
     if text == INDEX:
-        return Origin(INDEX)
+        return FactoryOrigin(INDEX)
     if text.startswith("git+"):
         place, _, ref = text.removeprefix("git+").rpartition("@")
-        return Origin(GIT, _repository(text, place), ref) if _REF.fullmatch(ref) else _no_ref(text)
+        return FactoryOrigin(GIT, _repository(text, place), ref) if _REF.fullmatch(ref) else _no_ref(text)
     if _PLACE.fullmatch(text) and ".." not in text.split("/"):
-        return Origin(FOLDER, text)
+        return FactoryOrigin(FOLDER, text)
     raise ConfigError(f"workspace.factory is {text!r}, which is not a valid location of a factory", hint=FORMS)
 
 
@@ -216,13 +216,13 @@ def _repository(text: str, place: str) -> str:
     return place
 
 
-def _no_ref(text: str) -> Origin:
+def _no_ref(text: str) -> FactoryOrigin:
     raise ConfigError(
         f"workspace.factory is {text!r}, which has no commit or tag", hint="name a commit or a tag: git+https://…@REF"
     )
 
 
-def read_origin(settings: WorkspaceSettings) -> Origin | None:
+def read_origin(settings: WorkspaceSettings) -> FactoryOrigin | None:
     """Return the origin of mcpfactory in a workspace's settings; None if they have none.
 
     Raises:
@@ -231,27 +231,27 @@ def read_origin(settings: WorkspaceSettings) -> Origin | None:
     return None if settings.workspace.factory is None else parse_origin(settings.workspace.factory)
 
 
-def read_ci(settings: WorkspaceSettings) -> CiSettings:
+def read_ci_settings(settings: WorkspaceSettings) -> CiSettings:
     """Return `[ci]`; if `install` is not set there, set it to the command that installs mcpfactory from its origin.
 
     Raises:
         ConfigError: the origin is invalid.
     """
-    line = settings.ci.install or install_line(read_origin(settings) or Origin(INDEX))
+    line = settings.ci.install or factory_install_command(read_origin(settings) or FactoryOrigin(INDEX))
     return settings.ci.model_copy(update={"install": line})
 
 
-def install_line(origin: Origin) -> str:
+def factory_install_command(origin: FactoryOrigin) -> str:
     """Return the script line that installs the factory. Wheels are given as files, so that no index is used."""
     if origin.kind == INDEX:
-        return f"python -m pip install mcpfactory=={tool_version('mcpfactory')}"
+        return f"python -m pip install mcpfactory=={installed_version('mcpfactory')}"
     if origin.kind == FOLDER:
         return f"python -m pip install {origin.place}mcpfactory*.whl"
     parts = (f'"{name} @ {origin}#subdirectory={folder}"' for name, folder in SUBFOLDERS.items())
     return " ".join(["python -m pip install", *parts])
 
 
-def uv_tables(origin: Origin) -> str:
+def uv_tables(origin: FactoryOrigin) -> str:
     """Return the tables of the root `pyproject.toml` that let uv find the runtime; empty if the index has it.
 
     The tables name the wheel, so that uv asks no index: an index could have a stranger's package of that name.
@@ -261,16 +261,18 @@ def uv_tables(origin: Origin) -> str:
     if origin.kind == GIT:
         source = {"git": origin.place, "rev": origin.ref, "subdirectory": SUBFOLDERS["mcpfactory-runtime"]}
     else:
-        source = {"path": f"{origin.place}mcpfactory_runtime-{tool_version('mcpfactory-runtime')}-py3-none-any.whl"}
+        source = {
+            "path": f"{origin.place}mcpfactory_runtime-{installed_version('mcpfactory-runtime')}-py3-none-any.whl"
+        }
     inline = ", ".join(f"{key} = {json.dumps(text)}" for key, text in source.items())
     return f"[tool.uv.sources]\nmcpfactory-runtime = {{ {inline} }}\n"
 
 
-VENDORED: Final = Origin(FOLDER, "tools/mcpfactory/")
+VENDORED: Final = FactoryOrigin(FOLDER, "tools/mcpfactory/")
 _PATIENCE: Final = 15  # seconds; timeout of a request to a repository
 
 
-def choose_origin(text: str) -> Origin:
+def choose_origin(text: str) -> FactoryOrigin:
     """Return the origin for a person's text: a form of `parse_origin`, `git`, `vendored`, or "".
 
     For "", return the repository that this factory was installed from, if the repository is readable without
@@ -282,7 +284,11 @@ def choose_origin(text: str) -> Origin:
     """
     installed = installed_origin()
     if not text:
-        return installed if installed and is_public(installed.place) and is_readable(installed.place) else VENDORED
+        return (
+            installed
+            if installed and is_public(installed.place) and is_readable_repository(installed.place)
+            else VENDORED
+        )
     if text == "vendored":
         return VENDORED
     if text == "git":
@@ -301,7 +307,7 @@ def choose_origin(text: str) -> Origin:
         ) from error
 
 
-def installed_origin() -> Origin | None:
+def installed_origin() -> FactoryOrigin | None:
     """Return the repository and commit that this factory was installed from (PEP 610); None for other installations."""
     try:
         found: Any = json.loads(distribution("mcpfactory").read_text("direct_url.json") or "{}")
@@ -324,7 +330,7 @@ def is_public(url: str) -> bool:
         return True
 
 
-def is_readable(url: str) -> bool:
+def is_readable_repository(url: str) -> bool:
     """Return True if a repository is readable without credentials."""
     alone = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": "", "GIT_DIR": os.devnull}  # no git settings
     try:
@@ -344,39 +350,39 @@ def is_readable(url: str) -> bool:
 _PROJECT: Final = "pyproject.toml"
 
 
-def record_origin(config: Path, origin: Origin) -> bool:
+def record_origin(config: Path, origin: FactoryOrigin) -> bool:
     """Write the origin into a root `mcpfactory.toml`; return True if the file changed.
 
     Raises:
         ConfigError: the file has no table `[workspace]`.
     """
-    return update_file(config, with_origin(_read(config), origin).encode())
+    return write_if_changed(config, with_origin(_read(config), origin).encode())
 
 
-def apply_origin(root: Path, origin: Origin) -> list[str]:
+def write_origin_files(root: Path, origin: FactoryOrigin) -> list[str]:
     """Write the files that the origin needs below the root; return the paths that changed.
 
-    A `pyproject.toml` with its own uv tables is left unchanged; `unconfigured_project` reports the missing part.
+    A `pyproject.toml` with its own uv tables is left unchanged; `unconfigured_uv_error` reports the missing part.
 
     Raises:
         StageError: a wheel cannot be built or found.
     """
     changed = []
     folder = root / origin.place
-    if origin.kind == FOLDER and differences(folder):
-        changed += [f"{origin.place}{name}" for name in refresh(folder)]
+    if origin.kind == FOLDER and factory_wheel_differences(folder):
+        changed += [f"{origin.place}{name}" for name in refresh_factory_wheels(folder)]
     project = root / _PROJECT
     try:
-        if project.is_file() and update_file(project, with_uv_tables(_read(project), origin).encode()):
+        if project.is_file() and write_if_changed(project, with_uv_tables(_read(project), origin).encode()):
             changed.append(_PROJECT)
     except ConfigError:
-        pass  # `unconfigured_project` reports what to add
+        pass  # `unconfigured_uv_error` reports what to add
     return changed
 
 
-def stale_wheels(root: Path, origin: Origin) -> ConfigError | None:
+def stale_factory_wheels_error(root: Path, origin: FactoryOrigin) -> ConfigError | None:
     """Return an error if wheels below the root are not from this version of the factory; else None."""
-    wheels = differences(root / origin.place) if origin.kind == FOLDER else []
+    wheels = factory_wheel_differences(root / origin.place) if origin.kind == FOLDER else []
     if not wheels:
         return None
     found = "; ".join(" ".join(filter(None, (one.name, one.there, one.words))) for one in wheels)
@@ -385,7 +391,7 @@ def stale_wheels(root: Path, origin: Origin) -> ConfigError | None:
     return ConfigError(f"{origin.place} does not match the running mcpfactory {wheels[-1].here}: {found}", hint=remedy)
 
 
-def unconfigured_project(root: Path, origin: Origin) -> ConfigError | None:
+def unconfigured_uv_error(root: Path, origin: FactoryOrigin) -> ConfigError | None:
     """Return an error with a remedy if uv does not find the runtime through the root's `pyproject.toml`.
 
     Return None if uv finds it, or if the file does not exist.
@@ -412,7 +418,7 @@ _BLOCK: Final = re.compile(rf"\n?^{re.escape(_BEGIN)}\n.*?^{re.escape(_END)}\n",
 _HEADER: Final = re.compile(r"\s*\[\s*workspace\s*\]\s*(#.*)?")
 
 
-def with_origin(text: str, origin: Origin) -> str:
+def with_origin(text: str, origin: FactoryOrigin) -> str:
     """Return the text of a root `mcpfactory.toml` with the origin in its table `[workspace]`.
 
     Raises:
@@ -438,7 +444,7 @@ def with_origin(text: str, origin: Origin) -> str:
     return edited
 
 
-def with_uv_tables(text: str, origin: Origin) -> str:
+def with_uv_tables(text: str, origin: FactoryOrigin) -> str:
     """Return the text of a root `pyproject.toml` that lets uv find the runtime of the origin.
 
     Raises:

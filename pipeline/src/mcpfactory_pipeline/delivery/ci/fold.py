@@ -19,25 +19,25 @@ from mcpfactory_pipeline.base.files import replace_file
 from mcpfactory_pipeline.base.git import git_output, git_text
 from mcpfactory_pipeline.base.hashing import hash_file
 from mcpfactory_pipeline.base.text import escape_markdown, pluralize
-from mcpfactory_pipeline.channels.candidate import artifact_of
+from mcpfactory_pipeline.channels.candidate import find_artifact
 from mcpfactory_pipeline.delivery.ci.admission import (
     HINT,
     RELEASE_EVENTS,
     RUN_EVENTS,
     AdmissionRules,
     ShardResultError,
-    admit,
+    admit_job_events,
 )
-from mcpfactory_pipeline.delivery.ci.bundle import unpack
-from mcpfactory_pipeline.plan.fingerprint import InputReader, shown_files
+from mcpfactory_pipeline.delivery.ci.bundle import read_bundle_files
+from mcpfactory_pipeline.plan.fingerprint import InputReader, shown_file_hashes
 from mcpfactory_pipeline.plan.plan import BROKEN, RUN, PlanStep
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
 from mcpfactory_pipeline.state import history
-from mcpfactory_pipeline.state.schema import Event
-from mcpfactory_pipeline.state.state import ServerState, fold, to_text
+from mcpfactory_pipeline.state.event_schema import Event
+from mcpfactory_pipeline.state.state import ServerState, fold, state_to_text
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.workspace import Workspace, is_name
+from mcpfactory_pipeline.workspace.workspace import Workspace, is_server_name
 
 _RUN: Final = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 
@@ -63,7 +63,7 @@ def validate_run_id(text: str) -> str:
     return text
 
 
-def assigned_results(folders: Sequence[Path], assigned: str) -> list[ShardResult]:
+def assigned_shard_results(folders: Sequence[Path], assigned: str) -> list[ShardResult]:
     """Return the shard results in `shard-N` below the folders, with the servers that the matrix assigned to each job.
 
     Raises:
@@ -85,7 +85,7 @@ def assigned_results(folders: Sequence[Path], assigned: str) -> list[ShardResult
     return found
 
 
-def named_results(folders: Sequence[Path], servers: Iterable[str]) -> list[ShardResult]:
+def named_shard_results(folders: Sequence[Path], servers: Iterable[str]) -> list[ShardResult]:
     """Return one shard result per folder; each job was assigned all these servers.
 
     Raises:
@@ -167,7 +167,7 @@ def fold_results(
     folded = []
     for server, places in sorted(assigned.items()):
         subject = InputReader(workspace.server(server), ServerState(server))
-        shown = replace(rules, files=shown_files(known, subject))
+        shown = replace(rules, files=shown_file_hashes(known, subject))
         try:
             folded.append(_fold_server(workspace, server, [place.folder for place in places], shown, branch))
         except ShardResultError as error:
@@ -188,7 +188,7 @@ def _fold_server(
         decided = {str(event["id"]): event for event in (_decided(workspace, server, branch) if branch else ())}
         mine = {str(event["id"]): event for event in transaction.events}
         known = sorted({**decided, **mine}.values(), key=lambda event: str(event["id"]))
-        taken = admit(server, known, theirs, rules)
+        taken = admit_job_events(server, known, theirs, rules)
         merged = sorted((*known, *taken), key=lambda event: str(event["id"]))
         new = [event for event in merged if str(event["id"]) not in mine]
         state = fold(server, merged)
@@ -198,7 +198,7 @@ def _fold_server(
             replace_file(place, data)
         if new:
             history.append(store.history_file(server), new, store.where(server, "history"))
-            store.write_state(server, to_text(state))
+            store.write_state(server, state_to_text(state))
     return _result(workspace, state, len(new), len(files))
 
 
@@ -227,7 +227,7 @@ def _decided(workspace: Workspace, server: str, branch: str) -> list[Event]:
 
 def _files(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict[Path, bytes]:
     try:
-        return unpack(artifacts, state, folders)
+        return read_bundle_files(artifacts, state, folders)
     except StateError as error:
         raise ShardResultError("files", str(error), hint=error.hint) from error
 
@@ -242,7 +242,7 @@ def _require_built(artifacts: Path, events: Sequence[Event], files: Mapping[Path
 
 
 def _result(workspace: Workspace, state: ServerState, events: int, files: int) -> FoldedServer:
-    newest = artifact_of(workspace, state)
+    newest = find_artifact(workspace, state)
     return FoldedServer(
         state.server,
         events,
@@ -299,10 +299,10 @@ def changed(steps: Iterable[PlanStep]) -> tuple[list[str], list[str]]:
     The second list has the servers with invalid names: no job gets them, because names become words of a script.
     """
     found = list(dict.fromkeys(step.server for step in steps if step.verdict in {RUN, BROKEN}))
-    return [name for name in found if is_name(name)], [name for name in found if not is_name(name)]
+    return [name for name in found if is_server_name(name)], [name for name in found if not is_server_name(name)]
 
 
-def shards(servers: Sequence[str], jobs: int, least: int) -> list[tuple[str, ...]]:
+def split_into_shards(servers: Sequence[str], jobs: int, least: int) -> list[tuple[str, ...]]:
     """Split the servers into at most `jobs` groups of similar size, if possible with at least `least` servers each."""
     count = max(1, min(jobs, len(servers) // least)) if servers else 0
     groups: list[tuple[str, ...]] = []

@@ -43,33 +43,33 @@ ACTIONS: Final = {
 _STOP_COMMANDS: Final = """echo "::stop-commands::$(python -c 'import secrets; print(secrets.token_hex(16))')\""""
 
 
-def workflow(settings: CiSettings) -> str:
+def github_workflow(settings: CiSettings) -> str:
     """Return the workflow of a workspace."""
     return _filled("github/pipeline.yml", settings)
 
 
-def release_workflow(settings: CiSettings) -> str:
+def github_release_workflow(settings: CiSettings) -> str:
     """Return the workflow that publishes a release for a pushed tag."""
     return _filled("github/release.yml", settings)
 
 
 def _filled(name: str, settings: CiSettings) -> str:
-    setup = template("github/setup.yml").removesuffix("\n")
+    setup = ci_template("github/setup.yml").removesuffix("\n")
     blocks = {
         "SETUP_BRANCH": setup.replace("@CREDENTIALS@", "true\n          fetch-depth: 0\n          ref: @BRANCH@"),
         "SETUP_WHOLE": setup.replace("@CREDENTIALS@", "false\n          fetch-depth: 0"),
         "SETUP": setup.replace("@CREDENTIALS@", "false"),
-        "DOWNLOAD_SHARDS": template("github/download.yml").removesuffix("\n"),
+        "DOWNLOAD_SHARDS": ci_template("github/download.yml").removesuffix("\n"),
         "STOP_COMMANDS": _STOP_COMMANDS,
-        "KEEPING": template("github/keeping.yml").removesuffix("\n"),
+        "KEEPING": ci_template("github/keeping.yml").removesuffix("\n"),
         "VERSION": json.dumps(settings.python),  # a JSON string is a YAML string
         "INSTALL": json.dumps(settings.install),
         **{name.upper(): action for name, action in ACTIONS.items()},
     }
-    return replace_blocks(template(name), blocks | common_blocks(settings))
+    return replace_placeholders(ci_template(name), blocks | common_blocks(settings))
 
 
-def template(name: str) -> str:
+def ci_template(name: str) -> str:
     """Return a template of CI files by its path below `templates/`."""
     return (files("mcpfactory_pipeline.delivery.ci") / "templates" / name).read_text("utf-8")
 
@@ -79,7 +79,7 @@ def common_blocks(settings: CiSettings) -> dict[str, str]:
     return {"BRANCH": settings.branch, "CHANNEL": settings.channel, "ENVIRONMENT": settings.environment}
 
 
-def replace_blocks(text: str, blocks: Mapping[str, str]) -> str:
+def replace_placeholders(text: str, blocks: Mapping[str, str]) -> str:
     """Return a text with each `@NAME@` replaced, in order: a value may contain placeholders."""
     for name, value in blocks.items():
         text = text.replace(f"@{name}@", value)

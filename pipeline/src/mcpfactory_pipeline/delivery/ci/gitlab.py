@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from mcpfactory_pipeline.delivery.ci.fold import matrix
-from mcpfactory_pipeline.delivery.ci.github import common_blocks, replace_blocks, template
+from mcpfactory_pipeline.delivery.ci.github import ci_template, common_blocks, replace_placeholders
 from mcpfactory_pipeline.workspace.settings import CiSettings
 
 PLACE: Final = Path(".gitlab", "mcpfactory.yml")
@@ -33,7 +33,7 @@ def gitlab_shards(groups: Sequence[Sequence[str]], settings: CiSettings, run: st
         for number, group in enumerate(groups, 1)
     ]
     text = _filled("gitlab/shards.yml", settings).replace("@JOBS@\n", "".join(jobs))
-    return replace_blocks(text, {"RUN": json.dumps(run), "ASSIGNED": json.dumps(json.dumps(matrix(groups)))})
+    return replace_placeholders(text, {"RUN": json.dumps(run), "ASSIGNED": json.dumps(json.dumps(matrix(groups)))})
 
 
 def gitlab_release(settings: CiSettings) -> str:
@@ -43,9 +43,9 @@ def gitlab_release(settings: CiSettings) -> str:
 
 def _filled(name: str, settings: CiSettings, **more: str) -> str:
     blocks = {
-        "BASE": template("gitlab/base.yml"),
-        "KEEPING": template("gitlab/keeping.yml").removesuffix("\n"),
+        "BASE": ci_template("gitlab/base.yml"),
+        "KEEPING": ci_template("gitlab/keeping.yml").removesuffix("\n"),
         "IMAGE": json.dumps(settings.image or f"python:{settings.python}"),  # a JSON string is a YAML string
         "INSTALL": json.dumps(settings.install),
     }
-    return replace_blocks(template(name), blocks | common_blocks(settings) | more)
+    return replace_placeholders(ci_template(name), blocks | common_blocks(settings) | more)

@@ -27,14 +27,19 @@ from mcpfactory_pipeline.base.hashing import hash_bytes, hash_file
 from mcpfactory_pipeline.base.ids import parse_time
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.decisions.channel_review import ChannelReview
-from mcpfactory_pipeline.decisions.signatures import SIGNERS, drop_unsigned_approvals, event_fault, unsigned_approvals
+from mcpfactory_pipeline.decisions.signatures import (
+    SIGNERS,
+    approval_signature_faults,
+    drop_unsigned_stage_approvals,
+    event_signature_fault,
+)
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.plan.stage import Stage
 from mcpfactory_pipeline.stages import workspace_stages
-from mcpfactory_pipeline.state.schema import Event
+from mcpfactory_pipeline.state.event_schema import Event
 from mcpfactory_pipeline.state.state import ServerState, fold
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.state.verify import added, missing
+from mcpfactory_pipeline.state.verify import events_added_since, histories_missing_events
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.settings import WorkspaceSettings, WorkspaceTable
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
@@ -110,9 +115,9 @@ def _blockers(
         return
     candidate = str(event["candidate"])
     if channel.signed:
-        for who, fault in unsigned_approvals(workspace, state, before, channel.name, candidate).items():
+        for who, fault in approval_signature_faults(workspace, state, before, channel.name, candidate).items():
             yield f"{event['event']} ({event['id']}) to {channel.name}: the approval of {who} {fault}"
-    counted = drop_unsigned_approvals(workspace, state, lambda: before, stages)
+    counted = drop_unsigned_stage_approvals(workspace, state, lambda: before, stages)
     moment = parse_time(str(event["at"]))
     review = ChannelReview(workspace, stages, channels, channel, counted, lambda: before, moment)
     for blocker in review.blockers(candidate):
@@ -155,14 +160,14 @@ def refusals(
     """
     found = [
         RefusedHistory(one["server"], f"{one['message']}: {one['changes'][0]}", one["hint"])
-        for one in missing(workspace, base)
+        for one in histories_missing_events(workspace, base)
     ]
     found += [_refused_lock(place) for place in _tracked_locks(workspace)]
     signed = {channel.name for channel in read_channels(workspace) if channel.signed}
     if not _same_signers(workspace, base):
         signed = set()  # a branch that adds a key could forge signatures with it
     store = Store(workspace)
-    for server, events in added(workspace, base).items():
+    for server, events in events_added_since(workspace, base).items():
         history = store.history(server)
         uses = Counter(event.get("nonce") for event in history)
         own = [one for one in events if uses[one.get("nonce")] > 1 or not _is_signed(workspace, server, one, signed)]
@@ -208,4 +213,4 @@ def _same_signers(workspace: Workspace, base: str) -> bool:
 def _is_signed(workspace: Workspace, server: str, event: Event, channels: set[str]) -> bool:
     if event.get("event") != "approved" or event.get("channel") not in channels:
         return False
-    return not event_fault(workspace, server, event)
+    return not event_signature_fault(workspace, server, event)

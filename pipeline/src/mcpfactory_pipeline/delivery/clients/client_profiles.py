@@ -20,7 +20,7 @@ System = Literal["linux", "mac", "windows"]
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigFile:
+class ClientConfigFile:
     """A configuration file: its format, and the content of a new one.
 
     The first of `paths` that exists is used, else the first path. `systems` has the paths of operating systems with
@@ -65,8 +65,8 @@ class ClientProfile:
 
     id: str
     title: str
-    user: ConfigFile
-    project: ConfigFile | None
+    user: ClientConfigFile
+    project: ClientConfigFile | None
     forms: tuple[ConfigLayout, ...]
     reference: str | None = None
     header: str | None = None
@@ -84,48 +84,48 @@ _TYPED_HTTP: Final = {"type": "http", **_PLAIN_HTTP}
 _SERVERS: Final = ("mcpServers",)
 
 
-def _project(path: str) -> ConfigFile:
-    return ConfigFile((path,))
+def _project(path: str) -> ClientConfigFile:
+    return ClientConfigFile((path,))
 
 
 CLIENTS: Final = (
     ClientProfile(
         "claude-desktop", "Claude Desktop",
-        ConfigFile(("{config}/Claude/claude_desktop_config.json",)), None,
+        ClientConfigFile(("{config}/Claude/claude_desktop_config.json",)), None,
         (ConfigLayout(_SERVERS, _STDIO, None),),
         gui=True,
         note="Quit and start it again. URLs are added in the app: Settings, Connectors.",
     ),
     ClientProfile(
         "claude-code", "Claude Code",
-        ConfigFile(("~/.claude.json",)), _project(".mcp.json"),
+        ClientConfigFile(("~/.claude.json",)), _project(".mcp.json"),
         (ConfigLayout(_SERVERS, _TYPED_STDIO, _TYPED_HTTP),),
         reference="${VAR:-}", header="Bearer ${VAR:-}", folder=".", moved="CLAUDE_CONFIG_DIR",
         project_note="The client asks about the servers of a project when you open the project.",
     ),
     ClientProfile(
         "cursor", "Cursor",
-        ConfigFile(("~/.cursor/mcp.json",)), _project(".cursor/mcp.json"),
+        ClientConfigFile(("~/.cursor/mcp.json",)), _project(".cursor/mcp.json"),
         (ConfigLayout(_SERVERS, _TYPED_STDIO, _PLAIN_HTTP),),
         reference="${env:VAR}", header="Bearer ${env:VAR}", folder="${workspaceFolder}", gui=True,
         project_note="Enable servers of a project in its settings: MCP.",
     ),
     ClientProfile(
         "vscode", "VS Code",
-        ConfigFile(("{config}/Code/User/mcp.json",)), _project(".vscode/mcp.json"),
+        ClientConfigFile(("{config}/Code/User/mcp.json",)), _project(".vscode/mcp.json"),
         (ConfigLayout(("servers",), _TYPED_STDIO, _TYPED_HTTP),),
         reference="${env:VAR}", folder="${workspaceFolder}", gui=True, note="It logs in to URLs itself; headers cannot refer to the environment.",
     ),
     ClientProfile(
         "windsurf", "Windsurf",
-        ConfigFile(("~/.codeium/windsurf/mcp_config.json",)), None,
+        ClientConfigFile(("~/.codeium/windsurf/mcp_config.json",)), None,
         (ConfigLayout(_SERVERS, _STDIO, {"serverUrl": "<url>", "headers": "<headers>"}),),
         reference="${env:VAR}", header="Bearer ${env:VAR}", gui=True,
         note="Versions that are named Devin Desktop read another file: --client devin.",
     ),
     ClientProfile(
         "devin", "Devin Desktop and CLI",
-        ConfigFile(
+        ClientConfigFile(
             ("~/.config/devin/mcp_config.json",),
             systems={"linux": ("{config}/devin/mcp_config.json",), "windows": ("{config}/devin/mcp_config.json",)},
         ),
@@ -135,14 +135,14 @@ CLIENTS: Final = (
     ),
     ClientProfile(
         "zed", "Zed",
-        ConfigFile(("~/.config/zed/settings.json",), systems={"linux": ("{config}/zed/settings.json",), "windows": ("{config}/Zed/settings.json",)}),
+        ClientConfigFile(("~/.config/zed/settings.json",), systems={"linux": ("{config}/zed/settings.json",), "windows": ("{config}/Zed/settings.json",)}),
         _project(".zed/settings.json"),
         (ConfigLayout(("context_servers",), {"source": "custom", **_STDIO}, {"source": "custom", **_TYPED_HTTP}),),
         folder=".", gui=True, project_note="Settings of a project apply only in trusted projects.",
     ),
     ClientProfile(
         "codex", "Codex CLI",
-        ConfigFile(("~/.codex/config.toml",), "toml", ""), ConfigFile((".codex/config.toml",), "toml", ""),
+        ClientConfigFile(("~/.codex/config.toml",), "toml", ""), ClientConfigFile((".codex/config.toml",), "toml", ""),
         (
             ConfigLayout(
                 ("mcp_servers",),
@@ -157,19 +157,19 @@ CLIENTS: Final = (
     ),
     ClientProfile(
         "gemini", "Gemini CLI",
-        ConfigFile(("~/.gemini/settings.json",)), _project(".gemini/settings.json"),
+        ClientConfigFile(("~/.gemini/settings.json",)), _project(".gemini/settings.json"),
         (ConfigLayout(_SERVERS, _STDIO, {"httpUrl": "<url>", "headers": "<headers>"}),),
         reference="${VAR}", header="Bearer ${VAR}", folder=".", project_note="Settings of a project apply only in trusted folders.",
     ),
     ClientProfile(
         "antigravity", "Antigravity",
-        ConfigFile(("~/.gemini/config/mcp_config.json",)), _project(".agents/mcp_config.json"),
+        ClientConfigFile(("~/.gemini/config/mcp_config.json",)), _project(".agents/mcp_config.json"),
         (ConfigLayout(_SERVERS, _STDIO, {"serverUrl": "<url>", "headers": "<headers>"}),),
         gui=True,
     ),
     ClientProfile(
         "goose", "Goose",
-        ConfigFile(
+        ClientConfigFile(
             ("~/.config/goose/config.yaml",), "yaml", "",
             {"linux": ("{config}/goose/config.yaml",), "windows": ("{config}/Block/goose/config/config.yaml",)},
         ),
@@ -191,7 +191,7 @@ CLIENTS: Final = (
     ),
     ClientProfile(
         "continue", "Continue",
-        ConfigFile(("~/.continue/config.yaml",), "yaml list", "name: Local Assistant\nversion: 1.0.0\nschema: v1\n"),
+        ClientConfigFile(("~/.continue/config.yaml",), "yaml list", "name: Local Assistant\nversion: 1.0.0\nschema: v1\n"),
         _project(".continue/mcpServers/mcpfactory.json"),
         (
             ConfigLayout(
@@ -204,7 +204,7 @@ CLIENTS: Final = (
     ),
     ClientProfile(
         "cline", "Cline",
-        ConfigFile(
+        ClientConfigFile(
             (
                 "~/.cline/data/settings/cline_mcp_settings.json",
                 "{config}/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
@@ -221,17 +221,17 @@ CLIENTS: Final = (
     ),
     ClientProfile(
         "lm-studio", "LM Studio",
-        ConfigFile(("~/.lmstudio/mcp.json",)), None,
+        ClientConfigFile(("~/.lmstudio/mcp.json",)), None,
         (ConfigLayout(_SERVERS, _STDIO, _PLAIN_HTTP),),
         gui=True,
     ),
     ClientProfile(
         "opencode", "opencode",
-        ConfigFile(
+        ClientConfigFile(
             ("~/.config/opencode/opencode.json", "~/.config/opencode/opencode.jsonc"),
             systems={"linux": ("{config}/opencode/opencode.json", "{config}/opencode/opencode.jsonc")},
         ),
-        ConfigFile(("opencode.json", "opencode.jsonc")),
+        ClientConfigFile(("opencode.json", "opencode.jsonc")),
         (
             ConfigLayout(
                 ("mcp",),
@@ -248,27 +248,27 @@ CLIENTS: Final = (
     ),
     ClientProfile(
         "copilot-cli", "GitHub Copilot CLI",
-        ConfigFile(("~/.copilot/mcp-config.json",)), _project(".github/mcp.json"),
+        ClientConfigFile(("~/.copilot/mcp-config.json",)), _project(".github/mcp.json"),
         (ConfigLayout(_SERVERS, {**_TYPED_STDIO, "tools": ["*"]}, {**_TYPED_HTTP, "tools": ["*"]}),),
         reference="${VAR:-}", header="Bearer ${VAR}", folder=".", moved="COPILOT_HOME",
         note="References need version 1.0.10.", project_note="Servers of a project are used only in trusted folders; `.mcp.json` is also read.",
     ),
     ClientProfile(
         "kiro", "Kiro",
-        ConfigFile(("~/.kiro/settings/mcp.json",)), _project(".kiro/settings/mcp.json"),
+        ClientConfigFile(("~/.kiro/settings/mcp.json",)), _project(".kiro/settings/mcp.json"),
         (ConfigLayout(_SERVERS, _STDIO, _PLAIN_HTTP),),
         reference="${VAR}", header="Bearer ${VAR}", gui=True,
         note="It asks which variables may be used, or lists them in its settings: Approved Environment Variables.",
     ),
     ClientProfile(
         "junie", "JetBrains Junie",
-        ConfigFile(("~/.junie/mcp/mcp.json",)), _project(".junie/mcp/mcp.json"),
+        ClientConfigFile(("~/.junie/mcp/mcp.json",)), _project(".junie/mcp/mcp.json"),
         (ConfigLayout(_SERVERS, _STDIO, _PLAIN_HTTP),),
         gui=True,
     ),
     ClientProfile(
         "warp", "Warp",
-        ConfigFile(("~/.warp/.mcp.json",)), _project(".warp/.mcp.json"),
+        ClientConfigFile(("~/.warp/.mcp.json",)), _project(".warp/.mcp.json"),
         (ConfigLayout(_SERVERS, _STDIO, _PLAIN_HTTP),),
         gui=True, project_note="Start servers of a project by hand: Settings, Agents, MCP servers.",
     ),

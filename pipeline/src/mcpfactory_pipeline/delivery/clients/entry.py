@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcpfactory_pipeline.delivery.clients.client_profiles import ClientProfile, ConfigLayout
-from mcpfactory_pipeline.delivery.clients.files import ClientError
+from mcpfactory_pipeline.delivery.clients.config_files import ClientConfigError
 
 PROJECT: Final = "<project>"  # placeholder in an argument; replaced by the client's placeholder for the project folder
 _FILE: Final = "_FILE"  # suffix of variables that our servers read: the path of a file with the secret
@@ -70,7 +70,7 @@ def build_entry(
         shared: True if other people share the configuration: programs are then written by name, not by path.
 
     Raises:
-        ClientError: the client does not support such an entry.
+        ClientConfigError: the client does not support such an entry.
     """
     if isinstance(target, RemoteEntry):
         return _remote(client, form, name, target)
@@ -103,7 +103,7 @@ def _command_line(
     if not shared:
         return target.path, [*target.before, *target.arguments], target.todo
     if client.folder is None and any(PROJECT in argument for argument in target.arguments):
-        raise ClientError(
+        raise ClientConfigError(
             f"{client.title} does not start servers in the project's folder, and has no placeholder for this folder",
             hint="publish the server and install it with --from index, or leave out --project",
         )
@@ -114,13 +114,13 @@ def _command_line(
 
 def _remote(client: ClientProfile, form: ConfigLayout, name: str, target: RemoteEntry) -> ClientEntry:
     if form.http is None:
-        raise ClientError(
+        raise ClientConfigError(
             f"{client.title} cannot have a URL in its configuration",
             hint=client.note or "install a server of a workspace",
         )
     by_name = {"<token variable>", "<names>"} & {word for word in form.http.values() if isinstance(word, str)}
     if target.variable and client.header is None and not by_name:
-        raise ClientError(
+        raise ClientConfigError(
             f"{client.title} cannot refer to {target.variable} in a header, and a secret must not be written "
             "to the file",
             hint="leave out --token-variable if the server supports OAuth login",

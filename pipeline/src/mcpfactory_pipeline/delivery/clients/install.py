@@ -15,31 +15,31 @@ from mcpfactory_codegen.credential_parameters import is_secret
 from mcpfactory_codegen.sources.translation_helpers import redacted
 from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_pipeline.base.errors import JsonRecord, NotFoundError, RefusedError
-from mcpfactory_pipeline.channels.contract import source_version
-from mcpfactory_pipeline.decisions.drift import channel_drift, drift_blockers, drift_sentence, refresh_offer
-from mcpfactory_pipeline.delivery.clients import edits
+from mcpfactory_pipeline.channels.contract import read_source_version
+from mcpfactory_pipeline.decisions.drift import channel_drift_blockers, drift_blockers, drift_sentence, refresh_offer
+from mcpfactory_pipeline.delivery.clients import config_edits
 from mcpfactory_pipeline.delivery.clients.client_profiles import (
     CLIENTS,
+    ClientConfigFile,
     ClientProfile,
-    ConfigFile,
     ConfigLayout,
     find_client,
 )
-from mcpfactory_pipeline.delivery.clients.entry import ClientEntry, LaunchEntry, RemoteEntry, build_entry, merge_entry
-from mcpfactory_pipeline.delivery.clients.files import (
-    ClientError,
-    UnreadableError,
+from mcpfactory_pipeline.delivery.clients.config_files import (
+    ClientConfigError,
+    ConfigSyntaxError,
     UserPaths,
     backups,
-    path_of,
+    client_config_path,
     read_text,
     readable_by_others,
 )
-from mcpfactory_pipeline.delivery.clients.files import replace as replace_text
-from mcpfactory_pipeline.delivery.clients.installed import entry_url, starts_server
-from mcpfactory_pipeline.delivery.clients.launch import SOURCE, channel_of, launch
+from mcpfactory_pipeline.delivery.clients.config_files import replace as replace_text
+from mcpfactory_pipeline.delivery.clients.entry import ClientEntry, LaunchEntry, RemoteEntry, build_entry, merge_entry
+from mcpfactory_pipeline.delivery.clients.installed_servers import entry_url, starts_server
+from mcpfactory_pipeline.delivery.clients.launch_commands import SOURCE, entry_channel_and_version, launch
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.workspace.upstream import SHARED_ADDRESS, address_variable
+from mcpfactory_pipeline.workspace.api_addresses import SHARED_ADDRESS, address_variable
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime.upstream.secrets import SETTINGS
 from mcpfactory_runtime.urls import split_web_url
@@ -47,7 +47,7 @@ from mcpfactory_runtime.urls import split_web_url
 _PLACES: Final = ("_FILE", "_PATH", "_DIR", "_URL")  # suffixes of variables that hold the location of a secret
 
 
-def entry_variables(
+def select_entry_variables(
     server: WorkspaceServer,
     given: Sequence[str],
     environ: Mapping[str, str],
@@ -62,14 +62,14 @@ def entry_variables(
         ask: asks the person; None if nobody can be asked.
 
     Raises:
-        ClientError: a value is a URL with a password.
+        ClientConfigError: a value is a URL with a password.
     """
     from mcpfactory_pipeline.checks.call_plan import api_variables, required_variables  # noqa: PLC0415 - loads JSON Schema
 
     for one in given:
         name, _, value = one.partition("=")
         if _has_password(value):
-            raise ClientError(
+            raise ClientConfigError(
                 f"the value of {name} is a URL with a password, and a secret does not belong in a configuration",
                 hint=(
                     f"leave the password out, or use --env {name}, which refers to the variable if the client "
@@ -86,7 +86,7 @@ def entry_variables(
     variables, left, notes = [*given], {}, []
     for name, secret in wanted.items():
         value = environ.get(name, "")
-        if not value or name in decided or secret or looks_secret(name, value):
+        if not value or name in decided or secret or is_secret_looking_variable(name, value):
             continue
         answer = ask(f"Write {name}={value} into the configuration?", None) if ask else None
         if answer is None:
@@ -102,7 +102,7 @@ def entry_variables(
     return variables, notes
 
 
-def looks_secret(name: str, value: str) -> bool:
+def is_secret_looking_variable(name: str, value: str) -> bool:
     """Return True if a variable looks like a secret, by its name, or by a value with a token or a password."""
     named = is_secret(name) and not name.upper().endswith(_PLACES)
     return named or _has_password(value) or redacted(value, pairs=False) != value
@@ -138,7 +138,7 @@ class InstallTarget:
     def holds_secret(self) -> bool:
         """Return True if a value that looks like a secret is in plain text."""
         literals = self.reached.literals if isinstance(self.reached, LaunchEntry) else {}
-        return any(looks_secret(variable, value) for variable, value in literals.items())
+        return any(is_secret_looking_variable(variable, value) for variable, value in literals.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ def server_target(
 
     Raises:
         NotFoundError: the server or channel is unknown.
-        ClientError: the source does not have the server, or a secret would be written.
+        ClientConfigError: the source does not have the server, or a secret would be written.
         RefusedError: the server at a URL differs from its adopted version, or does not respond.
     """
     one = workspace.server(server)
@@ -220,16 +220,16 @@ def _with_variables(reached: LaunchEntry, environ: Sequence[str], *, literal: bo
     for pair in environ:
         variable, equals, value = pair.partition("=")
         if not _VARIABLE.fullmatch(variable):
-            raise ClientError(
+            raise ClientConfigError(
                 f"--env {variable!r} is not a valid variable name", hint="use --env NAME=VALUE or --env NAME"
             )
         if equals and variable in reached.variables:
-            raise ClientError(
+            raise ClientConfigError(
                 f"{variable} holds a secret, and a secret does not belong in a configuration",
                 hint=f"leave out --env {variable}=…; the entry refers to the variable",
             )
-        if equals and not literal and looks_secret(variable, value):
-            raise ClientError(
+        if equals and not literal and is_secret_looking_variable(variable, value):
+            raise ClientConfigError(
                 f"the value of {variable} looks like a secret, and many programs read configuration files",
                 hint=(
                     f"use --env {variable} to refer to the variable if the client supports it, or --literal to "
@@ -252,16 +252,16 @@ def _adopted_url(
     A channel proves that the server was checked; the entry contains only the URL.
     """
     if given:
-        raise ClientError(
+        raise ClientConfigError(
             f"{server.name} runs at {url}: it has no local process that takes variables", hint="leave out --env"
         )
     if ask:
         refresh_offer(server, "installed")
-    channel, version = channel_of(workspace, server, source, None) if source != SOURCE else ("", "")
+    channel, version = entry_channel_and_version(workspace, server, source, None) if source != SOURCE else ("", "")
     state = Store(workspace).state(server.name)
-    if drift := channel_drift(workspace, server, state, channel):
+    if drift := channel_drift_blockers(workspace, server, state, channel):
         raise RefusedError(drift_sentence(server, drift[0]), hint=drift[0].command)
-    version = version or source_version(server)
+    version = version or read_source_version(server)
     return InstallTarget(
         _checked(name or server.name),
         RemoteEntry(url),
@@ -275,17 +275,17 @@ def remote_target(url: str, *, name: str = "", variable: str = "") -> InstallTar
     """Return a server at a URL as an install target; `variable` names the variable with its bearer token.
 
     Raises:
-        ClientError: the URL, the name or the variable is invalid.
+        ClientConfigError: the URL, the name or the variable is invalid.
     """
     parts = split_web_url(url)
     if parts is None or parts.hostname is None:
-        raise ClientError(f"{url} is not a valid http or https URL", hint="https://host/mcp")
+        raise ClientConfigError(f"{url} is not a valid http or https URL", hint="https://host/mcp")
     if parts.username is not None or parts.password is not None:
-        raise ClientError(
+        raise ClientConfigError(
             "the URL holds a password, which does not belong in a configuration", hint="--token-variable NAME"
         )
     if variable and not _VARIABLE.fullmatch(variable):
-        raise ClientError(
+        raise ClientConfigError(
             "--token-variable takes the name of a variable, not a token", hint="--token-variable API_TOKEN"
         )
     guess = re.sub(r"[^A-Za-z0-9]+", "-", parts.hostname.removeprefix("www.").removeprefix("mcp.")).strip("-")
@@ -296,7 +296,7 @@ def remote_target(url: str, *, name: str = "", variable: str = "") -> InstallTar
 
 def _checked(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise ClientError(
+        raise ClientConfigError(
             f"{name!r} is not a name that every client accepts", hint="use --name with letters, digits, - and _"
         )
     return name
@@ -316,25 +316,25 @@ def install(
     With `force`, it also replaces an entry of the same name that belongs to another server.
 
     Raises:
-        ClientError: the client does not support the entry, another server has its name, or the file cannot be changed.
+        ClientConfigError: the client does not support the entry, another server has its name, or the file cannot be changed.
             The file is unchanged.
     """
-    file, config = path_of(row, home, project)
+    file, config = client_config_path(row, home, project)
     text = read_text(file)
     data = _data(file, text, config)
-    form = edits.detect_layout(data, row.forms)
+    form = config_edits.detect_layout(data, row.forms)
     built = _entry(row, form, target, home, project)
-    before = edits.entries(data, form, config).get(target.name)
+    before = config_edits.entries(data, form, config).get(target.name)
     ours = before is None or target.recognizes(before)
     if not ours and not force:
-        raise ClientError(
+        raise ClientConfigError(
             f"{target.name} in {file} is an entry for another server, which mcpfactory did not write",
             hint="use --name NAME to install it under another name, or --force to replace the entry",
         )
     entry = merge_entry(before if ours else None, built.value, form)
     try:
-        after = edits.install(text, config, form, target.name, entry)
-    except UnreadableError as error:
+        after = config_edits.install(text, config, form, target.name, entry)
+    except ConfigSyntaxError as error:
         raise _refused(file, error) from error
     outcome = "installed" if before is None else "unchanged" if after == text else "updated"
     private = target.holds_secret or (project is None and text is None)
@@ -353,27 +353,29 @@ def uninstall(
     """Remove a server from a client's configuration; the rest of the file stays unchanged, byte for byte.
 
     Raises:
-        ClientError: the file cannot be changed, and is unchanged.
+        ClientConfigError: the file cannot be changed, and is unchanged.
     """
-    file, config = path_of(row, home, project)
+    file, config = client_config_path(row, home, project)
     text = read_text(file)
     data = _data(file, text, config)
-    form = edits.detect_layout(data, row.forms)
-    if text is None or name not in edits.entries(data, form, config):
+    form = config_edits.detect_layout(data, row.forms)
+    if text is None or name not in config_edits.entries(data, form, config):
         return ClientChange(row.id, str(file), name, "absent")
     try:
-        after = edits.uninstall(text, config, form, name, backups=backups(file, home))
-    except UnreadableError as error:
+        after = config_edits.uninstall(text, config, form, name, backups=backups(file, home))
+    except ConfigSyntaxError as error:
         raise _refused(file, error) from error
     kept = None if dry_run else replace_text(file, text, after, home)
     return ClientChange(row.id, str(file), name, "removed", str(kept) if kept else None)
 
 
-def snippet(row: ClientProfile, target: InstallTarget, home: UserPaths, *, project: Path | None = None) -> str:
+def client_config_snippet(
+    row: ClientProfile, target: InstallTarget, home: UserPaths, *, project: Path | None = None
+) -> str:
     """Return the client's configuration with this server as its only content."""
-    _, config = path_of(row, home, project)
+    _, config = client_config_path(row, home, project)
     built = _entry(row, row.forms[0], target, home, project)
-    return edits.install(None, config, row.forms[0], target.name, built.value)
+    return config_edits.install(None, config, row.forms[0], target.name, built.value)
 
 
 def _entry(
@@ -382,15 +384,15 @@ def _entry(
     return build_entry(row, form, target.name, target.reached, secrets=home.secrets, shared=project is not None)
 
 
-def _data(file: Path, text: str | None, config: ConfigFile) -> Any:
+def _data(file: Path, text: str | None, config: ClientConfigFile) -> Any:
     try:
-        return edits.read(config.blank if text is None else text, config)
-    except UnreadableError as error:
+        return config_edits.read(config.blank if text is None else text, config)
+    except ConfigSyntaxError as error:
         raise _refused(file, error) from error
 
 
-def _refused(file: Path, error: UnreadableError) -> ClientError:
-    return ClientError(
+def _refused(file: Path, error: ConfigSyntaxError) -> ClientConfigError:
+    return ClientConfigError(
         f"{file} cannot be changed: {error}",
         hint="correct the file, which was not changed, or add the output of --print by hand",
     )

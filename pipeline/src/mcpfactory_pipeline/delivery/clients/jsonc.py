@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Never
 
-from mcpfactory_pipeline.delivery.clients.files import UnreadableError
+from mcpfactory_pipeline.delivery.clients.config_files import ConfigSyntaxError
 
 _DEEPEST: Final = 100
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
@@ -53,7 +53,7 @@ class _Object:
     def member(self, key: str) -> _Member | None:
         found = [member for member in self.members if member.key == key]
         if len(found) > 1:
-            raise UnreadableError(f"{key!r} appears {len(found)} times")
+            raise ConfigSyntaxError(f"{key!r} appears {len(found)} times")
         return found[0] if found else None
 
 
@@ -76,13 +76,13 @@ class _Document:
         for bracket in re.findall(r"[\[\]{}]", re.sub(_STRING, "", strict, flags=re.DOTALL)):
             depth += 1 if bracket in "[{" else -1
             if depth > _DEEPEST:
-                raise UnreadableError(f"more than {_DEEPEST} levels")
+                raise ConfigSyntaxError(f"more than {_DEEPEST} levels")
         try:
             return cls(text, plain, strict, _DECODER.decode(strict))
         except json.JSONDecodeError as error:
-            raise UnreadableError(f"line {error.lineno}: {error.msg}") from error
+            raise ConfigSyntaxError(f"line {error.lineno}: {error.msg}") from error
         except ValueError as error:  # NaN, or a number with too many digits for Python
-            raise UnreadableError(str(error)) from error
+            raise ConfigSyntaxError(str(error)) from error
 
     def after_blank(self, place: int) -> int:
         """Return the next position that is neither blank nor in a comment."""
@@ -111,7 +111,7 @@ def parse(text: str) -> Any:
     """Return the data. An empty text is an empty object.
 
     Raises:
-        UnreadableError: the text is not JSON, even without comments and trailing commas.
+        ConfigSyntaxError: the text is not JSON, even without comments and trailing commas.
     """
     return _Document.read(text).data if text.strip() else {}
 
@@ -120,14 +120,14 @@ def insert(text: str, path: Sequence[str], value: Any) -> str:
     """Return the text with the value at the path; all other bytes are unchanged, missing parents are created.
 
     Raises:
-        UnreadableError: the text is not JSON, or a parent on the path is not an object.
+        ConfigSyntaxError: the text is not JSON, or a parent on the path is not an object.
     """
     document = _Document.read(text if text.strip() else "{}" + text)
     text, at = document.text, document.after_blank(0)
     for depth, key in enumerate(path):
         node = document.object_at(at)
         if node is None:
-            raise UnreadableError(f"{'.'.join(path[:depth]) or 'the whole'} is not an object")
+            raise ConfigSyntaxError(f"{'.'.join(path[:depth]) or 'the whole'} is not an object")
         member = node.member(key)
         if member is None:
             for inner in reversed(path[depth + 1 :]):
@@ -145,7 +145,7 @@ def remove(text: str, path: Sequence[str]) -> str:
     """Return the text without the member at the path; its parents and all comments stay.
 
     Raises:
-        UnreadableError: the text is not JSON.
+        ConfigSyntaxError: the text is not JSON.
     """
     document = _Document.read(text)
     at = document.after_blank(0)

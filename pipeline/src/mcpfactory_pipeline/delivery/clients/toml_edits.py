@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from mcpfactory_pipeline.delivery.clients.files import UnreadableError
+from mcpfactory_pipeline.delivery.clients.config_files import ConfigSyntaxError
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _HEADER: Final = re.compile(r"^[ \t]*\[[^\n]*", re.MULTILINE)
@@ -20,19 +20,19 @@ def parse(text: str) -> dict[str, Any]:
     """Return the data.
 
     Raises:
-        UnreadableError: the text is not TOML.
+        ConfigSyntaxError: the text is not TOML.
     """
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UnreadableError(str(error)) from error
+        raise ConfigSyntaxError(str(error)) from error
 
 
 def insert(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
     """Return the text with the table at the path, replaced or appended; all other bytes are unchanged.
 
     Raises:
-        UnreadableError: the text is not TOML.
+        ConfigSyntaxError: the text is not TOML.
     """
     end = "\r\n" if "\r\n" in text else "\n"
     block = end.join([f"[{'.'.join(map(_key, path))}]", *(f"{_key(k)} = {_value(v)}" for k, v in value.items())])
@@ -52,7 +52,7 @@ def remove(text: str, path: Sequence[str]) -> str:
     """Return the text without the table at the path, its sub-tables, and the blank line before each.
 
     Raises:
-        UnreadableError: the text is not TOML.
+        ConfigSyntaxError: the text is not TOML.
     """
     for start, stop in reversed(_regions(text, path)):
         before, after = text[:start], text[stop:]

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import yaml
 
-from mcpfactory_pipeline.delivery.clients.files import UnreadableError
+from mcpfactory_pipeline.delivery.clients.config_files import ConfigSyntaxError
 
 _NAME: Final = "name"  # key that identifies an entry of a list
 
@@ -22,12 +22,12 @@ def parse(text: str) -> Any:
     """Return the data; an empty text is an empty mapping.
 
     Raises:
-        UnreadableError: the text is not YAML.
+        ConfigSyntaxError: the text is not YAML.
     """
     try:
         data = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise UnreadableError(" ".join(str(error).split())) from error
+        raise ConfigSyntaxError(" ".join(str(error).split())) from error
     return {} if data is None else data
 
 
@@ -41,7 +41,7 @@ def insert(text: str, path: Sequence[str], value: Mapping[str, Any], *, listed: 
         listed: True if the container is a list.
 
     Raises:
-        UnreadableError: the text is not YAML, or not in a form that can be changed in place.
+        ConfigSyntaxError: the text is not YAML, or not in a form that can be changed in place.
     """
     top, key = path
     root = _root(text)
@@ -54,7 +54,7 @@ def insert(text: str, path: Sequence[str], value: Mapping[str, Any], *, listed: 
         return text + block
     name, container = found
     if container.tag != _NULL and not isinstance(container, yaml.SequenceNode if listed else yaml.MappingNode):
-        raise UnreadableError(f"{top} is not a {('list' if listed else 'mapping')}")
+        raise ConfigSyntaxError(f"{top} is not a {('list' if listed else 'mapping')}")
     _require_block(top, container)
     place = _place(container, key, listed)
     if place is not None:
@@ -71,7 +71,7 @@ def remove(text: str, path: Sequence[str], *, listed: bool) -> str:
     """Return the text without the entry; an emptied container becomes `{}` or `[]`.
 
     Raises:
-        UnreadableError: the text is not YAML, or not in a form that can be changed in place.
+        ConfigSyntaxError: the text is not YAML, or not in a form that can be changed in place.
     """
     top, key = path
     root = _root(text)
@@ -97,23 +97,23 @@ def remove(text: str, path: Sequence[str], *, listed: bool) -> str:
 
 def _require_block(key: str, container: Any) -> None:
     if not isinstance(container, yaml.ScalarNode) and container.flow_style and container.value:
-        raise UnreadableError(f"{key} is written in flow style")
+        raise ConfigSyntaxError(f"{key} is written in flow style")
 
 
 def _root(text: str) -> Any:
     parse(text)
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     if root is not None and (not isinstance(root, yaml.MappingNode) or root.flow_style):
-        raise UnreadableError("the top level is not a mapping in block style")
+        raise ConfigSyntaxError("the top level is not a mapping in block style")
     return root
 
 
 def _pair(root: Any, key: str) -> tuple[Any, Any] | None:
     found = [(name, value) for name, value in root.value if name.value == key]
     if len(found) > 1:
-        raise UnreadableError(f"{key!r} appears {len(found)} times")
+        raise ConfigSyntaxError(f"{key!r} appears {len(found)} times")
     if found and found[0][1].start_mark.index < found[0][0].end_mark.index:
-        raise UnreadableError(f"{key!r} is an alias")
+        raise ConfigSyntaxError(f"{key!r} is an alias")
     return found[0] if found else None
 
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mcpfactory_pipeline.build.distributions import RUNTIME
-from mcpfactory_pipeline.delivery.publish import program
-from mcpfactory_pipeline.delivery.publish.release import CandidateRelease
+from mcpfactory_pipeline.build.factory_distributions import RUNTIME
+from mcpfactory_pipeline.delivery.publish import bundle_program
+from mcpfactory_pipeline.delivery.publish.candidate_release import CandidateRelease
 from mcpfactory_pipeline.delivery.publish.target import PublishTarget, TargetProblem, TargetSettings
 from mcpfactory_pipeline.workspace.settings import DockerOptions
 
@@ -49,7 +49,7 @@ def dockerfile(release: CandidateRelease, base: str) -> bytes:
         version=release.version,
         candidate=release.candidate,
         base=base,
-        library=program.LIBRARY,
+        library=bundle_program.LIBRARY,
         labels="\n".join(rows),
         user=USER,
     ).encode()
@@ -79,21 +79,26 @@ def _quoted(text: str) -> str:
 def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
     """Return the `Dockerfile` and the files that it copies."""
     found = _LEAST.search(release.metadata.requires_python)
-    http = (f"{RUNTIME}[http]",) if program.uses_runtime(release) else ()  # an image serves HTTP as well as stdio
-    text = program.lock_requirements(
-        release, program.Platform(program.EVERY, found[1] if found else "3.11"), settings.folder, http
+    http = (
+        (f"{RUNTIME}[http]",) if bundle_program.uses_runtime(release) else ()
+    )  # an image serves HTTP as well as stdio
+    text = bundle_program.lock_requirements(
+        release,
+        bundle_program.BundlePlatform(bundle_program.EVERY, found[1] if found else "3.11"),
+        settings.folder,
+        http,
     )
     return {
         "Dockerfile": dockerfile(release, settings["base"]),
-        "main.py": program.launcher(release),
+        "main.py": bundle_program.bundle_launcher_script(release),
         "requirements.lock": text.encode(),
-        **{f"wheels/{name}": data for name, data in program.wheels(release).items()},
+        **{f"wheels/{name}": data for name, data in bundle_program.wheels(release).items()},
     }
 
 
 def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
     """Return problems that would make the image unusable or not reproducible."""
-    problems = [*program.find_start_problems(release, "docker")]
+    problems = [*bundle_program.find_start_problems(release, "docker")]
     if not _PINNED.fullmatch(settings["base"]):
         message = "the base image is not pinned by its hash, so later builds could use another image"
         hint = 'base = "docker.io/library/python:3.13-slim@sha256:…" in [publish.docker]'

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 
 import httpx
 
-from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetError
+from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetUnavailableError
 from mcpfactory_runtime.protocol.decoding import iter_decoded
 
 _SHOWN: Final = 300  # characters; maximum shown length of a response
@@ -29,19 +29,21 @@ def summary(answer: HttpResponse) -> str:
     return f"it answered {answer.status_code}" + (f": {text[:_SHOWN]}" if text else "")
 
 
-def read_json(answer: HttpResponse) -> Any:
+def response_json(answer: HttpResponse) -> Any:
     """Return the body as JSON.
 
     Raises:
-        TargetError: it is not JSON.
+        TargetUnavailableError: it is not JSON.
     """
     try:
         return answer.json()
     except (ValueError, RecursionError) as error:
-        raise TargetError(f"the response is not valid JSON: {summary(answer)}", hint="check the URL") from error
+        raise TargetUnavailableError(
+            f"the response is not valid JSON: {summary(answer)}", hint="check the URL"
+        ) from error
 
 
-def require_url(url: str, where: str) -> str:
+def require_secure_url(url: str, where: str) -> str:
     """Return the URL, without a slash at its end.
 
     Raises:
@@ -82,7 +84,7 @@ class HttpClient:
         """Send one request and return the response of any status, including redirects.
 
         Raises:
-            TargetError: no response was received, or it is too large.
+            TargetUnavailableError: no response was received, or it is too large.
         """
         try:
             with self._client.stream(method, url, headers=headers, content=content, auth=auth) as answer:
@@ -90,12 +92,14 @@ class HttpClient:
                 for piece in iter_decoded(answer):
                     body += piece
                     if len(body) > _LARGEST:
-                        raise TargetError(f"{url}: response is larger than {_LARGEST} bytes", hint="check the address")
+                        raise TargetUnavailableError(
+                            f"{url}: response is larger than {_LARGEST} bytes", hint="check the address"
+                        )
                 headers = {key: value for key, value in answer.headers.items() if key != "content-encoding"}
                 return httpx.Response(answer.status_code, headers=headers, content=bytes(body))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             place = urlsplit(url)
-            raise TargetError(
+            raise TargetUnavailableError(
                 f"{place.scheme}://{place.netloc} cannot be reached: {type(error).__name__}: {error}",
                 hint="publish again to continue the upload",
             ) from error
@@ -125,7 +129,7 @@ def is_loopback(host: str) -> bool:
 JSON: Final = {"Content-Type": "application/json", "Accept": "application/json"}
 
 
-def job_identity(wire: HttpClient, audience: str, environ: Mapping[str, str], variable: str = "") -> str:
+def request_job_token(wire: HttpClient, audience: str, environ: Mapping[str, str], variable: str = "") -> str:
     """Return the provider's signed identity token of this job for `audience`.
 
     GitHub Actions issues it on request; GitLab sets the `variable` that its `id_tokens` names.
@@ -141,10 +145,10 @@ def job_identity(wire: HttpClient, audience: str, environ: Mapping[str, str], va
             "this job has no identity: neither GitHub Actions nor another provider supplies one",
             hint="set permissions: id-token: write in the workflow, or choose another auth",
         )
-    require_url(url, "ACTIONS_ID_TOKEN_REQUEST_URL")
+    require_secure_url(url, "ACTIONS_ID_TOKEN_REQUEST_URL")
     wanted = f"{url}{'&' if '?' in url else '?'}audience={quote(audience, safe='')}"
     answer = wire.request("GET", wanted, headers={"Authorization": f"Bearer {token}", "Accept": "application/json"})
-    return text_field(answer, "value", url.partition("?")[0])
+    return response_text_field(answer, "value", url.partition("?")[0])
 
 
 def exchange_token(wire: HttpClient, url: str, body: Mapping[str, str] | None, field: str) -> str:
@@ -154,14 +158,14 @@ def exchange_token(wire: HttpClient, url: str, body: Mapping[str, str] | None, f
         PublishError: the target issues no token.
     """
     answer = wire.request("POST", url, headers=JSON, content=json.dumps(body).encode() if body else None)
-    return text_field(answer, field, url)
+    return response_text_field(answer, field, url)
 
 
-def text_field(answer: HttpResponse, field: str, url: str) -> str:
+def response_text_field(answer: HttpResponse, field: str, url: str) -> str:
     """Return a text field of a response. Errors never quote the body, because it may contain a token."""
     if answer.status_code >= 500 or answer.status_code == 429:
-        raise TargetError(f"{url} returned HTTP {answer.status_code}", hint="publish again")
-    found = read_json(answer) if answer.status_code < 300 else None
+        raise TargetUnavailableError(f"{url} returned HTTP {answer.status_code}", hint="publish again")
+    found = response_json(answer) if answer.status_code < 300 else None
     if not isinstance(found, dict) or not isinstance(found.get(field), str):
         raise PublishError(
             f"{url} returned no {field}: HTTP {answer.status_code}",

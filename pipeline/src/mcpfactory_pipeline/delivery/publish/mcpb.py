@@ -19,17 +19,17 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.hashing import zip_bytes
 from mcpfactory_pipeline.build.programs import last_lines
 from mcpfactory_pipeline.build.wheels import wheel_name, wheel_version
-from mcpfactory_pipeline.delivery.publish.program import (
+from mcpfactory_pipeline.delivery.publish.bundle_program import (
     LIBRARY,
-    Platform,
+    BundlePlatform,
+    bundle_launcher_script,
     find_start_problems,
-    icon,
     install,
-    launcher,
     lock_requirements,
+    read_server_icon,
     wheels,
 )
-from mcpfactory_pipeline.delivery.publish.release import CandidateRelease, Variable
+from mcpfactory_pipeline.delivery.publish.candidate_release import CandidateRelease, ServerVariable
 from mcpfactory_pipeline.delivery.publish.target import PublishTarget, TargetProblem, TargetSettings
 from mcpfactory_pipeline.workspace.settings import McpbOptions
 
@@ -54,7 +54,7 @@ def bundle_name(release: CandidateRelease, kind: str) -> str:
     return f"{release.metadata.project}-{release.version}{'' if kind == 'uv' else '-' + kind}.mcpb"
 
 
-def manifest(release: CandidateRelease, settings: Mapping[str, str]) -> dict[str, Any]:
+def bundle_manifest(release: CandidateRelease, settings: Mapping[str, str]) -> dict[str, Any]:
     """Return `manifest.json` of a bundle, version 0.4 for `uv`, 0.3 for `python`. Missing values are omitted. Pure."""
     about, kind = release.metadata, settings["type"]
     fields: dict[str, Any] = {
@@ -67,7 +67,7 @@ def manifest(release: CandidateRelease, settings: Mapping[str, str]) -> dict[str
         "author": {"name": settings["author"] or f"the authors of {about.name}"},
         **{field: about.link(*labels) for field, labels in _LINKS.items()},
         "repository": {"type": "git", "url": about.repository} if about.repository else {},
-        "icon": "icon.png" if icon(release) else "",
+        "icon": "icon.png" if read_server_icon(release) else "",
         "server": {"type": kind, "entry_point": _ENTRY, "mcp_config": _launch(release, kind)},
         "tools": [_tool(tool) for tool in release.tools],
         # In search mode, the tools differ from the tool list.
@@ -106,18 +106,18 @@ def _compatibility(release: CandidateRelease, settings: Mapping[str, str]) -> di
     return {"platforms": [PLATFORMS[settings["platform"]]], "runtimes": {"python": python}}
 
 
-def _key(variable: Variable) -> str:
+def _key(variable: ServerVariable) -> str:
     return variable.name.lower()
 
 
-def _setting(variable: Variable) -> dict[str, Any]:
+def _setting(variable: ServerVariable) -> dict[str, Any]:
     words = {"type": "string", "title": variable.name, "description": variable.description or variable.name}
     # Always set a default: without a default, clients pass the placeholder itself to the server.
     rest = {"required": True} if variable.required else {"required": False, "default": variable.default}
     return {**words, **rest, **({"sensitive": True} if variable.secret else {})}
 
 
-def pyproject(release: CandidateRelease) -> bytes:
+def bundle_pyproject(release: CandidateRelease) -> bytes:
     """Return the `pyproject.toml` of a `uv` bundle, which requires the included wheels and is not a package. Pure."""
     rows = {wheel_name(name): name for name in wheels(release)}
     needs = ", ".join(json.dumps(f"{project}=={wheel_version(name)}") for project, name in sorted(rows.items()))
@@ -139,16 +139,16 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
     """
     options = settings.options
     files = {
-        "manifest.json": (json.dumps(manifest(release, options), indent=2, ensure_ascii=False) + "\n").encode(),
-        _ENTRY: launcher(release),
+        "manifest.json": (json.dumps(bundle_manifest(release, options), indent=2, ensure_ascii=False) + "\n").encode(),
+        _ENTRY: bundle_launcher_script(release),
     }
-    if picture := icon(release):
+    if picture := read_server_icon(release):
         files["icon.png"] = picture
     if options["type"] == "uv":
-        files["pyproject.toml"] = pyproject(release)
+        files["pyproject.toml"] = bundle_pyproject(release)
         files |= {f"wheels/{name}": data for name, data in wheels(release).items()}
     else:
-        platform = Platform(options["platform"], options["python"])
+        platform = BundlePlatform(options["platform"], options["python"])
         text = lock_requirements(release, platform, settings.folder)
         files |= {f"server/{LIBRARY}/{path}": data for path, data in install(release, text, platform).items()}
         files["requirements.lock"] = text.encode()
@@ -182,8 +182,8 @@ def _second_opinion(release: CandidateRelease, options: Mapping[str, str]) -> It
         return
     with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work:
         file = Path(work) / "manifest.json"
-        file.write_text(json.dumps(manifest(release, options)), encoding="utf-8")
-        if picture := icon(release):
+        file.write_text(json.dumps(bundle_manifest(release, options)), encoding="utf-8")
+        if picture := read_server_icon(release):
             (Path(work) / "icon.png").write_bytes(picture)
         try:
             done = subprocess.run(

@@ -20,19 +20,19 @@ from mcpfactory_codegen.settings import Settings
 from mcpfactory_codegen.text import did_you_mean
 from mcpfactory_pipeline.adoption.candidate import KINDS
 from mcpfactory_pipeline.base.errors import ConfigError, JsonRecord, NotFoundError, PublishError, StateError
-from mcpfactory_pipeline.base.files import update_file
+from mcpfactory_pipeline.base.files import write_if_changed
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import file_lock
-from mcpfactory_pipeline.build.distributions import RUNTIME, runtime_wheel
+from mcpfactory_pipeline.build.factory_distributions import RUNTIME, cached_runtime_wheel
 from mcpfactory_pipeline.build.secret_scan import find_secrets_in_files
-from mcpfactory_pipeline.channels.candidate import artifact_of, channels_folder, verify_files
-from mcpfactory_pipeline.channels.channel import offered_wheel
+from mcpfactory_pipeline.channels.candidate import channels_folder, find_artifact, verify_candidate_files
+from mcpfactory_pipeline.channels.channel import offered_project_file
 from mcpfactory_pipeline.channels.contract import stored_contract
 from mcpfactory_pipeline.decisions.integrity import require_integrity
 from mcpfactory_pipeline.delivery.publish import docker, mcpb, pypi, registry, sbom
-from mcpfactory_pipeline.delivery.publish.program import LIBRARY, wheels
-from mcpfactory_pipeline.delivery.publish.release import CandidateRelease, read_adopted_release, read_release
+from mcpfactory_pipeline.delivery.publish.bundle_program import LIBRARY, wheels
+from mcpfactory_pipeline.delivery.publish.candidate_release import CandidateRelease, read_adopted_release, read_release
 from mcpfactory_pipeline.delivery.publish.target import PublishTarget, TargetSettings
 from mcpfactory_pipeline.plan.policy import describe_decision, find_channel, read_channels
 from mcpfactory_pipeline.state.store import Store
@@ -161,7 +161,7 @@ def publish(
         NotFoundError: the server, the channel, a target, or the target of an option is unknown.
         ConfigError: a setting is invalid, or a token is not set.
         PublishError: the channel offers nothing, or a target refuses the release.
-        TargetError: a target cannot be reached.
+        TargetUnavailableError: a target cannot be reached.
         StateError: the candidate's bytes are not on this machine.
     """
     store, environ = Store(workspace, clock), os.environ if environ is None else environ
@@ -209,14 +209,14 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
             f"{server} is {describe_decision('retired', state.retired)}", hint=f"mcpfactory pipeline revive {server}"
         )
     offered = state.channels.get(channel)
-    artifact = artifact_of(workspace, state, offered.candidate) if offered else None
+    artifact = find_artifact(workspace, state, offered.candidate) if offered else None
     if artifact is None:
         raise PublishError(
             f"{channel} has no release of {server}: only promoted candidates are published",
             hint=f"mcpfactory pipeline promote {server} --channel {channel}",
         )
     try:
-        verify_files(artifact)
+        verify_candidate_files(artifact)
     except StateError as error:
         hint = f"mcpfactory pipeline restore {server} --candidate {artifact.id}"
         raise StateError(f"candidate {artifact.id} of {server} cannot be published: {error}", hint=hint) from error
@@ -224,7 +224,7 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
     if adopted is not None:
         return read_adopted_release(server, channel, artifact, known.tools if known else ())
     # Use the channel's runtime, because other wheels on this machine may have different sources.
-    runtime = offered_wheel(channels_folder(workspace), channel, RUNTIME) or runtime_wheel(
+    runtime = offered_project_file(channels_folder(workspace), channel, RUNTIME) or cached_runtime_wheel(
         workspace.artifacts, build=False
     )
     return read_release(server, channel, artifact, known.tools if known else (), (runtime,) if runtime else ())
@@ -253,7 +253,7 @@ def _requested_targets(release: CandidateRelease) -> Sequence[str]:
     return requested
 
 
-def target_settings(
+def resolve_target_settings(
     workspace: Workspace,
     release: CandidateRelease,
     target: PublishTarget,
@@ -279,7 +279,7 @@ def _prepare(
     *,
     mode: Mode,
 ) -> _Delivery:
-    settings = target_settings(workspace, release, target, environ, given.get(target.id, {}))
+    settings = resolve_target_settings(workspace, release, target, environ, given.get(target.id, {}))
     problems = tuple(
         {"rule": one.rule, "message": one.message, "hint": one.hint} for one in target.check(release, settings)
     )
@@ -344,7 +344,7 @@ def _publish_to(store: Store, release: CandidateRelease, delivery: _Delivery, fo
     if target.upload is None:
         folder = delivery.settings.folder  # the release's own files stay in the candidate's folder
         for name, data in delivery.files.items():
-            update_file(folder / name, data)
+            write_if_changed(folder / name, data)
         return _outcome(release, delivery, "made", folder=str(folder), message=f"{about} was built for {target.id}")
     common = {"target": target.id, "channel": release.channel}
     common |= {"candidate": release.candidate, "version": release.version}

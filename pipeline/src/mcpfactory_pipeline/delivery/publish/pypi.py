@@ -20,17 +20,17 @@ import uv
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion, Version
 
-from mcpfactory_pipeline.base.errors import PublishError, TargetError
+from mcpfactory_pipeline.base.errors import PublishError, TargetUnavailableError
 from mcpfactory_pipeline.base.hashing import hash_bytes
-from mcpfactory_pipeline.build.distributions import RUNTIME
+from mcpfactory_pipeline.build.factory_distributions import RUNTIME
 from mcpfactory_pipeline.build.programs import last_lines, uv_environ
 from mcpfactory_pipeline.delivery.publish import http
-from mcpfactory_pipeline.delivery.publish.release import CandidateRelease
+from mcpfactory_pipeline.delivery.publish.candidate_release import CandidateRelease
 from mcpfactory_pipeline.delivery.publish.target import (
     PublishEvidence,
     PublishTarget,
-    RemoteState,
     TargetProblem,
+    TargetReleaseState,
     TargetSettings,
 )
 from mcpfactory_pipeline.workspace.settings import PypiOptions
@@ -41,12 +41,12 @@ _ANSWER: Final = re.compile(r"status code (?P<status>\d{3})(?:.*?[Ss]ays: (?P<te
 _CONTINUES: Final = r"[A-Za-z0-9._/-]"  # characters that would extend a marker's name
 
 
-def marker(name: str) -> str:
+def registry_marker(name: str) -> str:
     """Return the hidden README line that links the package to a name in the MCP registry."""
     return f"<!-- mcp-name: {name} -->"
 
 
-def has_marker(text: str, name: str) -> bool:
+def has_registry_marker(text: str, name: str) -> bool:
     """Return True if a description contains the marker of exactly this name."""
     return re.search(rf"mcp-name: {re.escape(name)}(?!{_CONTINUES})", text) is not None
 
@@ -99,11 +99,11 @@ def _requirements(release: CandidateRelease) -> Iterator[TargetProblem]:
 
 def _marker(release: CandidateRelease) -> Iterator[TargetProblem]:
     name = release.config.publish.mcp_name
-    if name and not has_marker(release.metadata.description, name):
+    if name and not has_registry_marker(release.metadata.description, name):
         yield TargetProblem(
             "pypi/mcp-name",
             f"the README in the package lacks the marker of {name}, so the MCP registry will refuse the package",
-            f"put this line into README.md, and make a new candidate: {marker(name)}",
+            f"put this line into README.md, and make a new candidate: {registry_marker(name)}",
         )
 
 
@@ -119,14 +119,14 @@ class _IndexFile:
     yanked: bool = False
 
 
-def inspect(release: CandidateRelease, settings: TargetSettings) -> RemoteState:
+def inspect(release: CandidateRelease, settings: TargetSettings) -> TargetReleaseState:
     """Return the state of this version in the index; a runtime that the index lacks is also a missing part."""
     with http.open_client() as wire:
         index = _Index(wire, settings)
         there = index.files(release.metadata.project)
         others = [name for name in there if _version(name) == release.version and name not in release.files]
         if others:
-            return RemoteState(
+            return TargetReleaseState(
                 other=(
                     f"{settings['index']} has {others[0]} of version {release.version}, which is not of this candidate"
                 )
@@ -137,18 +137,18 @@ def inspect(release: CandidateRelease, settings: TargetSettings) -> RemoteState:
             if found is None:
                 missing.append(name)
             elif found != content:
-                return RemoteState(
+                return TargetReleaseState(
                     other=f"{settings['index']} has {name} with other bytes: {found}, promoted is {content}"
                 )
         missing = [*_runtime_missing(release, settings, index), *missing]
     if missing:
-        return RemoteState(missing=tuple(missing))
-    return RemoteState(same=_evidence(release, settings, there))
+        return TargetReleaseState(missing=tuple(missing))
+    return TargetReleaseState(same=_evidence(release, settings, there))
 
 
 def _evidence(release: CandidateRelease, settings: TargetSettings, there: Mapping[str, _IndexFile]) -> PublishEvidence:
     """Return the evidence; `newest` is set if installers get a newer version, for example after a rollback."""
-    page = f"{http.require_url(settings['index'], 'publish.pypi.index')}/{release.metadata.project}/"
+    page = f"{http.require_secure_url(settings['index'], 'publish.pypi.index')}/{release.metadata.project}/"
     versions = [found for name, file in there.items() if not file.yanked and (found := _parsed(_version(name)))]
     newest = max((one for one in versions if not one.is_prerelease), default=None)
     mine = _parsed(release.version)
@@ -161,9 +161,9 @@ class _Index:
 
     def __init__(self, wire: http.HttpClient, settings: TargetSettings) -> None:
         self._wire, self._settings = wire, settings
-        self._url = http.require_url(settings["index"], "publish.pypi.index")
+        self._url = http.require_secure_url(settings["index"], "publish.pypi.index")
         # Scheme and host that may receive the token.
-        self._home = urlsplit(http.require_url(settings["url"], "publish.pypi.url"))[:2]
+        self._home = urlsplit(http.require_secure_url(settings["url"], "publish.pypi.url"))[:2]
 
     def files(self, project: str) -> Mapping[str, _IndexFile]:
         """Return the files of a project by name; empty if the project is unknown, or on another host."""
@@ -172,14 +172,14 @@ class _Index:
         if answer.is_redirect or answer.status_code == 404:
             return {}
         if answer.status_code != 200:
-            raise TargetError(
+            raise TargetUnavailableError(
                 f"{page} cannot be read: {http.summary(answer)}", hint="set publish.pypi.index to the simple index"
             )
         is_json = "json" in answer.headers.get("content-type", "")
         try:
             return dict(_json_files(answer, page) if is_json else _html_files(answer, page))
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise TargetError(
+            raise TargetUnavailableError(
                 f"{page} is not a page of a package index: {error!r}", hint="check publish.pypi.index"
             ) from error
 
@@ -189,7 +189,9 @@ class _Index:
             return file.digest
         answer = self._get(file.url, {})
         if answer.status_code != 200:
-            raise TargetError(f"{file.url} cannot be read: {http.summary(answer)}", hint="publish again to check again")
+            raise TargetUnavailableError(
+                f"{file.url} cannot be read: {http.summary(answer)}", hint="publish again to check again"
+            )
         return hash_bytes(answer.content)
 
     def _get(self, url: str, headers: Mapping[str, str]) -> http.HttpResponse:
@@ -201,7 +203,7 @@ class _Index:
 
 
 def _json_files(answer: http.HttpResponse, page: str) -> Iterator[tuple[str, _IndexFile]]:
-    data = http.read_json(answer)
+    data = http.response_json(answer)
     for entry in data.get("files", []) if isinstance(data, dict) else []:
         digest = entry.get("hashes", {}).get("sha256", "")
         found = f"sha256:{digest}" if digest else ""
@@ -309,7 +311,12 @@ def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -
     with tempfile.TemporaryDirectory(prefix="mcpfactory-") as folder:
         Path(folder, name).write_bytes(data)
         command = [uv.find_uv_bin(), "publish", "--no-config", "--color", "never", "--trusted-publishing", "never"]
-        where = ["--publish-url", f"{http.require_url(url, 'publish.pypi.url')}/", "--username", settings["user"]]
+        where = [
+            "--publish-url",
+            f"{http.require_secure_url(url, 'publish.pypi.url')}/",
+            "--username",
+            settings["user"],
+        ]
         done = subprocess.run(
             [*command, *where, name],
             cwd=folder,
@@ -332,7 +339,9 @@ def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -
             hint=f"""set {settings["token_variable"]} to a token that may upload this project, or auth = "trusted" in CI""",
         )
     if status == 429 or status >= 500 or (not status and "Redirected URL" not in done.stderr):
-        raise TargetError(f"{url} failed to store {name}: {message}", hint="publish again to upload the missing files")
+        raise TargetUnavailableError(
+            f"{url} failed to store {name}: {message}", hint="publish again to upload the missing files"
+        )
     raise PublishError(
         f"{url} refused {name}: {message}",
         hint="mcpfactory publish NAME --target pypi --dry-run shows the published files",
@@ -345,8 +354,10 @@ def _token(wire: http.HttpClient, settings: TargetSettings) -> str:
         return settings.secret("token_variable")
     parts = urlsplit(settings["url"])
     base = f"{parts.scheme}://{parts.netloc.removeprefix('upload.')}"
-    audience = http.text_field(wire.request("GET", f"{base}/_/oidc/audience"), "audience", f"{base}/_/oidc/audience")
-    identity = http.job_identity(wire, audience, settings.environ, "PYPI_ID_TOKEN")
+    audience = http.response_text_field(
+        wire.request("GET", f"{base}/_/oidc/audience"), "audience", f"{base}/_/oidc/audience"
+    )
+    identity = http.request_job_token(wire, audience, settings.environ, "PYPI_ID_TOKEN")
     return http.exchange_token(wire, f"{base}/_/oidc/mint-token", {"token": identity}, "token")
 
 

@@ -12,17 +12,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
-from mcpfactory_pipeline.base.errors import PublishError, TargetError
+from mcpfactory_pipeline.base.errors import PublishError, TargetUnavailableError
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.delivery.publish import http
-from mcpfactory_pipeline.delivery.publish.pypi import has_marker, marker
-from mcpfactory_pipeline.delivery.publish.release import CandidateRelease, Variable
+from mcpfactory_pipeline.delivery.publish.candidate_release import CandidateRelease, ServerVariable
+from mcpfactory_pipeline.delivery.publish.pypi import has_registry_marker, registry_marker
 from mcpfactory_pipeline.delivery.publish.server_json_rules import PUBLISHER, SCHEMA, find_violations
 from mcpfactory_pipeline.delivery.publish.target import (
     PublishEvidence,
     PublishTarget,
-    RemoteState,
     TargetProblem,
+    TargetReleaseState,
     TargetSettings,
 )
 from mcpfactory_pipeline.workspace.settings import RegistryOptions
@@ -32,7 +32,7 @@ _FILE: Final = "server.json"
 
 def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
     """Return the file `server.json`."""
-    return {_FILE: make_server_json(release, _bundle(settings))}
+    return {_FILE: server_json_bytes(release, _bundle(settings))}
 
 
 def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
@@ -51,22 +51,22 @@ def needs(release: CandidateRelease) -> Sequence[str]:
     return ("pypi",) if any(package.get("registryType") == "pypi" for package in packages) else ()
 
 
-def inspect(release: CandidateRelease, settings: TargetSettings) -> RemoteState:
+def inspect(release: CandidateRelease, settings: TargetSettings) -> TargetReleaseState:
     """Return the state of this version in the registry."""
     with http.open_client() as wire:
         return _inspect(wire, release, settings)
 
 
-def _inspect(wire: http.HttpClient, release: CandidateRelease, settings: TargetSettings) -> RemoteState:
+def _inspect(wire: http.HttpClient, release: CandidateRelease, settings: TargetSettings) -> TargetReleaseState:
     document, url = server_json(release, _bundle(settings)), _version_url(release, settings)
     answer = wire.request("GET", url, headers={"Accept": "application/json"})
     if answer.status_code == 404:
-        return RemoteState(missing=(_FILE,))
+        return TargetReleaseState(missing=(_FILE,))
     if answer.status_code != 200:
-        raise TargetError(
+        raise TargetUnavailableError(
             f"{url} cannot be read: {http.summary(answer)}", hint="set publish.registry.url to the URL of the registry"
         )
-    there = http.read_json(answer)
+    there = http.response_json(answer)
     there = there.get("server", there) if isinstance(there, dict) else there
     if _without_empty(there) != _without_empty(document):
         differing = [
@@ -74,17 +74,19 @@ def _inspect(wire: http.HttpClient, release: CandidateRelease, settings: TargetS
             for key in document
             if not isinstance(there, dict) or _without_empty(there.get(key)) != _without_empty(document[key])
         ]
-        return RemoteState(
+        return TargetReleaseState(
             other=(
                 f"{url} differs: {', '.join(differing) or 'it has more fields'}; the registry never changes a version"
             )
         )
-    return RemoteState(same=PublishEvidence(hash_bytes(make_server_json(release, _bundle(settings))), {"url": url}))
+    return TargetReleaseState(
+        same=PublishEvidence(hash_bytes(server_json_bytes(release, _bundle(settings))), {"url": url})
+    )
 
 
 def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEvidence:
     """Publish the document, and read it back."""
-    base = http.require_url(settings["url"], "publish.registry.url")
+    base = http.require_secure_url(settings["url"], "publish.registry.url")
     with http.open_client() as wire:
         token = _token(wire, base, settings)
         answer = wire.request(
@@ -94,7 +96,7 @@ def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEviden
             content=json.dumps(server_json(release, _bundle(settings))).encode(),
         )
         if answer.status_code >= 500 or answer.status_code == 429:
-            raise TargetError(
+            raise TargetUnavailableError(
                 f"{base} failed: {http.summary(answer)}", hint="publish again to check whether it was published"
             )
         if answer.status_code in {401, 403}:
@@ -112,7 +114,7 @@ def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEviden
             )
         found = _inspect(wire, release, settings)
     if found.same is None:
-        raise TargetError(
+        raise TargetUnavailableError(
             f"{base} accepted server.json, but does not return it",
             hint="run the same publish command again; the registry may need time to list it",
         )
@@ -120,7 +122,7 @@ def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEviden
 
 
 def _version_url(release: CandidateRelease, settings: TargetSettings) -> str:
-    base = http.require_url(settings["url"], "publish.registry.url")
+    base = http.require_secure_url(settings["url"], "publish.registry.url")
     name = quote(server_json(release)["name"], safe="")
     return f"{base}/v0.1/servers/{name}/versions/{quote(release.version, safe='')}"
 
@@ -145,7 +147,7 @@ def _token(wire: http.HttpClient, base: str, settings: TargetSettings) -> str:
         body = {"github_token": settings.secret("token_variable")}
         return http.exchange_token(wire, f"{base}/v0/auth/github-at", body, "registry_token")
     if how == "github-oidc":
-        identity = http.job_identity(wire, settings["audience"] or base, settings.environ)
+        identity = http.request_job_token(wire, settings["audience"] or base, settings.environ)
         return http.exchange_token(wire, f"{base}/v0/auth/github-oidc", {"oidc_token": identity}, "registry_token")
     return http.exchange_token(wire, f"{base}/v0/auth/none", None, "registry_token")
 
@@ -173,7 +175,7 @@ _HINTS: Final = {
 }
 
 
-def make_server_json(release: CandidateRelease, bundle: str = "") -> bytes:
+def server_json_bytes(release: CandidateRelease, bundle: str = "") -> bytes:
     """Return the document as bytes; equal releases give equal bytes."""
     return (json.dumps(server_json(release, bundle), indent=2, ensure_ascii=False) + "\n").encode()
 
@@ -220,11 +222,11 @@ def check_server_json(release: CandidateRelease, bundle: str = "") -> Iterator[T
             _HINTS.get(found.rule, "see the rules of server.json in the reference of mcpfactory publish"),
         )
     if any(_own_package(release)):
-        if not has_marker(release.metadata.description, name):
+        if not has_registry_marker(release.metadata.description, name):
             yield TargetProblem(
                 "pypi/mcp-name",
                 f"the README in the package lacks the marker of {name}",
-                f"put this line into README.md, and make a new candidate: {marker(name)}",
+                f"put this line into README.md, and make a new candidate: {registry_marker(name)}",
             )
         if release.metadata.program != release.metadata.name:
             yield TargetProblem(
@@ -249,7 +251,7 @@ def _own_package(release: CandidateRelease) -> Iterator[dict[str, Any]]:
     yield {key: value for key, value in package.items() if value}
 
 
-def _variable(variable: Variable) -> dict[str, Any]:
+def _variable(variable: ServerVariable) -> dict[str, Any]:
     found = {
         "name": variable.name, "description": variable.description, "isRequired": variable.required,
         "isSecret": variable.secret, "default": variable.default,

@@ -17,8 +17,8 @@ from packaging.utils import canonicalize_name
 
 from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.wheels import wheel_name
-from mcpfactory_pipeline.delivery.publish.program import Platform, lock_requirements
-from mcpfactory_pipeline.delivery.publish.release import CandidateRelease
+from mcpfactory_pipeline.delivery.publish.bundle_program import BundlePlatform, lock_requirements
+from mcpfactory_pipeline.delivery.publish.candidate_release import CandidateRelease
 from mcpfactory_pipeline.delivery.publish.target import PublishTarget, TargetSettings
 from mcpfactory_pipeline.workspace.settings import SbomOptions
 
@@ -149,7 +149,9 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
     if settings["resolve"] == "declared":
         packages = list(_declared(release))
     else:
-        requirements = lock_requirements(release, Platform(settings["platform"], settings["python"]), settings.folder)
+        requirements = lock_requirements(
+            release, BundlePlatform(settings["platform"], settings["python"]), settings.folder
+        )
         packages = locked_packages(requirements, release)
     text = json.dumps(sbom_document(release, packages), indent=2, ensure_ascii=False)
     return {f"{release.metadata.project}-{release.version}.cdx.json": f"{text}\n".encode()}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mcpfactory_codegen.settings import Settings, SettingsError, check_settings
 from mcpfactory_pipeline.base.errors import ConfigError
-from mcpfactory_pipeline.delivery.publish.release import CandidateRelease
+from mcpfactory_pipeline.delivery.publish.candidate_release import CandidateRelease
 from mcpfactory_pipeline.workspace.workspace import CONFIG
 
 
@@ -36,7 +36,7 @@ class PublishEvidence:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteState:
+class TargetReleaseState:
     """State of a target under the release's name and version.
 
     `same` is the evidence if the target has the whole release, byte for byte. Otherwise, `missing` lists the missing
@@ -89,7 +89,7 @@ class PublishTarget:
     target without `upload` is a file that people copy: it is built, and nothing is recorded. `options` is the model of
     the target's settings. `needs` returns the targets that must have the release first.
 
-    These functions raise `ConfigError` for invalid settings. `inspect` and `upload` also raise `TargetError` if the
+    These functions raise `ConfigError` for invalid settings. `inspect` and `upload` also raise `TargetUnavailableError` if the
     target fails or is unreachable, and `PublishError` if it refuses the release.
     """
 
@@ -98,7 +98,7 @@ class PublishTarget:
     build: Callable[[CandidateRelease, TargetSettings], Mapping[str, bytes]]
     check: Callable[[CandidateRelease, TargetSettings], Sequence[TargetProblem]] = lambda _release, _settings: ()
     upload: Callable[[CandidateRelease, TargetSettings], PublishEvidence] | None = None
-    inspect: Callable[[CandidateRelease, TargetSettings], RemoteState] | None = None
+    inspect: Callable[[CandidateRelease, TargetSettings], TargetReleaseState] | None = None
     options: type[Settings] = Settings
     needs: Callable[[CandidateRelease], Sequence[str]] = lambda _release: ()
 

@@ -16,16 +16,16 @@ from typing import Final
 
 from mcpfactory_codegen.servers.server_files import LOCK
 from mcpfactory_pipeline.base.errors import JsonRecord, ReleaseError
-from mcpfactory_pipeline.base.files import copy_files, remove_temporaries, replace_file
-from mcpfactory_pipeline.base.hashing import ABSENT, hash_bytes, hash_file, source_files
+from mcpfactory_pipeline.base.files import copy_files, remove_temporary_files, replace_file
+from mcpfactory_pipeline.base.hashing import ABSENT, hash_bytes, hash_file, list_source_files
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 from mcpfactory_pipeline.base.locks import file_lock
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.build.wheels import with_version
-from mcpfactory_pipeline.channels.contract import contract_text
+from mcpfactory_pipeline.build.wheels import replace_source_version
+from mcpfactory_pipeline.channels.contract import contract_to_text
 from mcpfactory_pipeline.delivery.releases import changelog
 from mcpfactory_pipeline.delivery.releases.git import TRAILER, Repository
-from mcpfactory_pipeline.delivery.releases.packages import PackageGroup, read_packages
+from mcpfactory_pipeline.delivery.releases.package_group import PackageGroup, read_package_group
 from mcpfactory_pipeline.delivery.releases.plan import CONTRACT, Reader, ReleaseProposal, plan_releases
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
@@ -71,7 +71,7 @@ def apply_releases(
             )
         proposals = plan_releases(workspace, repository, names, read)
         _raise_refusal(proposals)
-        due, packages = {one.server: one for one in proposals if one.status == "due"}, read_packages(workspace)
+        due, packages = {one.server: one for one in proposals if one.status == "due"}, read_package_group(workspace)
         work = {name: _files(workspace, packages, one, clock) for name, one in due.items()}
         commit = "" if dry_run or not work else _commit(workspace, repository, list(due.values()), work)
         results = []
@@ -113,13 +113,13 @@ def _files(workspace: Workspace, packages: PackageGroup | None, one: ReleaseProp
 def _server_files(server: WorkspaceServer, one: ReleaseProposal, clock: Clock) -> dict[str, bytes | None]:
     """Return path → content below the server: version, changelog, contract, generated files; None deletes a file."""
     folder = server.folder
-    place, text = with_version(folder, server.package, one.version)
-    news = changelog.section(one.version, clock().date(), one.notes, one.changes, first=not one.before)
+    place, text = replace_source_version(folder, server.package, one.version)
+    news = changelog.changelog_section(one.version, clock().date(), one.notes, one.changes, first=not one.before)
     files: dict[str, bytes | None] = {note.file: None for note in one.notes}
     files |= {
         place: text.encode(),
         changelog.FILE: _changelog(server, news),
-        CONTRACT: contract_text(one.tools, one.version).encode(),
+        CONTRACT: contract_to_text(one.tools, one.version).encode(),
     }
     if server.document is not None:
         files |= _generated(server, files)
@@ -137,7 +137,7 @@ def _changelog(server: WorkspaceServer, news: str) -> bytes:
             hint="save it in UTF-8, and commit it",
         ) from error
     ends = "\r\n" if "\r\n" in before else "\n"
-    return changelog.with_section(before.replace("\r\n", "\n"), news).replace("\n", ends).encode()
+    return changelog.insert_release_section(before.replace("\r\n", "\n"), news).replace("\n", ends).encode()
 
 
 def _generated(server: WorkspaceServer, files: Mapping[str, bytes | None]) -> _Files:
@@ -147,7 +147,7 @@ def _generated(server: WorkspaceServer, files: Mapping[str, bytes | None]) -> _F
 
     with tempfile.TemporaryDirectory(prefix="mcpfactory-release-") as work:
         copy = Path(work) / server.name
-        copy_files(server.folder, source_files(server.folder), copy)
+        copy_files(server.folder, list_source_files(server.folder), copy)
         for path, data in files.items():
             if data is not None:
                 (copy / path).parent.mkdir(parents=True, exist_ok=True)
@@ -215,7 +215,7 @@ def _roll_back(workspace: Workspace, repository: Repository) -> None:
     except (OSError, ValueError, KeyError, TypeError):
         return
     for path in hashes:
-        remove_temporaries(workspace.root / path)
+        remove_temporary_files(workspace.root / path)
     if head == repository.head():
         dirty = set(repository.dirty())
         ours = [path for path, known in hashes.items() if path in dirty and hash_file(workspace.root / path) == known]

@@ -52,7 +52,7 @@ class ChangelogFragment:
         return {**asdict(self), "step": self.step}
 
 
-def read_notes(folder: Path) -> tuple[ChangelogFragment, ...]:
+def read_changelog_fragments(folder: Path) -> tuple[ChangelogFragment, ...]:
     """Return the fragments of the server in `folder`, sorted by kind and file.
 
     Raises:
@@ -63,7 +63,7 @@ def read_notes(folder: Path) -> tuple[ChangelogFragment, ...]:
     return tuple(sorted(found, key=lambda note: (order.index(note.kind), note.file)))
 
 
-def add_note(folder: Path, text: str, kind: str) -> ChangelogFragment:
+def write_changelog_fragment(folder: Path, text: str, kind: str) -> ChangelogFragment:
     """Write a fragment for the server in `folder`.
 
     Raises:
@@ -116,7 +116,7 @@ _UNRELEASED: Final = re.compile(r"## \[?unreleased\b", re.IGNORECASE)
 _MOST: Final = 50  # maximum listed contract changes
 
 
-def section(
+def changelog_section(
     version: str, day: date, notes: Sequence[ChangelogFragment], changes: Iterable[Change], *, first: bool = False
 ) -> str:
     """Return the changelog section of a release: fragments by kind, then the contract changes for callers."""
@@ -135,7 +135,7 @@ def section(
     return "\n".join(parts)
 
 
-def with_section(text: str, new: str) -> str:
+def insert_release_section(text: str, new: str) -> str:
     """Return a changelog with a new section, after the unreleased part and before other releases.
 
     An empty text becomes a new changelog.
@@ -164,7 +164,7 @@ def unreleased_of(text: str) -> str:
     return text[found.end() : after].strip() if found else ""
 
 
-def with_release(text: str, version: str, day: date) -> str:
+def release_unreleased_section(text: str, version: str, day: date) -> str:
     """Return a changelog with the heading `Unreleased` replaced by version and day."""
     found, _ = _unreleased(text)
     if found is None:

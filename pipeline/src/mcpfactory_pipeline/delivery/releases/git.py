@@ -18,7 +18,7 @@ _TAG: Final = re.compile(r"(?P<server>.+)-v(?P<version>\d{1,9}\.\d{1,9}\.\d{1,9}
 
 
 @dataclass(frozen=True, slots=True)
-class Tag:
+class ReleaseTag:
     """The tag of a release, with its commit."""
 
     server: str
@@ -37,7 +37,7 @@ class Tag:
         return Version.read(self.version)
 
     @classmethod
-    def read(cls, name: str, commit: str = "", *, annotated: bool = True) -> Tag | None:
+    def read(cls, name: str, commit: str = "", *, annotated: bool = True) -> ReleaseTag | None:
         """Return the tag of that name; None if it is not a release tag."""
         found = _TAG.fullmatch(name)
         return cls(found["server"], found["version"], commit, annotated) if found else None
@@ -78,25 +78,25 @@ class Repository:
         paths = (row[3:] for row in rows if row)
         return [p.removeprefix(self.prefix) if p.startswith(self.prefix) else f"../{p}" for p in paths]
 
-    def tags(self, *, merged: bool = False) -> dict[str, Tag]:
+    def tags(self, *, merged: bool = False) -> dict[str, ReleaseTag]:
         """Return all release tags by name; with `merged`, only the tags in HEAD."""
         only = ("--merged=HEAD",) if merged else ()
         form = "--format=%(refname:strip=2) %(objectname) %(*objectname)"
         found = {}
         for line in self._git("for-each-ref", *only, form, "refs/tags").splitlines():
             name, this, target = line.split(" ")
-            if tag := Tag.read(name, target or this, annotated=bool(target)):
+            if tag := ReleaseTag.read(name, target or this, annotated=bool(target)):
                 found[name] = tag
         return found
 
-    def committed(self) -> dict[str, Tag]:
+    def committed(self) -> dict[str, ReleaseTag]:
         """Return the releases that commits of this branch declare, by tag name, even if the tag is missing."""
         form = f"--format=%H %(trailers:key={TRAILER},valueonly,separator=%x20)"
-        found: dict[str, Tag] = {}
+        found: dict[str, ReleaseTag] = {}
         for line in self._git("log", f"--grep=^{TRAILER}: ", form).splitlines():  # newest first
             commit, *names = line.split()
             for name in names:
-                if tag := Tag.read(name, commit):
+                if tag := ReleaseTag.read(name, commit):
                     found.setdefault(name, tag)
         return found
 
@@ -145,7 +145,7 @@ class Repository:
             words = ("reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul")
             self._git("--literal-pathspecs", *words, stdin=listed)
 
-    def tag(self, tag: Tag, message: str) -> None:
+    def tag(self, tag: ReleaseTag, message: str) -> None:
         """Create an annotated tag.
 
         Raises:

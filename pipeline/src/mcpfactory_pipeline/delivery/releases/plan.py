@@ -20,25 +20,32 @@ from packaging.utils import canonicalize_version
 from mcpfactory_codegen.servers.manifest_diff import Change
 from mcpfactory_pipeline.base.errors import NotFoundError, ReleaseError
 from mcpfactory_pipeline.base.text import pluralize
-from mcpfactory_pipeline.base.versions import STEPS, Step, Version, is_sufficient_step, next_version, sufficient_version
+from mcpfactory_pipeline.base.versions import (
+    STEPS,
+    Step,
+    Version,
+    ensure_sufficient_version,
+    is_sufficient_step,
+    next_version,
+)
 from mcpfactory_pipeline.channels.contract import (
     Contract,
     ContractComparison,
-    compare,
+    compare_contracts,
     find_contract,
-    read_contract,
-    source_version,
+    parse_contract,
+    read_source_version,
 )
 from mcpfactory_pipeline.delivery.releases import changelog
-from mcpfactory_pipeline.delivery.releases.changelog import FOLDER, ChangelogFragment, read_notes
-from mcpfactory_pipeline.delivery.releases.git import Repository, Tag
-from mcpfactory_pipeline.delivery.releases.packages import PackageGroup, read_packages
+from mcpfactory_pipeline.delivery.releases.changelog import FOLDER, ChangelogFragment, read_changelog_fragments
+from mcpfactory_pipeline.delivery.releases.git import ReleaseTag, Repository
+from mcpfactory_pipeline.delivery.releases.package_group import PackageGroup, read_package_group
 from mcpfactory_pipeline.plan.fingerprint import INPUTS, NOT_BUILT, InputReader
 from mcpfactory_pipeline.plan.policy import read_channels
 from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
-from mcpfactory_pipeline.state.timeline import offered_versions
-from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer, explain_broken
+from mcpfactory_pipeline.state.timeline import candidates_by_offered_version
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer, broken_server_of_error
 
 CONTRACT: Final = f"{FOLDER}/released.json"  # tool list of the last release, below the server's folder
 _SHOWN: Final = 3  # maximum listed changed files
@@ -73,9 +80,9 @@ class ReleaseProposal:
     hint: str = ""
 
     @property
-    def tag(self) -> Tag:
+    def tag(self) -> ReleaseTag:
         """Return the tag of the release."""
-        return Tag(self.server, self.version, self.commit)
+        return ReleaseTag(self.server, self.version, self.commit)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data, without the tools."""
@@ -92,7 +99,7 @@ def plan_releases(
         NotFoundError: the server does not exist.
         ReleaseError: git cannot be run.
     """
-    planner, packages = _Planner(workspace, repository, read), read_packages(workspace)
+    planner, packages = _Planner(workspace, repository, read), read_package_group(workspace)
     wanted = [name for name in names or () if packages is None or name != packages.name]
     servers, broken = workspace.load_servers(wanted) if wanted or not names else ([], [])
     found = [planner.propose(server) for server in servers]
@@ -111,16 +118,16 @@ class _Planner:
     read: Reader
 
     @cached_property
-    def tags(self) -> dict[str, Tag]:
+    def tags(self) -> dict[str, ReleaseTag]:
         return self.repository.tags()
 
     @cached_property
-    def last(self) -> dict[str, Tag]:
+    def last(self) -> dict[str, ReleaseTag]:
         """Return the last release of each server."""
         return _newest(self.repository.tags(merged=True))
 
     @cached_property
-    def committed(self) -> dict[str, Tag]:
+    def committed(self) -> dict[str, ReleaseTag]:
         """Return the newest release that a commit of this branch declares, for each server, even without a tag."""
         return _newest(self.repository.committed())
 
@@ -142,7 +149,7 @@ class _Planner:
         try:
             return propose_one()
         except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
-            code, broke = str(getattr(error, "code", "broken")), explain_broken(name, error)
+            code, broke = str(getattr(error, "code", "broken")), broken_server_of_error(name, error)
             message = broke.message.removeprefix(f"{code}: ")
             before = self.last[name].version if name in self.last else ""
             return ReleaseProposal(name, "refused", before, code=code, message=message, hint=broke.hint)
@@ -155,7 +162,7 @@ class _Planner:
         before, noted = last.version if last else "", packages.unreleased
         if not noted:
             return ReleaseProposal(packages.name, "current", before=before, version=before)
-        asked = sufficient_version(before, stated, packages.step) if before else stated
+        asked = ensure_sufficient_version(before, stated, packages.step) if before else stated
         reasons: tuple[str, ...] = ("never released",) if last is None else ()
         items = sum(line.startswith("- ") for line in noted.splitlines())
         reasons += (f"{pluralize(items, 'change')} in {changelog.FILE}",)
@@ -167,7 +174,7 @@ class _Planner:
         state = Store(self.workspace).state(server.name)
         if state.retired:
             return ReleaseProposal(server.name, "retired")
-        return self._pending(server.name, source_version(server)) or self._due(server, state)
+        return self._pending(server.name, read_source_version(server)) or self._due(server, state)
 
     def _pending(self, name: str, stated: str) -> ReleaseProposal | None:
         """Return a release that was committed but not tagged, if the sources still have its version."""
@@ -188,7 +195,7 @@ class _Planner:
         return ReleaseProposal(name, "pending", before, committed.version, reasons=reasons, commit=committed.commit)
 
     def _due(self, server: WorkspaceServer, state: ServerState) -> ReleaseProposal:
-        last, notes = self.last.get(server.name), read_notes(server.folder)
+        last, notes = self.last.get(server.name), read_changelog_fragments(server.folder)
         reasons = self._reasons(server, state, notes)
         if reasons:
             _refuse_stale(server, state)
@@ -202,9 +209,9 @@ class _Planner:
             version = str(Version.read(after.version)) if after.version else ""
         else:
             base = self._released(last, state) if last else find_contract(self.workspace, state, offered)
-            found = compare(replace(base, version=before), after)
+            found = compare_contracts(replace(base, version=before), after)
             step = _release_step(server, found, notes)
-            version = str(Version.read(sufficient_version(before, after.version, step)))
+            version = str(Version.read(ensure_sufficient_version(before, after.version, step)))
         if not version:
             raise ReleaseError("version", "its sources declare no version", hint="set a version in pyproject.toml")
         version = self._unoffered(server, version)
@@ -214,7 +221,7 @@ class _Planner:
 
     def _unoffered(self, server: WorkspaceServer, version: str) -> str:
         """Return the next version that no channel ever offered, because the release will have other bytes."""
-        known = offered_versions(Store(self.workspace).history(server.name))
+        known = candidates_by_offered_version(Store(self.workspace).history(server.name))
         while canonicalize_version(version) in known:
             version = next_version(version, "patch")
         return version
@@ -245,7 +252,7 @@ class _Planner:
             found.append("never released")
         return (*found, *([pluralize(len(notes), "note")] if notes else ()))
 
-    def _changed(self, server: WorkspaceServer, last: Tag) -> list[str]:
+    def _changed(self, server: WorkspaceServer, last: ReleaseTag) -> list[str]:
         folder = f"servers/{server.name}/"
         dirty = [path for path in self.dirty if path.startswith(folder)]
         if server.name in self.same and not dirty:
@@ -254,11 +261,11 @@ class _Planner:
         inner = (path.removeprefix(folder) for path in sorted(paths))
         return [path for path in inner if path.partition("/")[0] not in {*NOT_BUILT, changelog.FILE}]
 
-    def _released(self, last: Tag, state: ServerState) -> Contract:
+    def _released(self, last: ReleaseTag, state: ServerState) -> Contract:
         """Return the contract of the last release: from its commit, or for a tag made by hand, from the channel."""
         text = self.repository.read(last.commit, f"servers/{last.server}/{CONTRACT}")
         if text is not None:
-            return read_contract(text, last.name)
+            return parse_contract(text, last.name)
         try:
             return find_contract(self.workspace, state)
         except NotFoundError as error:
@@ -272,7 +279,7 @@ class _Planner:
             ) from error
 
 
-def _newest(tags: Mapping[str, Tag]) -> dict[str, Tag]:
+def _newest(tags: Mapping[str, ReleaseTag]) -> dict[str, ReleaseTag]:
     return {tag.server: tag for tag in sorted(tags.values(), key=lambda tag: tag.order)}
 
 

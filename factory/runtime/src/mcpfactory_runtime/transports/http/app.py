@@ -61,7 +61,7 @@ from mcpfactory_runtime.transports.http.exchange import CUT_OFF, Exchange
 from mcpfactory_runtime.transports.http.health import METRICS, PROBES, HealthEndpoints
 from mcpfactory_runtime.transports.http.process_relay import MultiProcessSessions
 from mcpfactory_runtime.transports.http.sessions import HttpSession, SseEndpoints, session_id_from_url
-from mcpfactory_runtime.transports.http.stream import EventStream
+from mcpfactory_runtime.transports.http.stream import EventStreamAnswer
 
 if TYPE_CHECKING:
     from mcpfactory_runtime.oauth_proxy import OAuthProxy
@@ -495,15 +495,17 @@ def _place(scope: Scope) -> tuple[str, str]:
     return path, path.rstrip("/")
 
 
-async def _cut_off(answer: EventStream | ErrorReply | None, message: Any, send: Send) -> None:
+async def _cut_off(answer: EventStreamAnswer | ErrorReply | None, message: Any, send: Send) -> None:
     """End the response to a request after the drain time, with an error if no message was sent."""
     task = asyncio.current_task()
     assert task is not None
     task.uncancel()
     error = jsonrpc.encode(jsonrpc.error_message(jsonrpc.error_response_id(message), CUT_OFF))
-    if isinstance(answer, EventStream) and answer.is_unsent:
+    if isinstance(answer, EventStreamAnswer) and answer.is_unsent:
         await send_json(send, 200, error)
-    elif isinstance(answer, EventStream) and not answer.count:  # the stream began after `KEEP_ALIVE` without a message
+    elif (
+        isinstance(answer, EventStreamAnswer) and not answer.count
+    ):  # the stream began after `KEEP_ALIVE` without a message
         await send({"type": "http.response.body", "body": sse_event(error)})
 
 

@@ -11,7 +11,7 @@ from mcpfactory_runtime.protocol import jsonrpc
 from mcpfactory_runtime.protocol.connection import ErrorReply
 from mcpfactory_runtime.protocol.http import Rejection, check_header_size
 from mcpfactory_runtime.storage.events import SessionLostError
-from mcpfactory_runtime.transports.http.stream import EventStream
+from mcpfactory_runtime.transports.http.stream import EventStreamAnswer
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -144,7 +144,7 @@ async def send_rejection(send: Send, rejection: Rejection) -> None:
 
 
 async def send_post_response(
-    answer: EventStream | ErrorReply | None,
+    answer: EventStreamAnswer | ErrorReply | None,
     receive: Receive,
     send: Send,
     headers: Headers | None = None,
@@ -161,7 +161,7 @@ async def send_post_response(
     if type(answer) is ErrorReply:
         await send_json(send, 400, jsonrpc.encode(answer.message), headers)
         return
-    assert isinstance(answer, EventStream)
+    assert isinstance(answer, EventStreamAnswer)
     if streamed and answer.name is not None:
         await send_events(answer, receive, send, after=0, headers=headers)
         return
@@ -175,7 +175,7 @@ async def send_post_response(
 
 
 async def send_events(
-    stream: EventStream,
+    stream: EventStreamAnswer,
     receive: Receive,
     send: Send,
     *,

@@ -17,7 +17,7 @@ from mcpfactory_runtime.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, 
 from mcpfactory_runtime.revisions import Revision
 from mcpfactory_runtime.server.session import DROPPABLE, answer_or_error
 from mcpfactory_runtime.transports.http.asgi import SSE_HEADERS, Receive, Send, send_json, wait_for_disconnect
-from mcpfactory_runtime.transports.http.stream import KEEP_ALIVE, EventStream
+from mcpfactory_runtime.transports.http.stream import KEEP_ALIVE, EventStreamAnswer
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Exchange:
         self._receive = receive
         self._send = send
         self._task: asyncio.Task[Any] | None = None
-        self._stream: EventStream | None = None
+        self._stream: EventStreamAnswer | None = None
         self._writer: asyncio.Task[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -137,15 +137,15 @@ class Exchange:
     def close_stream(self, retry: int | None) -> None:
         """Do nothing: streams of this lifecycle cannot be resumed."""
 
-    def _begin_stream(self) -> EventStream:
+    def _begin_stream(self) -> EventStreamAnswer:
         """Turn the response into an event stream, unless it already is one. Comments keep the stream alive."""
         if self._stream is None:
-            self._stream = EventStream(None, primed=False)
+            self._stream = EventStreamAnswer(None, primed=False)
             self._stream.overrun = self._abort
             self._writer = asyncio.get_running_loop().create_task(self._write(self._stream))
         return self._stream
 
-    async def _write(self, stream: EventStream) -> None:
+    async def _write(self, stream: EventStreamAnswer) -> None:
         await self._send({"type": "http.response.start", "status": 200, "headers": SSE_HEADERS})
         async for message in stream.follow(0):
             await self._send({"type": "http.response.body", "body": message, "more_body": True})

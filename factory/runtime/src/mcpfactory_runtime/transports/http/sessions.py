@@ -34,7 +34,7 @@ from mcpfactory_runtime.transports.http.asgi import (
     send_json,
     send_rejection,
 )
-from mcpfactory_runtime.transports.http.stream import EventStream
+from mcpfactory_runtime.transports.http.stream import EventStreamAnswer
 from mcpfactory_runtime.types import Json
 
 if TYPE_CHECKING:
@@ -66,11 +66,11 @@ class HttpSession(Session):
         self.owner = ""
         self._journal = journal
         self._generation = 0  # number of earlier processes that had the session
-        self.own = EventStream(_OWN, primed=False, awaited=False, recorder=journal)
+        self.own = EventStreamAnswer(_OWN, primed=False, awaited=False, recorder=journal)
         super().__init__(server, self.own.push)
-        self._streams: OrderedDict[str, EventStream] = OrderedDict({_OWN: self.own})
+        self._streams: OrderedDict[str, EventStreamAnswer] = OrderedDict({_OWN: self.own})
         self._count = 0
-        self._current: EventStream | None = None
+        self._current: EventStreamAnswer | None = None
         self._channels: dict[Call, _PostChannel] = {}
 
     @property
@@ -86,7 +86,7 @@ class HttpSession(Session):
         if self._journal is not None:
             self._journal.touch(now)
 
-    def post(self, message: Any, request: AsgiRequest) -> EventStream | ErrorReply | None:
+    def post(self, message: Any, request: AsgiRequest) -> EventStreamAnswer | ErrorReply | None:
         """Handle the body of a POST. Return the stream of the response, an error to send with 400, or None for 202."""
         event = self.connection.receive(message)
         if type(event) is ErrorReply:
@@ -101,10 +101,10 @@ class HttpSession(Session):
             self._journal.save(self._state())
         return stream
 
-    def _open_stream(self, event: Event) -> EventStream:
+    def _open_stream(self, event: Event) -> EventStreamAnswer:
         self._count += 1
         name = f"{self._generation}.{self._count}" if self._generation else str(self._count)
-        stream = self._streams[name] = EventStream(
+        stream = self._streams[name] = EventStreamAnswer(
             name,
             primed=self.connection.peer is not None and self.revision.priming,
             recorder=self._journal,
@@ -127,7 +127,7 @@ class HttpSession(Session):
         if stream is not None:  # still open, but its beginning was dropped
             missed = [event for event in stored if event[0] > number]
             return StreamPosition(stream, number, missed) if missed and missed[0][0] == number + 1 else None
-        stream = EventStream(name, primed=False)
+        stream = EventStreamAnswer(name, primed=False)
         stream.restore(stored)
         stream.finish()
         number = min(number, stream.count - 1)  # events may be lost with a process: resend at least the response
@@ -150,12 +150,12 @@ class HttpSession(Session):
         for stream in self._streams.values():
             stream.finish()
 
-    def _refused(self, message: Any, refusal: ErrorReply) -> EventStream | ErrorReply | None:
+    def _refused(self, message: Any, refusal: ErrorReply) -> EventStreamAnswer | ErrorReply | None:
         if refusal.message is None:
             return None
         if jsonrpc.error_response_id(message) is jsonrpc.MISSING or "method" not in message:
             return refusal
-        stream = EventStream(None, primed=False)  # a refusal of the request's content is a normal response
+        stream = EventStreamAnswer(None, primed=False)  # a refusal of the request's content is a normal response
         stream.finish(jsonrpc.encode(refusal.message))
         return stream
 
@@ -232,7 +232,7 @@ class HttpSession(Session):
 class StreamPosition(NamedTuple):
     """A position in a stream, after message `number`. `earlier` are the next messages that only the journal has."""
 
-    stream: EventStream
+    stream: EventStreamAnswer
     number: int
     earlier: Sequence[tuple[int, bytes]] = ()
 
@@ -242,7 +242,7 @@ class _PostChannel:
 
     __slots__ = ("_session", "allowance", "principal", "private", "stream", "subscriptions")
 
-    def __init__(self, session: HttpSession, stream: EventStream) -> None:
+    def __init__(self, session: HttpSession, stream: EventStreamAnswer) -> None:
         self._session = session
         self.stream = stream
         self.principal = session.principal
@@ -281,7 +281,7 @@ class SseSession(Session):
 
     def __init__(self, server: ServerInterface, principal: str) -> None:
         self.principal = principal
-        self.stream = EventStream(None, primed=False)
+        self.stream = EventStreamAnswer(None, primed=False)
         super().__init__(server, self.stream.push)
 
     def post(self, message: Any, request: AsgiRequest) -> None:

@@ -1,6 +1,6 @@
 """Server-sent events that clients can resume (basic/transports, Resumability and Redelivery).
 
-A `EventStream` keeps its latest messages in memory. Its follower, the code that sends the response, may be absent for a
+A `EventStreamAnswer` keeps its latest messages in memory. Its follower, the code that sends the response, may be absent for a
 while. The stored data is bounded for any client behavior (docs/reference/transports.md, Bounds). With a store, events
 that were sent with IDs are also available to the next process (`storage/events.py`).
 """
@@ -32,7 +32,7 @@ KEEP_ALIVE: Final = 15.0
 _OVERHEAD: Final = 128  # bytes of overhead per message
 
 
-class EventStream:
+class EventStreamAnswer:
     """Numbered messages of one response (or of a session's own stream).
 
     Event loop only. One waiter at a time in `ready`.

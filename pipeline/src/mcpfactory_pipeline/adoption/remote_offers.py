@@ -1,0 +1,154 @@
+"""Servers at a URL: a record of their offers, and a comparison of the record with the current offers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from mcpfactory_pipeline.adoption.sources import LOCKS, AdoptionSources, CollectedFiles
+from mcpfactory_pipeline.base.errors import ServerError
+from mcpfactory_pipeline.base.files import unreadable_json_reason
+from mcpfactory_pipeline.base.hashing import hash_bytes
+from mcpfactory_pipeline.base.text import printable_line
+from mcpfactory_pipeline.build.programs import ToolRejectedInputError
+
+_SCHEMA: Final = 1
+_KEYS: Final = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
+_PATIENCE: Final = 30.0  # seconds; timeout of one request
+# A server may offer other tools to a client named after the factory. Claude Desktop and claude.ai send this name.
+_CLIENT: Final = {"name": "claude-ai", "version": "0.1.0"}
+_ENOUGH: Final = 60.0  # seconds; time limit of all requests together
+_SHOWN: Final = 5  # maximum differences in a message
+
+Offers = Mapping[str, Any]
+
+
+async def fetch_offers(url: str) -> dict[str, Any]:
+    """Return the current offers of the server at a URL: its identity, its instructions, and its lists.
+
+    The request uses the name of a common client, because a server's offers may depend on the client's name.
+
+    Raises:
+        ServerError: the server does not answer, or does not speak MCP.
+    """
+    from mcpfactory_runtime import McpError  # noqa: PLC0415 - heavy, and only servers at a URL need it
+    from mcpfactory_runtime.client import ConnectionLostError, HttpError, ProtocolError, connect_http  # noqa: PLC0415 - heavy
+
+    try:
+        async with asyncio.timeout(_ENOUGH), connect_http(url, timeout=_PATIENCE, info=_CLIENT) as client:
+            able = client.capabilities
+            found: dict[str, Any] = {
+                "tools": await client.list_tools(keep_invalid=True) if "tools" in able else [],
+                "resources": await client.list_resources() if "resources" in able else [],
+                "templates": await client.list_resource_templates() if "resources" in able else [],
+                "prompts": await client.list_prompts() if "prompts" in able else [],
+            }
+            return {"server": dict(client.server_info), "instructions": client.instructions, **found}
+    except (ConnectionLostError, HttpError, ProtocolError, McpError, TimeoutError, OSError) as error:
+        raise ServerError(
+            f"{url} does not list its tools, resources and prompts: "
+            f"{str(error) or f'it takes more than {_ENOUGH:g} s'}",
+            hint="check that it speaks MCP over Streamable HTTP, and answers without a login",
+        ) from error
+
+
+def offers_to_text(url: str, offers: Offers) -> str:
+    """Return offers in stored form: one sorted entry per line, so that each change is one line of a diff."""
+    lines = [f'"offers": {_SCHEMA}', f'"url": {json.dumps(url)}']
+    lines += [f'"{key}": {_line(offers.get(key))}' for key in ("server", "instructions")]
+    for kind, key in _KEYS.items():
+        rows = ",\n".join(_line(row) for row in sorted(offers.get(kind, ()), key=lambda row: _named(row, key)))
+        lines.append(f'"{kind}": [\n{rows}\n]' if rows else f'"{kind}": []')
+    return "{" + ",\n".join(lines) + "}\n"
+
+
+def parse_offers(text: bytes) -> dict[str, Any]:
+    """Parse offers from their text.
+
+    Raises:
+        ToolRejectedInputError: the text is invalid.
+    """
+    try:
+        data = json.loads(text)
+        if data["offers"] != _SCHEMA or not all(isinstance(data[kind], list) for kind in _KEYS):
+            raise ValueError("it has another format")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ToolRejectedInputError(
+            f"{LOCKS['url']} cannot be read: {unreadable_json_reason(error)}; mcpfactory adopt URL writes it again"
+        ) from error
+    return dict(data)
+
+
+def hash_offers(offers: Offers) -> str:
+    """Return one hash of all offers of a server, regardless of their order and the server's name and version."""
+    parts: dict[str, Any] = {
+        kind: sorted(json.dumps(row, sort_keys=True) for row in offers.get(kind, ())) for kind in _KEYS
+    }
+    return hash_bytes(json.dumps({"instructions": offers.get("instructions") or "", **parts}, sort_keys=True).encode())
+
+
+def describe_offer_changes(before: Offers, after: Offers) -> list[str]:
+    """Return descriptions of changes to a server's recorded offers; the server's version is ignored.
+
+    The list is empty only if the hashes of both offers are equal.
+    """
+    if hash_offers(before) == hash_offers(after):
+        return []
+    found = []
+    if (before.get("instructions") or "") != (after.get("instructions") or ""):
+        found.append("its instructions changed")
+    for kind, key in _KEYS.items():
+        old, new = _rows(before.get(kind, ()), key), _rows(after.get(kind, ()), key)
+        word = kind[:-1]
+        found += [f"{word} {printable_line(name)} is gone" for name in sorted(old.keys() - new.keys())]
+        found += [f"{word} {printable_line(name)} is new" for name in sorted(new.keys() - old.keys())]
+        for name in sorted(old.keys() & new.keys()):
+            if _line(old[name]) != _line(new[name]):
+                found.append(printable_line(f"{word} {name} {_changed_parts(old[name], new[name])}"))
+    return found or ["the format of its lists changed"]
+
+
+def _changed_parts(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> str:
+    """Return the differences between entries with the same name; a list may repeat a name."""
+    if len(old) != len(new):
+        return f"is listed {len(new)} times"
+    names = sorted({part for rows in zip(old, new, strict=True) for row in rows for part in row})
+    changed = (name for name in names if [_line(row.get(name)) for row in old] != [_line(row.get(name)) for row in new])
+    return f"has another {', '.join(changed)}"
+
+
+def summarize_offer_changes(changes: Iterable[str]) -> str:
+    """Return the first differences as one sentence."""
+    listed = list(changes)
+    more = f"; and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
+    return "; ".join(listed[:_SHOWN]) + more
+
+
+def collect(sources: AdoptionSources) -> CollectedFiles:
+    """Return the reviewed offers of the server. Later offers are checked against them."""
+    text = sources.lock("url")
+    offers = parse_offers(text)
+    if offers.get("url") != sources.adopted.url:
+        raise ToolRejectedInputError(
+            f"{LOCKS['url']} is for {offers.get('url')}: mcpfactory adopt {sources.adopted.url} writes it again"
+        )
+    server = offers.get("server") or {}
+    version = printable_line(str(server.get("version") or "0"))[:64]
+    return CollectedFiles(printable_line(str(server.get("name") or sources.server)), version, {LOCKS["url"]: text})
+
+
+def _rows(rows: Iterable[Any], key: str) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in sorted((row for row in rows if isinstance(row, dict)), key=_line):
+        found.setdefault(_named(row, key), []).append(row)
+    return found
+
+
+def _named(row: Any, key: str) -> str:
+    return str(row.get(key, "")) if isinstance(row, dict) else ""
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)

@@ -1,0 +1,130 @@
+"""Capabilities that the client of the checks declares, and its answers when a server asks for input.
+
+The client accepts each form, opens no URL, and returns one fixed text for sampling. It has no roots, because some
+servers replace their folders with the roots of the client.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from mcpfactory_pipeline.checks.exchange import CAPABILITIES, WireExchange
+from mcpfactory_pipeline.checks.samples import consent_form_values
+from mcpfactory_runtime.revisions import LATEST
+from mcpfactory_runtime.types import Json
+
+FEATURES: Final[Json] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+# Other features may need a stream outside of a call, and over HTTP this client opens none.
+FEATURES_IN_CALLS: Final[Json] = {"elicitation": FEATURES["elicitation"]}
+MAX_ROUNDS: Final = 5  # maximum answers of the client to one request
+_NEEDED: Final = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
+_MAX_ASKING: Final = 3  # maximum requests that are repeated because the server asked for input
+_RETRY_KEYS: Final = ("inputResponses", "requestState")
+_SAMPLED: Final = {
+    "role": "assistant",
+    "content": {"type": "text", "text": "Two words."},
+    "model": "mcpfactory-validate",
+    "stopReason": "endTurn",
+}
+
+
+def needed_client_capability(request: Any) -> str:
+    """Return the capability that a request for input needs; "" for other requests."""
+    return _NEEDED.get(str(request.get("method")), "") if isinstance(request, dict) else ""
+
+
+def undeclared_client_capability(request: Any, capabilities: Any) -> str:
+    """Return the capability that a request for input needs, if the client does not declare it; else ""."""
+    feature = needed_client_capability(request)
+    return "" if isinstance(capabilities, dict) and feature in capabilities else feature
+
+
+def answer_input_request(request: Json) -> Json:
+    """Return the client's result for a request for input."""
+    feature, params = needed_client_capability(request), request.get("params")
+    schema = params.get("requestedSchema") if isinstance(params, dict) else None
+    if feature == "roots":
+        return {"roots": []}
+    if feature == "sampling":
+        return _SAMPLED
+    if not isinstance(schema, dict):
+        return {"action": "decline"}  # a URL, which a test cannot open
+    return {"action": "accept", "content": consent_form_values(schema)}
+
+
+def declared_client_capabilities(exchange: WireExchange) -> Json:
+    """Return the capabilities in the metadata of a per-request message."""
+    meta = exchange.params.get("_meta")
+    found = meta.get(CAPABILITIES) if isinstance(meta, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def asks_for_input(exchange: WireExchange) -> bool:
+    """Return True if the result asks the client for input."""
+    return (exchange.result or {}).get("resultType") == "input_required"
+
+
+def input_requests(exchange: WireExchange) -> Mapping[str, Any]:
+    """Return the requests for input in a result, by their keys."""
+    found = (exchange.result or {}).get("inputRequests")
+    return found if isinstance(found, dict) else {}
+
+
+def request_state(exchange: WireExchange) -> str:
+    """Return the `requestState` of a result; "" if there is none."""
+    state = (exchange.result or {}).get("requestState")
+    return state if isinstance(state, str) else ""
+
+
+def params_without_meta(request: Json | str) -> Json:
+    """Return the params of a request without metadata, because its progress token is valid for one request only."""
+    params = request.get("params") if isinstance(request, dict) else None
+    return {key: value for key, value in params.items() if key != "_meta"} if isinstance(params, dict) else {}
+
+
+def first_requests_by_target(requests: Iterable[Json | str]) -> list[tuple[str, Json]]:
+    """Return (method, params) of the first request for each tool, prompt or resource."""
+    found: dict[str, tuple[str, Json]] = {}
+    for one in requests:
+        method, params = str(one.get("method")) if isinstance(one, dict) else "", params_without_meta(one)
+        if method in LATEST.input_requests:
+            found.setdefault(f"{method} {params.get('name', params.get('uri'))}", (method, params))
+    return list(found.values())[:_MAX_ASKING]
+
+
+def input_retry_params(exchange: WireExchange, state: str = "") -> Json:
+    """Return the params of a retry that answers a request for input; `state` replaces the server's state."""
+    params = {key: value for key, value in params_without_meta(exchange.sent).items() if key not in _RETRY_KEYS}
+    asked = {key: one for key, one in input_requests(exchange).items() if isinstance(one, dict)}
+    answers = {"inputResponses": {key: answer_input_request(one) for key, one in asked.items()}} if asked else {}
+    sent = state or request_state(exchange)
+    return {**params, **answers, **({"requestState": sent} if sent else {})}
+
+
+def tamper_request_state(state: str) -> str:
+    """Return a changed state: with other values in its JSON (plain or base64), or else with another character."""
+    padded = state + "=" * (-len(state) % 4)
+    try:
+        return json.dumps(_modified(json.loads(state)))
+    except (ValueError, RecursionError):
+        pass
+    try:
+        value = json.loads(base64.urlsafe_b64decode(padded.replace("+", "-").replace("/", "_")))
+        encoded = base64.urlsafe_b64encode(json.dumps(_modified(value)).encode()).decode()
+    except (ValueError, RecursionError):
+        middle = len(state) // 2
+        return f"{state[:middle]}{'b' if state[middle] == 'a' else 'a'}{state[middle + 1 :]}"
+    return encoded if state.endswith("=") else encoded.rstrip("=")
+
+
+def _modified(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _modified(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_modified(one) for one in value]
+    if isinstance(value, bool):
+        return not value
+    return value + 1 if isinstance(value, int | float) else f"{value}a"

@@ -1,0 +1,111 @@
+"""Rules about repeated calls: with defaults as arguments, after other calls, at the same time, canceled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal
+
+from mcpfactory_pipeline.checks.evidence import AnswerDuringSlowCall, CallComparison, Evidence, answer_text
+from mcpfactory_pipeline.checks.exchange import LATEST_HANDSHAKE, QUICK, WireExchange
+from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Scope, not_applicable
+
+RULES: Final = RuleTable()
+rule = RULES.rule
+
+
+def _compared(kind: Literal["default", "later", "overlap"]) -> Scope[CallComparison]:
+    """Return a scope of the comparisons of one kind; both situations must have given a stable result."""
+
+    def scope(evidence: Evidence) -> RuleSubjects[CallComparison] | RuleOutcome:
+        found = [one for one in evidence.comparisons if one.kind == kind and _agree(one.usual) and _agree(one.others)]
+        if not found:
+            return not_applicable("no read-only tool gave the same result when it was called twice")
+        return RuleSubjects(found, len({one.tool for one in found}), once=True)
+
+    return scope
+
+
+def _agree(exchanges: Sequence[WireExchange]) -> bool:
+    """Return True if all calls gave the same result."""
+    return all(one.outcome == exchanges[0].outcome for one in exchanges)
+
+
+def _differs(one: CallComparison) -> bool:
+    return bool(one.others[0].outcome != one.usual[0].outcome)
+
+
+def _both(one: CallComparison) -> str:
+    return f"{_said(one.others[0])} instead of {_said(one.usual[0])}"
+
+
+def _said(exchange: WireExchange) -> str:
+    return repr(answer_text(exchange)[:80])
+
+
+@rule("tool-calls.defaults", 2, over=_compared("default"),
+      statement="A call without an argument gives the same result as a call with the default of its schema.",
+      source="JSON Schema Validation §9.2: default supplies a value; models rely on it and omit the argument",
+      hint="use one constant for the default in the schema and in the handler")  # fmt: skip
+def _defaults(one: CallComparison) -> Iterator[Fault]:
+    key = one.title.partition("=")[0]
+    echoed = key in str(one.others[0].outcome) and key not in str(one.usual[0].outcome)
+    if _differs(one) and not echoed and one.others[0].received is not None:
+        words = f"with the default {one.title}, the result is {_both(one)}"
+        yield Fault(words, one.tool, one.others[0])
+
+
+@rule("tool-calls.side-effects", 3, over=_compared("later"),
+      statement="Calls of tools with readOnlyHint do not change what these tools return.",
+      source="MCP schema, ToolAnnotations.readOnlyHint: such a tool does not modify its environment",
+      hint="repeat the calls in the report to find the tool that writes; remove its readOnlyHint or the write")  # fmt: skip
+def _side_effects(one: CallComparison) -> Iterator[Fault]:
+    if _differs(one) and not one.others[0].failed:  # an API may limit the number of calls
+        yield Fault(f"after calls of other read-only tools, the result is {_both(one)}", one.tool, one.others[0])
+
+
+@rule("tool-calls.overlapping", 3, gate=True, over=_compared("overlap"),
+      statement=("Each of two simultaneous calls gets its own result. A result that belongs to neither of the two "
+                 "calls closes no gate."),
+      source="JSON-RPC 2.0 §5: an answer belongs to the request with its id; clients send calls at the same time",
+      hint="keep the state and the id of a call in local variables")  # fmt: skip
+def _overlapping(one: CallComparison) -> Iterator[Fault]:
+    got = one.others[0]
+    if got.received is None and got.status in (0, 200):
+        yield Fault(f"while another call ran, the call got no answer: {got.problem}", one.tool, got)
+    elif got.failed and not one.usual[0].failed:
+        return  # a server may limit the number of calls
+    elif _differs(one) and one.rival is not None and got.outcome == one.rival.outcome:
+        yield Fault(f"of two simultaneous calls, one got the result of the other: {_both(one)}", one.tool, got)
+    elif _differs(one):
+        yield Fault(f"while another call ran, the result is {_both(one)}", one.tool, got, lesser=2)
+
+
+def _busy(kind: Literal["ping", "after cancellation"], none: str) -> Scope[AnswerDuringSlowCall]:
+    def scope(evidence: Evidence) -> RuleSubjects[AnswerDuringSlowCall] | RuleOutcome:
+        found = [one for one in evidence.busy if one.kind == kind]
+        return RuleSubjects(found) if found else not_applicable(none)
+
+    return scope
+
+
+@rule("tool-calls.ping", 3, until=LATEST_HANDSHAKE, over=_busy("ping", "no call took more than a second"),
+      statement=f"ping is answered during a call that takes more than {QUICK // 1000} second.",
+      source="MCP basic/utilities/ping: the receiver must respond promptly; clients close connections that do not answer",
+      hint="run slow tools in a thread or as asynchronous tasks")  # fmt: skip
+def _ping(one: AnswerDuringSlowCall) -> Iterator[Fault]:
+    waited = one.exchange.milliseconds
+    if one.exchange.received is None:
+        yield Fault(f"during a call of {one.tool}, ping got no answer: {one.exchange.problem}", "ping", one.exchange)
+    elif one.call.received is not None and waited > QUICK and waited >= one.call.milliseconds - QUICK / 10:
+        yield Fault(f"ping was answered after {waited} ms, when the call of {one.tool} had ended", "ping", one.exchange)
+
+
+@rule("tool-calls.cancellation", 3, gate=True, over=_busy("after cancellation", "no call was long enough to cancel"),
+      statement="After a call is canceled, the next call of the tool is answered.",
+      source=("JSON-RPC 2.0 §5: every request gets an answer; MCP basic/utilities/cancellation: a canceled request "
+              "frees its resources"),
+      hint="release locks and slots in a finally block")  # fmt: skip
+def _cancellation(one: AnswerDuringSlowCall) -> Iterator[Fault]:
+    if one.exchange.received is None and one.exchange.status in (0, 200):  # a server may limit the number of calls
+        words = f"after a canceled call, the same call got no answer: {one.exchange.problem}"
+        yield Fault(words, one.tool, one.exchange)

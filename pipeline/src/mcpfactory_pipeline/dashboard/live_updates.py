@@ -1,0 +1,306 @@
+"""Live updates: one poll of the files for all connected browsers.
+
+A follower knows only the current state (`PageSnapshot`). A listener knows its position (`StreamPosition`) and receives the
+changes between that position and the current state. Nothing is queued, so a slow listener receives fewer events. The
+ID of an event is the position after the event. A browser that reconnects with `Last-Event-ID` therefore resumes at its
+position, even if another process serves the request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote, unquote
+
+from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
+from mcpfactory_pipeline.base.text import escape_invisible
+from mcpfactory_pipeline.dashboard.pages import Page, path_of
+from mcpfactory_pipeline.dashboard.render import Links, render_state
+from mcpfactory_pipeline.dashboard.runs import RunPage
+from mcpfactory_pipeline.dashboard.workspace_files import open_log, strip_terminal_codes
+from mcpfactory_pipeline.dashboard.workspace_reader import WorkspaceReader
+
+_MAX_LOG: Final = 12_000  # bytes; maximum size of a log in the first event, and in an event after a longer gap
+_MAX_STEPS: Final = 16  # maximum logs that one page follows
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")  # all end a line of an event stream, even a lone \r
+
+
+@dataclass(frozen=True, slots=True)
+class LogTail:
+    """The last whole lines of a running step's log; `text` begins at byte `start` of the file."""
+
+    step: str  # server/stage/attempt
+    start: int
+    text: bytes
+
+    @property
+    def end(self) -> int:
+        """Return the offset of the end of `text` in bytes."""
+        return self.start + len(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class PageSnapshot:
+    """The current state of a followed page. `state` is the part to replace; `over` is True if the state is final."""
+
+    state: str
+    tails: tuple[LogTail, ...] = ()
+    over: bool = False
+
+    @property
+    def digest(self) -> str:
+        """A short hash of the state."""
+        return hashlib.sha256(self.state.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPosition:
+    """The position of a listener: the last state sent, and the number of bytes sent of each log."""
+
+    digest: str = ""
+    offsets: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, text: str) -> StreamPosition:
+        """Parse the id of an event; any other text means the beginning."""
+        digest, _, logs = text.partition(";")
+        pairs = [pair.rpartition("@") for pair in logs.split(",")[:_MAX_STEPS] if pair]
+        if not all(step and end.isascii() and end.isdecimal() and len(end) < 19 for step, _, end in pairs):
+            return cls()
+        return cls(digest, {unquote(step): int(end) for step, _, end in pairs})
+
+    def __str__(self) -> str:
+        logs = ",".join(f"{quote(step, safe='/')}@{end}" for step, end in self.offsets.items())
+        return f"{self.digest};{logs}"
+
+
+def events_since(position: StreamPosition, now: PageSnapshot) -> tuple[bytes, StreamPosition]:
+    """Return the encoded events between a position and now, and the position after them.
+
+    The event `state` has the new state. The event `log` has a JSON object: `step`, `text`, and `fresh` if the text
+    replaces the earlier one. The event `done` names a step whose log is complete. The event `end` is the last one.
+    """
+    sent = []
+    for name, data, after in _events(position, now):
+        position = after
+        lines = "".join(f"data: {line}\n" for line in _LINE_END.split(data))
+        sent.append(f"event: {name}\n{lines}id: {position}\n\n")
+    return "".join(sent).encode(), position
+
+
+def _events(position: StreamPosition, now: PageSnapshot) -> Iterator[tuple[str, str, StreamPosition]]:
+    offsets = dict(position.offsets)
+    if position.digest != now.digest:
+        yield "state", now.state, StreamPosition(now.digest, dict(offsets))
+    for tail in now.tails:
+        seen = offsets.get(tail.step, -1)
+        if seen == tail.end:
+            continue
+        fresh = not tail.start <= seen <= tail.end
+        text = tail.text if fresh else tail.text[seen - tail.start :]
+        offsets[tail.step] = tail.end
+        entry = {"step": tail.step, "text": escape_invisible(strip_terminal_codes(text)), "fresh": fresh}
+        yield "log", json.dumps(entry), StreamPosition(now.digest, dict(offsets))
+    for step in [step for step in offsets if step not in {tail.step for tail in now.tails}]:
+        del offsets[step]
+        yield "done", step, StreamPosition(now.digest, dict(offsets))
+    if now.over:
+        yield "end", "", StreamPosition(now.digest, offsets)
+
+
+def read_log_tail(step: str, file: Path) -> LogTail:
+    """Return the end of a log, up to its last complete line; empty without a log."""
+    try:
+        with open_log(file) as stream:
+            start = max(0, stream.seek(0, 2) - _MAX_LOG)
+            stream.seek(start)
+            text = stream.read(_MAX_LOG)
+    except OSError:
+        return LogTail(step, 0, b"")
+    text = text[: text.rfind(b"\n") + 1]
+    if start:
+        cut = text.find(b"\n") + 1
+        start, text = start + cut, text[cut:]
+    return LogTail(step, start, text)
+
+
+_INTERVAL: Final = 0.25  # seconds between two polls
+_IDLE_POLLS: Final = 8  # polls without a listener after which polling stops; people who change pages soon return
+_HEARTBEAT: Final = 15.0  # seconds of silence before a comment is sent, which detects dead connections
+_MAX_LISTENERS: Final = 500  # maximum number of listeners
+_RENEWED: Final = 2.0  # seconds between updates of the duration of a running run
+_FIRST: Final = b"retry: 1500\n\n"
+
+Poll = Callable[[], PageSnapshot | None]
+"""Function that reads the files (in a thread) and returns the state; None if nothing changed since the last poll."""
+
+
+class TooManySubscribersError(PipelineError):
+    """Error if the maximum number of listeners is reached."""
+
+
+class _Follower:
+    """A followed page. It polls only while it has listeners."""
+
+    def __init__(self, first: PageSnapshot, poll: Poll, ended: Callable[[], bool]) -> None:
+        self.now = first
+        self.listeners = 0
+        self.closed = False
+        self._poll, self._ended = poll, ended
+        self._changed = asyncio.Event()
+
+    async def follow(self) -> None:
+        """Poll until the last listener leaves or the page's state is final."""
+        idle = 0
+        try:
+            while not self.now.over:
+                await asyncio.sleep(_INTERVAL)
+                idle = 0 if self.listeners else idle + 1
+                if idle > _IDLE_POLLS or self._ended():
+                    return
+                with suppress(PipelineError, OSError):  # a file may be half-written; the next poll reads it again
+                    if (now := await asyncio.to_thread(self._poll)) is not None:
+                        self._publish(now)
+        finally:
+            self.closed = True
+            self._publish(self.now)
+
+    def _publish(self, now: PageSnapshot) -> None:
+        self.now = now
+        waiting, self._changed = self._changed, asyncio.Event()
+        waiting.set()
+
+    async def listen(self, position: StreamPosition) -> AsyncIterator[bytes]:
+        """Yield the events to send to one browser, starting at its position."""
+        yield _FIRST
+        while True:
+            changed, closed = self._changed, self.closed
+            sent, position = events_since(position, self.now)
+            if sent:
+                yield sent
+            if closed or self.now.over:
+                return
+            try:
+                async with asyncio.timeout(_HEARTBEAT):
+                    await changed.wait()
+            except TimeoutError:
+                yield b": still here\n\n"
+
+
+class PageSubscriptions:
+    """All followed pages. `ended` returns True when the server shuts down, which ends every stream."""
+
+    def __init__(self, ended: Callable[[], bool] = lambda: False) -> None:
+        self._ended = ended
+        self._known: dict[str, _Follower] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._listeners = 0
+        self._joining = asyncio.Lock()
+
+    async def join(self, name: str, make: Callable[[], Poll], position: str) -> AsyncIterator[bytes]:
+        """Return a stream of the changes of a page; `make` creates the page's poll if the page is not followed yet.
+
+        Raises:
+            TooManySubscribersError: there are too many listeners. Errors of the first poll are passed on.
+        """
+        if self._listeners >= _MAX_LISTENERS:
+            raise TooManySubscribersError(
+                f"{_MAX_LISTENERS} browsers already follow live updates, which is the maximum",
+                hint="close some, or reload the page to update it",
+            )
+        async with self._joining:  # concurrent requests share one first poll
+            follower = self._known.get(name)
+            if follower is None or follower.closed:
+                poll = make()
+                first = await asyncio.to_thread(poll)
+                assert first is not None  # the first poll never returns None
+                follower = self._known[name] = _Follower(first, poll, self._ended)
+                self._start(name, follower)
+        return self._listen(follower, StreamPosition.read(position))
+
+    def _start(self, name: str, follower: _Follower) -> None:
+        task = asyncio.create_task(follower.follow())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _task: self._forget(name, follower))
+
+    async def _listen(self, follower: _Follower, position: StreamPosition) -> AsyncIterator[bytes]:
+        follower.listeners += 1
+        self._listeners += 1
+        try:
+            async for sent in follower.listen(position):
+                yield sent
+        finally:
+            follower.listeners -= 1
+            self._listeners -= 1
+
+    def _forget(self, name: str, follower: _Follower) -> None:
+        if self._known.get(name) is follower:
+            del self._known[name]
+
+
+def workspace_poll(reader: WorkspaceReader) -> Poll:
+    """Return a poll that detects changes of a server's state, and the start and end of runs."""
+    last = ""
+
+    def poll() -> PageSnapshot | None:
+        nonlocal last
+        if (now := reader.digest()) == last:
+            return None
+        last = now
+        reader.forget()
+        return PageSnapshot(now)
+
+    return poll
+
+
+class RunPoll:
+    """Poll of a run: reads the logs of running steps, and renders the page if files changed or durations are old.
+
+    The first poll raises `NotFoundError` if no history contains the run.
+    """
+
+    def __init__(self, reader: WorkspaceReader, page: Page, values: dict[str, str], number: str) -> None:
+        self._reader, self._page, self._values, self._number = reader, page, values, number
+        self._links = Links(path_of(page, values), query={"page": number} if number else {})
+        self._digest = ""
+        self._view: RunPage | None = None
+        self._last: PageSnapshot | None = None
+        self._read = 0.0
+
+    def __call__(self) -> PageSnapshot | None:
+        """Return the current state; None if nothing changed since the last poll."""
+        workspace_digest, now = self._reader.digest(), self._last
+        due = self._view is not None and self._view.going and time.monotonic() - self._read >= _RENEWED
+        if now is None or self._view is None or due or workspace_digest != self._digest:
+            now = self._reread()
+        else:
+            now = replace(now, tails=self._tails(self._view))
+        same = now == self._last
+        self._digest, self._last = workspace_digest, now
+        return None if same else now
+
+    def _reread(self) -> PageSnapshot:
+        self._read = time.monotonic()
+        try:
+            self._view = view = self._page.view(self._reader, self._values, {"page": self._number})
+        except NotFoundError:
+            if self._last is None:
+                raise
+            return replace(self._last, tails=(), over=True)  # the run ended without any stage to run
+        return PageSnapshot(render_state(view, self._links), self._tails(view), over=not view.going)
+
+    def _tails(self, view: RunPage) -> tuple[LogTail, ...]:
+        return tuple(
+            read_log_tail(step.name, self._reader.log_file(step.server, step.stage))
+            for step in view.steps
+            if step.status.key == "running"
+        )

@@ -1,0 +1,257 @@
+"""Read the files of a workspace for pages: reports, manifests, pages of logs, and stamps that detect changes.
+
+Reads are limited in size. Missing or damaged files are omitted without an exception, because a page about a broken
+server is more useful than an error page. In logs, lines about errors are marked, and can be searched.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from mcpfactory_pipeline.base.errors import NotFoundError
+from mcpfactory_pipeline.base.files import FileStamp, file_stamp, open_below, read_json
+from mcpfactory_pipeline.base.locks import active_runs
+from mcpfactory_pipeline.dashboard.facts import (
+    STATUSES,
+    LogFacts,
+    Pager,
+    ShownStatus,
+    outcome_status,
+    page_number,
+    shorten,
+)
+
+_MAX_LOG: Final = 12_000  # bytes; maximum shown length, from the end of a log
+# Terminal escape sequences and control characters.
+_COMMANDS: Final = re.compile(
+    r"\x1b(?:\[[0-9;:?<=>]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ "
+    r"-/]*[0-~])|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+)
+_MANIFEST: Final = "/_generated/manifest.json"
+
+
+def open_log(file: Path) -> BinaryIO:
+    """Open `ARTIFACTS/SERVER/logs/STAGE.log` for random access.
+
+    Raises `OSError` if it does not exist or is not a regular file.
+    """
+    return open_below(file, file.parents[2])
+
+
+def strip_terminal_codes(data: bytes) -> str:
+    """Return text without terminal commands; for an overwritten line (a progress bar), return its last state."""
+    text = data.decode("utf-8", errors="replace")
+    if "\r" in text:
+        text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    return _COMMANDS.sub("", text)
+
+
+def read_log(file: Path) -> str:
+    """Return the end of a log as plain text; empty if the log does not exist."""
+    try:
+        with open_log(file) as stream:
+            size = stream.seek(0, 2)
+            stream.seek(max(0, size - _MAX_LOG))
+            text = strip_terminal_codes(stream.read(_MAX_LOG))
+    except OSError:
+        return ""
+    return text if size <= _MAX_LOG else f"… {size - _MAX_LOG} bytes before this …\n{text.partition(chr(10))[2]}"
+
+
+def read_validation_report(folder: Path, kept: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the report that the stage `validate` stored below `folder`, if it is on this machine."""
+    for relative in kept:
+        file = folder / relative
+        if relative.endswith(".json") and file.resolve().is_relative_to(folder.resolve()):
+            report = read_json(file)
+            if "findings" in report:
+                return report
+    return {}
+
+
+Stamps = tuple[FileStamp | None, ...]
+
+_FOLDERS: Final = ("state", "history", "locks", "locks/runs")
+_SUFFIXES: Final = (".json", ".jsonl", ".running")  # lock files are ignored, because they do not change the view
+_IGNORED: Final = frozenset(
+    {".git", ".venv", "__pycache__", "node_modules", ".pytest_cache", ".mypy_cache", ".ruff_cache"}
+)
+
+
+def hash_workspace_files(pipeline: Path) -> str:
+    """Return a hash of names, times, sizes and inodes of the state, history and lock files."""
+    digest = hashlib.sha256()
+    for folder in _FOLDERS:
+        digest.update(repr(sorted(_entries_of(pipeline / folder))).encode())
+    digest.update(repr(sorted(active_runs(pipeline / "locks"))).encode())  # the end of a killed run changes no file
+    return digest.hexdigest()[:16]
+
+
+def _entries_of(folder: Path) -> Iterator[tuple[str, FileStamp]]:
+    with suppress(OSError):
+        for entry in os.scandir(folder):
+            named = entry.name.endswith(_SUFFIXES) and not entry.name.startswith(".")
+            if named and (stamp := file_stamp(entry.path)) is not None:
+                yield entry.name, stamp
+
+
+def channel_page_stamps(channels: Path) -> Iterator[tuple[str, FileStamp | None]]:
+    """Yield the channel folders on this machine and the projects in them, each with its stamp."""
+    for channel in _folders_in(str(channels)):
+        for folder in (f"{channel}/simple", *_folders_in(f"{channel}/simple")):
+            yield folder, file_stamp(folder)
+
+
+def _folders_in(folder: str) -> list[str]:
+    with suppress(OSError):
+        return sorted(entry.path for entry in os.scandir(folder) if entry.is_dir())
+    return []
+
+
+def paths_below(folder: str) -> Iterator[str]:
+    """Yield a folder, and each folder and file below it (the stamp of a folder shows added and removed files)."""
+    yield folder
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return
+    for entry in entries:
+        if entry.name in _IGNORED:
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            yield from paths_below(entry.path)
+        else:
+            yield entry.path
+
+
+def file_stamps(paths: Iterable[str]) -> Stamps:
+    """Return times, size and inode of each file or folder, None if missing; equal stamps mean equal content."""
+    return tuple(map(file_stamp, paths))
+
+
+_READ: Final = 4 * 1024 * 1024  # bytes; maximum read length, from the end of a log; a download has the whole log
+_PAGE: Final = 12_000  # maximum characters per page, so that a page with escapes stays below 100 kB
+_LEAST: Final = 40  # characters; length of a line's markup, and so the minimum size of a line
+_LINE: Final = 1_000  # maximum shown characters of a line; longer lines are data, not messages
+_QUERY: Final = 200  # maximum characters of a search text
+_WRONG: Final = re.compile(
+    r"\b(?:error|failed|failure|fatal|traceback|exception|assert)\b|^E[ \t]{2,}|^[^\s:]*Error:", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line. `page` is the number of its page in the log; `wrong` marks a line about an error."""
+
+    number: int
+    page: int
+    text: str
+    wrong: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    """A page of a log of `size` bytes, or of the lines that contain `query`.
+
+    `unread` is the number of bytes at the beginning of a long log that are not shown. `wrong` is the number of the
+    first line about an error (0 for none), and `wrong_page` is its page. `run` is the run that wrote the log; `going`
+    is True while it still writes.
+    """
+
+    workspace: str
+    server: str
+    stage: str
+    status: ShownStatus
+    run: str
+    going: bool
+    size: int
+    unread: int
+    wrong: int
+    wrong_page: int
+    query: str
+    pager: Pager
+    lines: tuple[LogLine, ...]
+
+
+@contextmanager
+def open_stage_log(facts: LogFacts) -> Iterator[BinaryIO]:
+    """Open the log for reading.
+
+    Raises:
+        NotFoundError: the log is not on this machine.
+    """
+    try:
+        stream = open_log(facts.file)
+    except OSError as error:
+        again = f"mcpfactory pipeline run {facts.server} --force"
+        if error.errno in {errno.EINVAL, errno.ELOOP}:
+            raise NotFoundError(
+                f"the log of {facts.stage} of {facts.server} is not a regular file: {error.strerror}",
+                hint=f"remove logs/{facts.file.name} from its artifacts, then {again}",
+            ) from error
+        raise NotFoundError(f"no log of {facts.stage} of {facts.server} on this machine", hint=again) from error
+    with stream:
+        yield stream
+
+
+def log_page(facts: LogFacts, stream: BinaryIO, *, query: str = "", page: str = "") -> LogPage:
+    """Return a page of a stage's log, or of its lines that contain `query` (case-insensitive).
+
+    The default `page` is the page with the first line about an error, else the last page.
+    """
+    size, query = stream.seek(0, 2), query.strip()[:_QUERY]
+    unread = max(0, size - _READ)
+    stream.seek(unread)
+    lines = strip_terminal_codes(stream.read(_READ)).removesuffix("\n").split("\n") if size else []
+    starts = _page_starts(lines, range(len(lines)))
+    wrong = next((number for number, line in enumerate(lines) if _is_wrong(line)), -1)
+    shown: Sequence[int] = range(len(lines))
+    first = len(starts) if wrong < 0 else bisect_right(starts, wrong)
+    if query:
+        shown = [number for number, line in enumerate(lines) if query.casefold() in line.casefold()]
+        first = 1
+    parts = [*_page_starts(lines, shown), len(shown)]
+    pages = max(1, len(parts) - 1)
+    number = page_number(page, pages) if page else max(1, first)
+    status = outcome_status(facts.outcome) if facts.outcome else STATUSES["never"]
+    return LogPage(
+        workspace=facts.workspace,
+        server=facts.server,
+        stage=facts.stage,
+        status=STATUSES["running"] if facts.going else status,
+        run=facts.run,
+        going=facts.going,
+        size=size,
+        unread=unread,
+        wrong=wrong + 1,
+        wrong_page=bisect_right(starts, wrong),
+        query=query,
+        pager=Pager(number, pages, len(shown)),
+        lines=tuple(
+            LogLine(at + 1, bisect_right(starts, at), shorten(lines[at], _LINE), _is_wrong(lines[at]))
+            for at in shown[parts[number - 1] : parts[min(number, len(parts) - 1)]]
+        ),
+    )
+
+
+def _is_wrong(line: str) -> bool:
+    return len(line) <= _LINE and bool(_WRONG.search(line))
+
+
+def _page_starts(lines: Sequence[str], shown: Sequence[int]) -> list[int]:
+    starts, room = list[int](), 0
+    for index, number in enumerate(shown):
+        room -= max(_LEAST, min(len(lines[number]), _LINE))
+        if room < 0:
+            starts.append(index)
+            room = _PAGE - max(_LEAST, min(len(lines[number]), _LINE))
+    return starts

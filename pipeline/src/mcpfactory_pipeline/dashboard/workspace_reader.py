@@ -1,0 +1,483 @@
+"""Workspace reader of the dashboard: every response is current, and only changed data is read again.
+
+A server is read again if a file that its row depends on is missing, or has another time, size or inode. The files of
+all servers are checked for each response. If a channel requires soak time, pending items also change with time.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar, cast
+
+from mcpfactory_codegen.text import estimate_tokens
+from mcpfactory_pipeline.base.errors import NotFoundError, PipelineError
+from mcpfactory_pipeline.base.files import read_json
+from mcpfactory_pipeline.base.hashing import hash_bytes
+from mcpfactory_pipeline.base.ids import Clock, utc_now
+from mcpfactory_pipeline.base.locks import (
+    active_runs,
+    awaited_servers,
+    running_stages_of_server,
+    running_stages_of_workspace,
+)
+from mcpfactory_pipeline.channels.candidate import channels_folder
+from mcpfactory_pipeline.channels.contract import stored_contract
+from mcpfactory_pipeline.dashboard.facts import (
+    LogFacts,
+    RunFacts,
+    ServerDetail,
+    ServerFacts,
+    StoredCandidate,
+    WorkspaceFacts,
+)
+from mcpfactory_pipeline.dashboard.runs import group_events_by_run
+from mcpfactory_pipeline.dashboard.workspace_files import (
+    Stamps,
+    channel_page_stamps,
+    file_stamps,
+    hash_workspace_files,
+    open_log,
+    paths_below,
+    read_log,
+    read_validation_report,
+)
+from mcpfactory_pipeline.decisions.channel_review import next_candidate
+from mcpfactory_pipeline.plan.plan import needed_stages
+from mcpfactory_pipeline.run.runner import log_file
+from mcpfactory_pipeline.stages import workspace_stages
+from mcpfactory_pipeline.state.event_schema import STAGE_ENDS, STAGE_START, Event
+from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.views.inbox import InboxItem, InboxReader, deleted_server_items
+from mcpfactory_pipeline.views.status import broken_row
+from mcpfactory_pipeline.views.suggestions import SuggestionValidator
+from mcpfactory_pipeline.workspace.policy import ChannelPolicy
+from mcpfactory_pipeline.workspace.workspace import (
+    CODEOWNERS,
+    Owners,
+    Workspace,
+    WorkspaceServer,
+    broken_server_of_error,
+    is_server_name,
+    owners_of,
+)
+
+T = TypeVar("T")
+Steps = frozenset[tuple[str, str, str]]  # (run, server, stage)
+
+_SOAK_STEP: Final = 60  # seconds between computations of soak time
+_WRONG: Final = frozenset({"failed", "errored"})  # outcomes that logs explain
+_UNFINISHED: Final = frozenset({STAGE_START, "stage.interrupted"})  # kinds of the last event of an unfinished stage
+_STEP_EVENTS: Final = STAGE_ENDS | {STAGE_START}
+# Large fields of events; pages about many servers omit them.
+_LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})
+
+
+class _KnownServer(NamedTuple):
+    """Facts of a server, and the stamps of its files at the time of reading."""
+
+    paths: tuple[str, ...]
+    stamps: Stamps
+    facts: ServerFacts
+
+
+class WorkspaceReader:
+    """The workspace around `root`. Every query raises `WorkspaceError` if the workspace does not exist.
+
+    For pages about many servers, data checked less than `age` seconds ago is not checked again. Without `live` (for an
+    export), nothing is checked twice, and responses contain no waiting times: equal workspaces give equal responses.
+    """
+
+    def __init__(self, root: Path, *, age: float = 0.0, live: bool = True, clock: Clock = utc_now) -> None:
+        self._root, self._age, self._live, self._clock = root, age, live, clock
+        self._last: tuple[float, WorkspaceFacts] | None = None
+        self._entries: dict[str, _KnownServer] = {}
+        self._histories: dict[str, tuple[Stamps, list[Event]]] = {}
+        self._made: dict[str, tuple[object, object]] = {}
+        self._settings: tuple[object, ...] = ()
+        self._opened: tuple[Workspace, InboxReader] | None = None
+        self._read: tuple[tuple[str, ...], object] | None = None
+        self._gone: tuple[object, tuple[InboxItem, ...]] = ((), ())
+        self._owners: Owners = lambda _server: ()
+        self._guard = threading.Lock()  # requests come from several threads
+        self.seen = ""  # `digest` of the workspace before the last read about many servers
+
+    def workspace_name(self) -> str:
+        """Return the name of the workspace."""
+        return Workspace.find(self._root).name
+
+    def workspace(self) -> WorkspaceFacts:
+        """Return the facts of all servers, by name."""
+        if (last := self._last) is not None and (not self._live or time.monotonic() - last[0] < self._age):
+            return last[1]
+        seen = self.digest()
+        workspace, inbox = self._open()
+        names = workspace.names()
+        with self._guard:
+            servers = tuple(self._server(workspace, inbox, name) for name in names)
+            self._entries = {name: self._entries[name] for name in names if name in self._entries}
+        facts = WorkspaceFacts(
+            workspace.name,
+            servers,
+            inbox.channels,
+            inbox.now if self._live else None,
+            self._gone_items(workspace, names, seen),
+            inbox.stages,
+        )
+        self._last, self.seen = (time.monotonic(), facts), seen
+        return facts
+
+    def _gone_items(self, workspace: Workspace, names: Sequence[str], seen: str) -> tuple[InboxItem, ...]:
+        """Return the pending items of removed servers, cached until a state, a channel or the server list changes."""
+        now = seen, tuple(names), tuple(channel_page_stamps(channels_folder(workspace)))
+        if self._gone[0] != now:
+            self._gone = now, tuple(deleted_server_items(workspace))
+        return self._gone[1]
+
+    def server(self, name: str) -> ServerDetail:
+        """Return one server with all known details.
+
+        Raises:
+            NotFoundError: the workspace has no server of that name.
+        """
+        return self._once(("server", name), lambda: self._read_server(name))
+
+    def _once(self, key: tuple[str, ...], read: Callable[[], T]) -> T:
+        """Return the result of `read`; without `live`, reuse the last result if its key is the same."""
+        if not self._live and self._read is not None and self._read[0] == key:
+            return cast("T", self._read[1])
+        found = read()
+        self._read = key, found
+        return found
+
+    def _read_server(self, name: str) -> ServerDetail:
+        workspace, inbox = self._open()
+        if name not in self._entries:  # the name comes from a URL, so only known servers are read
+            _refuse_unknown(workspace, name)
+        with self._guard:
+            facts = self._server(workspace, inbox, name)
+        if facts.row.get("problem"):
+            return ServerDetail(facts, inbox.channels)
+        server, store = workspace.server(name), inbox.store
+        try:
+            state, events = store.state(name), store.history(name)
+        except PipelineError as error:
+            row = broken_row(broken_server_of_error(name, error))
+            return ServerDetail(replace(facts, row=row, items=()), inbox.channels)
+        validated = state.stages.get("validate")
+        return ServerDetail(
+            facts,
+            inbox.channels,
+            inbox.stages,
+            state=state,
+            history=events,
+            report=read_json(server.report),
+            manifest=read_json(server.folder.joinpath("src", *server.package.split("."), "_generated/manifest.json")),
+            validation=read_validation_report(workspace.artifacts / name, validated.artifacts if validated else {}),
+            contract=_contract(workspace, name, state.candidate or ""),
+        )
+
+    def histories(self, server: str = "") -> dict[str, list[Event]]:
+        """Return the events of one or all servers, including deleted ones, oldest first, without large fields."""
+        store = Store(self._workspace())
+        with self._guard:
+            return {name: self._history(store, name) for name in ([server] if server else store.servers())}
+
+    def running_stages_now(self) -> Steps:
+        """Return (run, server, stage) of each running step."""
+        return running_stages_of_workspace(Store(self._workspace()).locks)
+
+    def cached_from_histories(
+        self, name: str, make: Callable[[Mapping[str, list[Event]]], T], *, also: Hashable = None
+    ) -> T:
+        """Return the value that `make` computes from all histories, cached until a history or `also` changes.
+
+        `name` is the cache key.
+        """
+        histories = self.histories()
+        with self._guard:
+            stamps = tuple((server, *self._histories[server][0]) for server in histories if server in self._histories)
+            known = self._made.get(name)
+        if known is not None and known[0] == (stamps, also):
+            return cast("T", known[1])
+        made = make(histories)
+        with self._guard:
+            self._made[name] = ((stamps, also), made)
+        return made
+
+    def run(self, run: str, server: str = "") -> RunFacts:
+        """Return the events of a run for all servers, or the events and logs of a run for one server.
+
+        Raises:
+            NotFoundError: no history contains the run.
+        """
+        return self._once(("run", run, server), lambda: self._read_run(run, server))
+
+    def _read_run(self, run: str, server: str) -> RunFacts:
+        workspace = self._workspace()
+        store, before = Store(workspace), self.running_stages_now()
+        if server:
+            known = self.histories(server)[server] if is_server_name(server) else []
+            found = {server: events} if (events := [event for event in known if event.get("run") == run]) else {}
+        else:
+            found = dict(self.cached_from_histories("runs of servers", group_events_by_run).get(run, {}))
+        going = run in active_runs(store.locks)
+        if not found and not going:
+            raise NotFoundError(
+                f"the history of workspace {workspace.name} has no run {run}" + (f" of {server}" if server else ""),
+                hint="mcpfactory pipeline history NAME lists the runs of a server",
+            )
+        # A stage that starts or ends during the read counts as running.
+        steps = before | self.running_stages_now()
+        running = {name: [stage for *of, stage in steps if of == [run, name]] for name in found}
+        logs = _logs(workspace, store, run, server) if server else {}
+        for name, stages in running.items():
+            logs |= {(name, stage): read_log(log_file(workspace, name, stage)) for stage in stages}
+        waits = awaited_servers(store.locks, run) if going else {}
+        waits = {name: other for name, other in waits.items() if server in {"", name}}
+        kept = frozenset(_kept_logs(workspace, found, self.histories(server))) if found else frozenset()
+        return RunFacts(
+            workspace.name, run, found, running, logs, going, self._clock().timestamp(), waits, kept, _needs(workspace)
+        )
+
+    def log_file(self, server: str, stage: str) -> Path:
+        """Return the path of the log of a stage's current run, else of its last run."""
+        return log_file(self._workspace(), server, stage)
+
+    def log(self, server: str, stage: str) -> LogFacts:
+        """Return the path of a stage's log, and the status of the stage. The names are from a URL.
+
+        Raises:
+            NotFoundError: the server or stage is unknown; then no file is read.
+        """
+        workspace = self._workspace()
+        _refuse_unknown(workspace, server)
+        known = [one.name for one in workspace_stages(workspace)]
+        if stage not in known:
+            raise NotFoundError(f"unknown stage {stage!r}", hint=f"stages: {', '.join(known)}")
+        events = [event for event in self.histories(server)[server] if event.get("stage") == stage and event.get("run")]
+        last: Event = events[-1] if events else {}
+        run = str(last.get("run", ""))
+        return LogFacts(
+            workspace.name,
+            server,
+            stage,
+            log_file(workspace, server, stage),
+            "interrupted" if last.get("event") in _UNFINISHED else str(last.get("outcome") or ""),
+            run,
+            bool(run) and stage in running_stages_of_server(Store(workspace).locks, server, run),
+        )
+
+    def digest(self) -> str:
+        """Return a text that changes with each state, history or running step. Cheap: reads no file contents."""
+        return hash_workspace_files(self._workspace().pipeline)
+
+    def forget(self) -> None:
+        """Make the next response about many servers current, regardless of `age`."""
+        self._last = None
+
+    def validator(self, server: str) -> SuggestionValidator:
+        """Return a validator that tries commands about a server as an authorized actor, without writing anything."""
+        workspace, inbox = self._open()
+        return inbox.validator(*inbox.status(workspace.server(server)))
+
+    def stored_candidate(self, server: str, candidate: str) -> StoredCandidate:
+        """Return the local data of a candidate; empty for a missing or unknown candidate."""
+        artifacts = self._workspace().artifacts / server
+        known = Store(self._workspace()).state(server).candidates.get(candidate)
+        if known is None:
+            return StoredCandidate()
+        folder, workspace = artifacts / candidate, self._workspace()
+        listed = _contract(workspace, server, candidate, manifest=True) or _contract(workspace, server, candidate)
+        return StoredCandidate(
+            manifest={"tools": list(listed)} if listed else {},
+            report=read_validation_report(artifacts, {f"{candidate}/validate/report.json": ""}),
+            sizes={name: (folder / name).stat().st_size for name in known.files if (folder / name).is_file()},
+        )
+
+    def _workspace(self) -> Workspace:
+        return Workspace.find(self._root) if self._live or self._opened is None else self._opened[0]
+
+    def _open(self) -> tuple[Workspace, InboxReader]:
+        if self._opened is not None and not self._live:
+            return self._opened
+        workspace = Workspace.find(self._root)
+        inbox = InboxReader.open(workspace, clock=self._clock)
+        soaking = any(channel.soak for channel in inbox.channels)
+        moment = int(inbox.now.timestamp()) // _SOAK_STEP if soaking else 0
+        owners = file_stamps(str(workspace.root / name) for name in CODEOWNERS)
+        settings = (repr(workspace.settings), inbox.now.date(), moment, owners)  # waivers expire at the end of a day
+        with self._guard:
+            if settings != self._settings:
+                self._entries, self._settings, self._owners = {}, settings, owners_of(workspace)
+        self._opened = workspace, inbox
+        return self._opened
+
+    def _server(self, workspace: Workspace, inbox: InboxReader, name: str) -> ServerFacts:
+        known = self._entries.get(name)
+        if known is not None and known.stamps == file_stamps(known.paths):
+            return known.facts
+        # Take the stamps first, so that a file that changes during the read is read again.
+        store, folder = inbox.store, f"{workspace.root}/servers/{name}"
+        own = (store.state_file(name), store.history_file(name), store.locks / f"{name}.running")
+        places = (*map(str, own), *paths_below(folder))
+        before = file_stamps(places)
+        try:
+            server = workspace.server(name)
+            row, state = inbox.status(server)
+            items = tuple(inbox.of(server, row, state))
+        except NotFoundError:
+            raise
+        except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
+            return ServerFacts(workspace.name, name, broken_row(broken_server_of_error(name, error)))
+        facts = ServerFacts(
+            workspace.name,
+            name,
+            row,
+            server.template,
+            server.source or "",
+            items=items,
+            owners=self._owners(name),
+            logs=tuple(stage for stage, file in _failed_logs(workspace, name, state) if file.is_file()),
+            approved=dict(_approvers(inbox.channels, state)),
+            **_size(workspace, server, state),
+        )
+        if not row["at_work"]:  # not cached while running, because a killed process changes no file
+            watched = tuple(map(str, _watched(workspace, server, state)))
+            self._entries[name] = _KnownServer((*places, *watched), (*before, *file_stamps(watched)), facts)
+        return facts
+
+    def _history(self, store: Store, name: str) -> list[Event]:
+        known = self._histories.get(name)
+        if known is not None and not self._live:
+            return known[1]
+        now = file_stamps([str(store.history_file(name))])
+        if known is None or known[0] != now:
+            events: list[Event] = [
+                {k: v for k, v in event.items() if k not in _LARGE_FIELDS} for event in _events(store, name)
+            ]
+            self._histories[name] = known = (now, events)
+        return known[1]
+
+
+def _needs(workspace: Workspace) -> dict[str, Set[str]]:
+    stages = workspace_stages(workspace)
+    return {stage.name: needed_stages(stages, stage.name) for stage in stages if not stage.approval}
+
+
+def _refuse_unknown(workspace: Workspace, name: str) -> None:
+    """Raise `NotFoundError` if no server has the name; other problems are shown in the server's row."""
+    try:
+        workspace.server(name)
+    except NotFoundError:
+        raise
+    except PipelineError:
+        return
+
+
+def _watched(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> Iterator[Path]:
+    folder = workspace.artifacts / server.name
+    yield from (file for _, file in _failed_logs(workspace, server.name, state))
+    newest = state.candidates.get(state.candidate or "")
+    if newest is not None:
+        yield from (folder / str(state.candidate) / name for name in newest.files)
+    for channel in state.channels:
+        yield (
+            channels_folder(workspace)
+            / channel
+            / "simple"
+            / (server.package or server.name).replace("_", "-")
+            / "index.html"
+        )
+    validated = state.stages.get("validate")
+    yield from (folder / path for path in (validated.artifacts if validated else ()))
+
+
+def _failed_logs(workspace: Workspace, server: str, state: ServerState) -> Iterator[tuple[str, Path]]:
+    for stage, record in state.stages.items():
+        if record.outcome in _WRONG:
+            yield stage, log_file(workspace, server, stage)
+
+
+def _approvers(channels: Iterable[ChannelPolicy], state: ServerState) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the approvers for each channel; none if the channel offered the candidate before: approvals may be void."""
+    for channel in channels:
+        known = state.candidates.get(next_candidate(state, channel)) if channel.source else None
+        if known and channel.name not in known.channels and not channel.signed:
+            yield channel.name, tuple(known.approvals.get(channel.name, ()))
+
+
+def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> dict[str, int | None]:
+    """Return numbers of tools and tokens: from the sources' report, else the candidate's facts, else its tool list."""
+    report = read_json(server.report)
+    tools = report.get("tools")
+    if isinstance(tools, list):
+        return {"tools": len(tools), "tokens": report.get("tokens")}
+    candidate = state.candidates.get(state.candidate or "")
+    facts = candidate.facts if candidate else {}
+    if "tools" in facts:
+        return {"tools": facts.get("tools"), "tokens": facts.get("tokens")}
+    listed = _contract(workspace, server.name, state.candidate or "")
+    return (
+        {"tools": len(listed), "tokens": sum(map(estimate_tokens, listed))}
+        if listed
+        else {"tools": None, "tokens": None}
+    )
+
+
+def _contract(
+    workspace: Workspace, server: str, candidate: str, *, manifest: bool = False
+) -> tuple[Mapping[str, Any], ...]:
+    """Return the tools of a local candidate, from its recorded tool list or its `manifest`."""
+    folder = workspace.artifacts / server / candidate
+    try:
+        found = stored_contract(folder, manifest=manifest) if candidate else None
+    except PipelineError:
+        return ()
+    return found.tools if found else ()
+
+
+def _events(store: Store, name: str) -> list[Event]:
+    try:
+        return store.history(name)
+    except PipelineError:
+        return []  # the server's own page explains the repair
+
+
+def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tuple[str, str], str]:
+    """Return a run's logs by (server, stage); later runs overwrite logs, so the hash must match the recorded one."""
+    found = {}
+    for event in _events(store, server):
+        if event.get("run") != run or event["event"] != "stage.finished":
+            continue
+        relative = f"logs/{event['stage']}.log"
+        file = log_file(workspace, server, str(event["stage"]))
+        if event.get("artifacts", {}).get(relative) == _hash_log(file):
+            found[server, str(event["stage"])] = read_log(file)
+    return found
+
+
+def _kept_logs(
+    workspace: Workspace, found: Mapping[str, Sequence[Event]], histories: Mapping[str, Sequence[Event]]
+) -> Iterator[str]:
+    """Yield the ids of failed steps whose stage has not started again, and so has not overwritten the log."""
+    for server, events in found.items():
+        wrong = [one for one in events if one["event"] == "stage.finished" and one.get("outcome") in _WRONG]
+        if wrong:
+            last = {str(one.get("stage")): one["id"] for one in histories[server] if one["event"] in _STEP_EVENTS}
+            for one in wrong:
+                stage = str(one.get("stage"))
+                if last[stage] == one["id"] and log_file(workspace, server, stage).is_file():
+                    yield str(one["id"])
+
+
+def _hash_log(file: Path) -> str:
+    try:
+        with open_log(file) as stream:
+            return hash_bytes(stream.read())
+    except OSError:
+        return ""

@@ -1,0 +1,175 @@
+"""Insertion and removal of a server in the text of a client's configuration: text in, text out.
+
+After an edit, the result is parsed again and compared with the expected data. If they differ, the edit is refused. So
+an unknown syntax causes an error, never a loss of settings.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from mcpfactory_pipeline.delivery.clients import jsonc, toml_edits, yaml_edits
+from mcpfactory_pipeline.delivery.clients.client_profiles import ClientConfigFile, ConfigLayout, Format
+from mcpfactory_pipeline.delivery.clients.config_files import ConfigSyntaxError
+
+_BOM: Final = "\ufeff"
+
+
+class _Editor(NamedTuple):
+    parse: Callable[[str], Any]
+    insert: Callable[..., str]
+    remove: Callable[..., str]
+
+
+_EDITORS: Final[Mapping[Format, _Editor]] = {
+    "json": _Editor(jsonc.parse, jsonc.insert, jsonc.remove),
+    "toml": _Editor(toml_edits.parse, toml_edits.insert, toml_edits.remove),
+    "yaml": _Editor(
+        yaml_edits.parse,
+        functools.partial(yaml_edits.insert, listed=False),
+        functools.partial(yaml_edits.remove, listed=False),
+    ),
+    "yaml list": _Editor(
+        yaml_edits.parse,
+        functools.partial(yaml_edits.insert, listed=True),
+        functools.partial(yaml_edits.remove, listed=True),
+    ),
+}
+
+
+def read(text: str, config: ClientConfigFile) -> Any:
+    """Return the data of a configuration.
+
+    Raises:
+        ConfigSyntaxError: the text violates the format, or its top level is not an object.
+    """
+    data = _EDITORS[config.format].parse(text.removeprefix(_BOM))
+    if not isinstance(data, dict):
+        raise ConfigSyntaxError("the top level is not an object")
+    return data
+
+
+def detect_layout(data: Any, forms: Iterable[ConfigLayout]) -> ConfigLayout:
+    """Return the form of a configuration: the first form, unless the container of a later form exists."""
+    usual, *others = forms
+    return next((form for form in others if _is_container(_at(data, form.container))), usual)
+
+
+def entries(data: Any, form: ConfigLayout, config: ClientConfigFile) -> dict[str, Any]:
+    """Return the servers in a configuration by name, without invalid entries."""
+    found = _at(data, form.container)
+    if config.format == "yaml list":
+        items = found if isinstance(found, list) else []
+        return {str(item["name"]): item for item in items if isinstance(item, dict) and "name" in item}
+    return {name: entry for name, entry in found.items() if isinstance(entry, dict)} if isinstance(found, dict) else {}
+
+
+def install(text: str | None, config: ClientConfigFile, form: ConfigLayout, name: str, entry: Mapping[str, Any]) -> str:
+    """Return the text with the entry; unchanged if it already has the entry.
+
+    Args:
+        text: text of the configuration; None if the file does not exist.
+        config: format of the configuration, and the text of a new one.
+        form: form of the entries.
+        name: name of the server.
+        entry: the program to start or the address to connect to.
+
+    Raises:
+        ConfigSyntaxError: the text violates its format, or cannot be changed in place.
+    """
+    mark, body = _split(config.blank if text is None else text)
+    before = read(body, config)
+    if entries(before, form, config).get(name) == entry:
+        return mark + body
+    editor = _EDITORS[config.format]
+    after = editor.insert(body, (*form.container, name), entry)
+    _verify(editor.parse(after), _expected(before, config, form, name, entry))
+    return mark + after
+
+
+def uninstall(
+    text: str, config: ClientConfigFile, form: ConfigLayout, name: str, *, backups: Iterable[str | None] = ()
+) -> str | None:
+    """Return the text without the entry, if any; return None to remove a file that `install` created.
+
+    `backups` are earlier texts of the file. If inserting the entry into a backup gives the current text, the backup is
+    returned. This also removes a container that was added for the entry.
+
+    Raises:
+        ConfigSyntaxError: the text violates its format, or cannot be changed in place.
+    """
+    mark, body = _split(text)
+    before = read(body, config)
+    entry = entries(before, form, config).get(name)
+    if entry is None:
+        return text
+
+    def with_entry(old: str | None) -> str:
+        if old is not None and name in entries(read(old, config), form, config):
+            return old
+        return install(old, config, form, name, entry)
+
+    for old in backups:
+        if old != text and _leads_to(text, old, with_entry):
+            return old
+    editor = _EDITORS[config.format]
+    after = editor.remove(body, (*form.container, name))
+    _verify(editor.parse(after), _expected(before, config, form, name, None))
+    return mark + after
+
+
+def _leads_to(text: str, old: str | None, with_entry: Callable[[str | None], str]) -> bool:
+    try:
+        return with_entry(old) == text
+    except ConfigSyntaxError:
+        return False
+
+
+def _split(text: str) -> tuple[str, str]:
+    return (_BOM, text[1:]) if text.startswith(_BOM) else ("", text)
+
+
+def _is_container(found: Any) -> bool:
+    return isinstance(found, dict) and all(isinstance(entry, dict) for entry in found.values())
+
+
+def _at(data: Any, path: Iterable[str]) -> Any:
+    for key in path:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data
+
+
+def _expected(
+    data: Any, config: ClientConfigFile, form: ConfigLayout, name: str, entry: Mapping[str, Any] | None
+) -> Any:
+    whole = copy.deepcopy(data)
+    inner = whole
+    for key in form.container[:-1]:
+        inner = inner.setdefault(key, {})
+    last = form.container[-1]
+    if config.format == "yaml list":
+        items = [item for item in inner.get(last) or [] if not isinstance(item, dict) or item.get("name") != name]
+        kept = [item.get("name") if isinstance(item, dict) else None for item in inner.get(last) or []]
+        if entry is not None:
+            items.insert(kept.index(name) if name in kept else len(items), dict(entry))
+        inner[last] = items
+        return whole
+    inner[last] = {key: value for key, value in (inner.get(last) or {}).items() if key != name}
+    if entry is not None:
+        inner[last][name] = dict(entry)
+    return whole
+
+
+def _verify(found: Any, expected: Any) -> None:
+    if _without_empty(found) != _without_empty(expected):
+        raise ConfigSyntaxError("it is written in a way that cannot be changed in place")
+
+
+def _without_empty(data: Any) -> Any:
+    """Return the data without empty top-level containers, which TOML does not keep after the last entry."""
+    return (
+        {key: value for key, value in data.items() if value not in ({}, [], None)} if isinstance(data, dict) else data
+    )

@@ -1,0 +1,390 @@
+"""Commands and URLs that clients use to start a server: from a channel, a package index, a URL or sources.
+
+An entry decides whose package a client starts. An entry from a channel contains the paths of the promoted files of
+server and runtime, so that no index is queried. An entry from an index contains a package name. If the name is
+unpublished, a stranger could publish it and receive the server's credentials. So a name is trusted only if the state
+records its publication, or if the index has the promoted candidate, byte for byte.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from packaging.utils import canonicalize_name
+
+from mcpfactory_codegen.credential_parameters import is_secret
+from mcpfactory_pipeline.base.errors import ConfigError, PublishError, StateError, TargetUnavailableError
+from mcpfactory_pipeline.build.factory_distributions import RUNTIME, requires_runtime
+from mcpfactory_pipeline.build.wheels import wheel_name
+from mcpfactory_pipeline.channels.candidate import channels_folder, find_artifact, verify_candidate_files
+from mcpfactory_pipeline.channels.channel import offered_project_file, offered_wheel_digest
+from mcpfactory_pipeline.channels.contract import read_source_version
+from mcpfactory_pipeline.delivery.clients.config_files import ClientConfigError
+from mcpfactory_pipeline.delivery.clients.entry import PROJECT, LaunchEntry
+from mcpfactory_pipeline.plan.policy import find_channel, read_channels
+from mcpfactory_pipeline.state.state import ServerState
+from mcpfactory_pipeline.state.store import Store
+from mcpfactory_pipeline.workspace.settings import PypiOptions
+from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
+from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS
+
+
+def entry_channel_and_version(
+    workspace: Workspace, server: WorkspaceServer, channel: str, project: Path | None
+) -> tuple[str, str]:
+    """Return the channel and version for an adopted server's entry; two empty strings select its local files.
+
+    By default, it is the last channel that offers the server on this machine.
+
+    Raises:
+        ClientConfigError: the channel does not offer the server on this machine, or other people share the entry.
+        NotFoundError: the channel does not exist.
+    """
+    state = Store(workspace).state(server.name)
+    if not channel:
+        here = [row.name for row in reversed(read_channels(workspace)) if _is_here(workspace, state, row.name)]
+        channel = here[0] if here and project is None else ""
+        return (channel, state.channels[channel].version) if channel else ("", "")
+    find_channel(read_channels(workspace), channel)
+    if project is not None:
+        raise ClientConfigError(
+            f"channel {channel} is on this machine only, but a project's file is shared with others",
+            hint="use --from source, or leave out --project",
+        )
+    if not _is_here(workspace, state, channel):
+        raise _not_here(server, channel)
+    return channel, state.channels[channel].version
+
+
+def _is_here(workspace: Workspace, state: ServerState, channel: str) -> bool:
+    release = state.channels.get(channel)
+    artifact = find_artifact(workspace, state, release.candidate) if release else None
+    try:
+        if artifact is not None:
+            verify_candidate_files(artifact)
+    except StateError:
+        return False
+    return artifact is not None
+
+
+def adopted_server_variables(server: WorkspaceServer, *, secret: bool) -> tuple[str, ...]:
+    """Return the names of variables that an adopted server reads: secrets if `secret` is True, else the others."""
+    return tuple(name for name in server.config.server.environment if is_secret(name) is secret)
+
+
+_TARGET: Final = "pypi"
+
+
+class IndexedPackage(NamedTuple):
+    """A server's release in an index: its version and project page."""
+
+    version: str
+    page: str
+
+    @property
+    def url(self) -> str:
+        """The URL of the index; "" for uv's default."""
+        url = self.page.rstrip("/").rpartition("/")[0]
+        return "" if url == PypiOptions().index.rstrip("/") else f"{url}/"
+
+
+def recorded_package(workspace: Workspace, server: WorkspaceServer, project: str) -> IndexedPackage | None:
+    """Return the recorded publication under a project's normalized name; None if missing. Sends no request."""
+    live = Store(workspace).state(server.name).published.get(_TARGET)
+    known = live.evidence if live and "index" in live.evidence else {}
+    if live is None or project not in {wheel_name(file) for file in known if file.endswith(".whl")}:
+        return None
+    return IndexedPackage(live.version, live.evidence["index"])
+
+
+def query_index_release(
+    workspace: Workspace, server: WorkspaceServer, project: str, environ: Mapping[str, str]
+) -> IndexedPackage:
+    """Return the current release in the workspace's index.
+
+    Raises:
+        ClientConfigError: the release is not the promoted candidate, or the index does not respond.
+    """
+    from mcpfactory_pipeline.delivery.publish.publish import (  # noqa: PLC0415 - heavy, and rarely needed
+        TARGETS,
+        find_release,
+        resolve_target_settings,
+    )
+
+    offered = Store(workspace).state(server.name).channels
+    channel = next((row.name for row in reversed(read_channels(workspace)) if row.name in offered), None)
+    if channel is None:
+        raise ClientConfigError(
+            f"{server.name} was neither published nor promoted, so {project} on an index would belong to someone else",
+            hint=f"use --from source, or mcpfactory pipeline run {server.name}, then promote and publish it",
+        )
+    otherwise = f"--from source, or --from {channel}"
+    target = TARGETS[_TARGET]
+    try:
+        release = find_release(workspace, server.name, channel)
+        settings = resolve_target_settings(workspace, release, target, environ)
+        live = target.inspect(release, settings) if target.inspect else None
+    except TargetUnavailableError as error:
+        raise ClientConfigError(f"the origin of {project} cannot be checked: {error}", hint=otherwise) from error
+    except (PublishError, StateError) as error:
+        raise ClientConfigError(f"{server.name} cannot be installed from an index: {error}", hint=otherwise) from error
+    where = settings["index"]
+    if live is None or live.other:
+        raise ClientConfigError(
+            f"{project} on the index is not from this workspace: {(live.other if live else where)}", hint=otherwise
+        )
+    if live.same is None or project != release.metadata.project:
+        raise ClientConfigError(
+            f"{where} has no {project} {release.version}, so someone else could publish that version",
+            hint=f"mcpfactory publish {server.name} --target {_TARGET} --channel {channel}, or {otherwise}",
+        )
+    return IndexedPackage(release.version, live.same.facts["index"])
+
+
+SOURCE: Final = "source"
+INDEX: Final = "index"
+_CLIENT_ID: Final = 1  # index of the client ID in a scheme's variables (access token, client ID, client secret)
+
+_NAME: Final = "mcpfactory"
+_CACHE_FOLDERS: Final = ("archive-v", "environments-v")  # folders in uv's cache, where `uvx mcpfactory` runs
+
+_INDEXES: Final = ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS")
+
+
+class ServerPackage(NamedTuple):
+    """A server as a distribution: its name, program and source version."""
+
+    name: str
+    program: str
+    version: str
+
+    @property
+    def project(self) -> str:
+        """The normalized name in indexes."""
+        return canonicalize_name(self.name)
+
+
+def server_package(server: WorkspaceServer) -> ServerPackage:
+    """Return the package in the server's `pyproject.toml`; an adopted server uses its name in the workspace.
+
+    Raises:
+        ConfigError: the file cannot be read, or does not name the project.
+    """
+    if server.adopted is not None:
+        return ServerPackage(server.name, server.name, read_source_version(server) or "0")
+    file = server.folder / "pyproject.toml"
+    try:
+        project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
+        name, programs = str(project["name"]), dict(project.get("scripts", {}))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigError(
+            f"{file} does not declare the name of the server: {error!r}", hint="[project]\nname = …"
+        ) from error
+    program = name if name in programs else next(iter(programs), name)
+    return ServerPackage(name, program, read_source_version(server) or "0")
+
+
+def versions_by_channel(workspace: Workspace, server: WorkspaceServer) -> dict[str, str]:
+    """Return the version that each channel offers, the last channel first.
+
+    Raises:
+        StateError: the state of the server cannot be read.
+        ConfigError: the channels of the workspace cannot be read.
+    """
+    offered = Store(workspace).state(server.name).channels
+    return {row.name: offered[row.name].version for row in reversed(read_channels(workspace)) if row.name in offered}
+
+
+def promoted_wheel(workspace: Workspace, server: WorkspaceServer, channel: str) -> Path | None:
+    """Return a server's wheel in a channel if it is on this machine and unmodified since promotion."""
+    state = Store(workspace).state(server.name)
+    release = state.channels.get(channel)
+    known = state.candidates.get(release.candidate) if release else None
+    channels = channels_folder(workspace)
+    for file, content in (known.files if known else {}).items():
+        if file.endswith(".whl") and offered_wheel_digest(channels, channel, wheel_name(file)) == content:
+            return offered_project_file(channels, channel, wheel_name(file))
+    return None
+
+
+def launch(
+    workspace: Workspace,
+    server: WorkspaceServer,
+    source: str = "",
+    *,
+    project: Path | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> tuple[LaunchEntry, str, str]:
+    """Return the launch of the server, with its source and its version.
+
+    Args:
+        workspace: workspace of the server.
+        server: a server of the workspace.
+        source: a channel, `index` or `source`. "" selects the last channel that offers the server on this machine,
+            else `source`. For a project, "" selects `index` if the server is published there, else `source`.
+        project: the folder of the project whose shared configuration is changed; None for the user's configuration.
+        environ: the variables of this shell: the token of an index, and uv's package sources.
+
+    Raises:
+        ClientConfigError: the source does not have the server, or a stranger could publish its package.
+        NotFoundError: the channel does not exist.
+    """
+    if server.adopted is not None:
+        return _adopted(workspace, server, source, project)
+    package, report = server_package(server), _report(server)
+    source = source or _default_source(workspace, server, package, project)
+    if source == SOURCE:
+        started, version = _from_source(workspace, server, package, project)
+    elif source == INDEX:
+        started, version = _from_index(workspace, server, package, environ)
+    elif project is not None and find_channel(read_channels(workspace), source):
+        raise ClientConfigError(
+            f"channel {source} is on this machine only, but a project's file is shared with others",
+            hint="use --from index or --from source, or leave out --project",
+        )
+    else:
+        started, version = _from_channel(workspace, server, package, source, environ)
+    variables, plain = _variables(report, secret=True), _variables(report, secret=False)
+    return replace(started, variables=variables, plain=plain), source, version
+
+
+def _adopted(
+    workspace: Workspace, server: WorkspaceServer, source: str, project: Path | None
+) -> tuple[LaunchEntry, str, str]:
+    if source == INDEX:
+        raise ClientConfigError(
+            f"{server.name} was adopted: mcpfactory does not publish it to an index",
+            hint="use --from CHANNEL or --from source",
+        )
+    channel, offered = ("", "") if source == SOURCE else entry_channel_and_version(workspace, server, source, project)
+    started, version = _from_source(workspace, server, server_package(server), project, channel)
+    variables, plain = adopted_server_variables(server, secret=True), adopted_server_variables(server, secret=False)
+    return replace(started, variables=variables, plain=plain), channel or SOURCE, offered or version
+
+
+def _default_source(workspace: Workspace, server: WorkspaceServer, package: ServerPackage, project: Path | None) -> str:
+    if project is not None:
+        return INDEX if recorded_package(workspace, server, package.project) else SOURCE
+    return next(
+        (one for one in versions_by_channel(workspace, server) if promoted_wheel(workspace, server, one)), SOURCE
+    )
+
+
+def _from_source(
+    workspace: Workspace, server: WorkspaceServer, package: ServerPackage, project: Path | None, channel: str = ""
+) -> tuple[LaunchEntry, str]:
+    """Return a launch from the workspace's sources; in a project's file, `PROJECT` replaces the absolute path."""
+    place = str(workspace.root) if project is None else PROJECT
+    offered = ("--channel", channel) if channel else ()
+    return replace(find_mcpfactory(), arguments=("run", server.name, *offered, "--workspace", place)), package.version
+
+
+def _from_index(
+    workspace: Workspace, server: WorkspaceServer, package: ServerPackage, environ: Mapping[str, str]
+) -> tuple[LaunchEntry, str]:
+    has = recorded_package(workspace, server, package.project) or query_index_release(
+        workspace, server, package.project, environ
+    )
+    wanted = f"{package.name}=={has.version}"
+    what = (wanted,) if package.program == package.name else ("--from", wanted, package.program)
+    where = ("--index", has.url, "--index-strategy", "first-index") if has.url else ()
+    return replace(find_uvx(environ), arguments=(*where, *what)), has.version
+
+
+def _not_here(server: WorkspaceServer, channel: str) -> ClientConfigError:
+    return ClientConfigError(
+        f"channel {channel} does not offer {server.name} on this machine",
+        hint=f"mcpfactory pipeline restore {server.name}, or --from source",
+    )
+
+
+def _from_channel(
+    workspace: Workspace, server: WorkspaceServer, package: ServerPackage, channel: str, environ: Mapping[str, str]
+) -> tuple[LaunchEntry, str]:
+    """Return a launch with file paths of the channel, because an index could offer other files of the same names."""
+    find_channel(read_channels(workspace), channel)
+    wheel = promoted_wheel(workspace, server, channel)
+    if wheel is None:
+        raise _not_here(server, channel)
+    with_runtime: tuple[str, ...] = ()
+    runtime = offered_project_file(channels_folder(workspace), channel, RUNTIME)
+    if runtime is not None:
+        with_runtime = ("--with", f"{RUNTIME} @ {runtime.as_uri()}")
+    elif requires_runtime(wheel):
+        raise ClientConfigError(
+            f"channel {channel} does not contain the runtime of {server.name}, and someone else could publish "
+            "a package of that name",
+            hint=f"mcpfactory pipeline restore {server.name}, or --from source",
+        )
+    version = versions_by_channel(workspace, server)[channel]
+    arguments = ("--from", f"{package.name} @ {wheel.as_uri()}", *with_runtime, package.program)
+    return replace(find_uvx(environ), arguments=arguments), version
+
+
+def _report(server: WorkspaceServer) -> Mapping[str, Any]:
+    try:
+        found = json.loads(server.report.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"the report of {server.name} cannot be read: {error}",
+            hint=f"mcpfactory pipeline run {server.name} --until generate --force",
+        ) from error
+    return found if isinstance(found, dict) else {}
+
+
+def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
+    """Return the variables in a report. A login has only its client ID: unset references would block the login."""
+    schemes = report.get("credentials", {}).get("schemes", [])
+    logins = [row for row in schemes if {flow["grant"] for flow in row["flows"]} & set(LOGIN_GRANTS)]
+    spared = {name for row in logins for place, name in enumerate(row["variables"]) if place != _CLIENT_ID}
+    rows = (row for row in report.get("environment", []) if bool(row.get("secret")) is secret)
+    return tuple(row["name"] for row in rows if row["name"] not in spared)
+
+
+# --- programs on this machine that entries start ---
+
+
+def find_mcpfactory() -> LaunchEntry:
+    """Return the running mcpfactory's path; prefer a link on the `PATH`, which stays valid after a reinstallation."""
+    beside = shutil.which(_NAME, path=str(Path(sys.executable).parent))
+    if beside is None:  # started with `python -m`
+        return LaunchEntry(_NAME, sys.executable, before=("-m", _NAME), todo=_cache_warning())
+    linked = shutil.which(_NAME)
+    path = linked if linked and Path(linked).resolve() == Path(beside).resolve() else beside
+    return LaunchEntry(_NAME, str(Path(path).absolute()), todo=_cache_warning())
+
+
+def find_uvx(environ: Mapping[str, str]) -> LaunchEntry:
+    """Return `find_uvx`, the program that starts packages; `environ` is the environment of the shell.
+
+    Raises:
+        ClientConfigError: uvx is not installed.
+    """
+    found = shutil.which("uvx") or shutil.which("uvx", path=str(Path(sys.executable).parent))
+    if found is None:
+        raise ClientConfigError(
+            "uvx, which starts servers from packages, is not installed", hint="install uv, or use --from source"
+        )
+    todo = [
+        f"{name} is set here, but not for clients that start from a desktop: put it into uv.toml"
+        for name in _INDEXES
+        if environ.get(name)
+    ]
+    return LaunchEntry("uvx", str(Path(found).absolute()), todo=tuple(todo))
+
+
+def _cache_warning() -> tuple[str, ...]:
+    if not any(part.startswith(_CACHE_FOLDERS) for part in Path(sys.prefix).resolve().parts):
+        return ()
+    remedy = "uv tool install mcpfactory, then install again"
+    return (f"mcpfactory is in the cache of uv, and is lost when the cache is cleaned: {remedy}",)

@@ -1,0 +1,159 @@
+"""A run as lines of text or JSON, and the status table."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TextIO
+
+from mcpfactory_pipeline.base import events
+from mcpfactory_pipeline.base.text import pluralize, printable, terminal_width, wrap
+
+# Marks must be readable without color.
+OUTCOME_LABELS: Final = {
+    "passed": ("ok", "green"), "failed": ("FAILED", "red"), "errored": ("ERROR", "red"),
+    "interrupted": ("interrupted", "yellow"), "inconclusive": ("unclear", "yellow"),
+    "blocked": ("blocked", "yellow"), "held": ("held", "yellow"),
+    "up-to-date": ("up to date", "dim"), "running": ("running", "cyan"),
+    "waiting": ("waiting", "dim"),
+}  # fmt: skip
+_INDENT: Final = "    "
+
+
+def event_lines(event: events.RunEvent) -> list[str]:
+    """Return the lines that report an event, without cursor movements; empty if the event has none."""
+    return [printable(line) for line in _lines_of(event)]
+
+
+def _lines_of(event: events.RunEvent) -> list[str]:
+    match event:
+        case events.RunStarted(servers=servers) if not servers:
+            return ["no server yet; hint: mcpfactory new --from-openapi FILE"]
+        case events.StageStarted(server, stage, reasons, attempt):
+            again = f", attempt {attempt}" if attempt > 1 else ""
+            return [f"{server}: {stage} starts{again} ({'; '.join(reasons)})"]
+        case events.StageFinished(server, stage, outcome, message, seconds):
+            return [f"{server}: {stage} {outcome} in {seconds:.1f} s: {message}"]
+        case events.StageSkipped(server, stage, verdict, reasons) if verdict in {"blocked", "held", "waiting"}:
+            return [f"{server}: {stage} {verdict}: {'; '.join(reasons)}"]
+        case events.FailedStageLog(_server, stage, log, lines):
+            return [*(f"  {stage} | {line}" for line in lines), f"  {stage} | all of it: {log}"]
+        case events.RunWaiting(server, holder):
+            stages = ", ".join(holder.get("stages", ()))
+            who = f" (process {holder['pid']}{stages and f', running: {stages}'})" if holder else ""
+            return [f"{server}: another mcpfactory runs it{who}; waiting"]
+        case events.ServerUnusable(server, message, hint):
+            return [f"{server}: error: {message}", *([f"{server}: hint: {hint}"] if hint else [])]
+        case events.RunFinished(servers, ran, seconds, pruned):
+            return [*_summary(dict(servers), ran, seconds), *pruned_lines(pruned)]
+    return []
+
+
+def _summary(servers: dict[str, str], ran: int, seconds: float) -> list[str]:
+    if not servers:
+        return []
+    counts = Counter(servers.values())
+    outcomes = ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOME_LABELS if counts[outcome])
+    stages = f"{pluralize(ran, 'stage')} ran" if ran else "nothing to do: no stage ran"
+    lines = [f"{pluralize(len(servers), 'server')}: {outcomes}; {stages} in {seconds:.1f} s"]
+    if set(servers.values()) & {"failed", "blocked"}:
+        lines.append(
+            "hint: mcpfactory pipeline status shows where; "
+            "a failed stage runs again after its inputs change, or with --force"
+        )
+    return lines
+
+
+def pruned_lines(pruned: Mapping[str, int]) -> list[str]:
+    """Return the line about deleted files of old candidates; empty if there are none."""
+    if not pruned:
+        return []
+    size = sum(pruned.values()) / 1e6
+    return [f"{pluralize(len(pruned), 'old candidate')} pruned, {size:.1f} MB ([artifacts] keep): {', '.join(pruned)}"]
+
+
+class LineReporter(events.Reporter):
+    """Reporter that writes plain lines: text, which is wrapped on a terminal, or JSON."""
+
+    def __init__(self, stream: TextIO, *, as_json: bool) -> None:
+        self._stream, self._as_json = stream, as_json
+
+    def emit(self, event: events.RunEvent) -> None:
+        """Write the lines of one event. As JSON, each event is one line, and `run.finished` is the last."""
+        lines = [json.dumps(event.to_json(), ensure_ascii=False)] if self._as_json else event_lines(event)
+        if self._stream.isatty() and not self._as_json:
+            lines = [part for line in lines for part in _wrap_line(line)]
+        self._stream.writelines(f"{line}\n" for line in lines)
+        self._stream.flush()
+
+
+def _wrap_line(line: str) -> list[str]:
+    """Return a line wrapped to the terminal and indented; lines of a log are split without losing characters."""
+    width = shutil.get_terminal_size().columns
+    if terminal_width(line) <= width:
+        return [line]
+    head, bar, text = line.partition(" | ")
+    if bar and line.startswith("  "):
+        most = max(1, (width - terminal_width(head + bar)) // max((1, *map(terminal_width, text))))
+        return [head + bar + text[start : start + most] for start in range(0, len(text) or 1, most)]
+    first, *rest = wrap(line, width - len(_INDENT))
+    return [first, *(_INDENT + part for part in rest)]
+
+
+def status_table(rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return header and cells from the rows of `status`: outcomes, or `stale` for a passed stage that must rerun."""
+    stages = list(dict.fromkeys(stage for row in rows for stage in row["stages"]))
+    live = ("PUBLISHED",) if any(row.get("published") for row in rows) else ()
+    header = ("SERVER", "CANDIDATE", *(stage.upper() for stage in stages), "CHANNELS", *live)
+    return header, [(*_cells(row, stages), *(_live(row) for _ in live)) for row in rows]
+
+
+def _cells(row: Mapping[str, Any], stages: Sequence[str]) -> tuple[str, ...]:
+    if problem := row.get("problem"):
+        return (row["server"], "-", *("?" for _ in stages), f"error: {problem['message']}")
+    newest = row["candidate"]
+    offers, holds = row["channels"], row["holds"]
+    rejected = row.get("rejected", {})
+    channels = ", ".join(
+        _channel(name, offers.get(name), newest, held=name in holds)
+        + (f" ({rejected[name]['version']} rejected)" if name in rejected else "")
+        for name in {**offers, **holds, **rejected}
+    )
+    return (
+        row["server"],
+        f"{row['version']} {newest[:8]}" if newest else "-",
+        *(_cell(row, stage) for stage in stages),
+        channels or "-",
+    )
+
+
+def _channel(name: str, release: Mapping[str, Any] | None, newest: str | None, *, held: bool) -> str:
+    words = f"{name} {release['version']}" if release else name
+    other = f" ({release['candidate'][:8]})" if release and release["candidate"] != newest else ""
+    return words + other + (" held" if held else "")
+
+
+def _live(row: Mapping[str, Any]) -> str:
+    """Return the published release of each target; a star marks releases that differ from their channel's release."""
+    offers = row.get("channels", {})
+    return (
+        ", ".join(
+            f"{target} {live['version']}"
+            + ("" if offers.get(live["channel"], {}).get("candidate") == live["candidate"] else "*")
+            for target, live in row.get("published", {}).items()
+        )
+        or "-"
+    )
+
+
+def _cell(row: Mapping[str, Any], name: str) -> str:
+    if name in row["at_work"]:
+        return "running"
+    stage = row["stages"].get(name)
+    if stage is None or not stage["outcome"]:
+        return "waiting" if stage and stage["verdict"] == "waiting" else "-"
+    if stage["stale"]:
+        return "stale" if stage["outcome"] == "passed" else f"{OUTCOME_LABELS[stage['outcome']][0]} (stale)"
+    return OUTCOME_LABELS[stage["outcome"]][0]
