@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcpfactory_pipeline.decisions.precondition import test_and_score_lines
+from mcpfactory_pipeline.decisions.precondition import describe_check_results
 from mcpfactory_pipeline.decisions.promote import promote_due
 from mcpfactory_pipeline.state.state import Candidate
 from mcpfactory_pipeline.state.store import Store
@@ -107,7 +107,7 @@ def test_who_approves_is_told_what_the_tests_show_and_what_was_waived():
         "test": {"outcome": "passed", "summary": tested},
         "validate": {"outcome": "passed", "summary": {"score": 97, "waived": 9, "waived_rules": rules}},
     }
-    tests, score = test_and_score_lines(Candidate("1.0", 1, {}, checks=checks))
+    tests, score = describe_check_results(Candidate("1.0", 1, {}, checks=checks))
     assert tests == "tests: 4 passed, 3 ran a tool (1 tool in all), 1 skipped, 0 deselected"
     assert score == f"score 97; 9 findings waived: {', '.join(rules[:5])} and 2 more"
-    assert test_and_score_lines(Candidate("1.0", 1, {})) == []
+    assert describe_check_results(Candidate("1.0", 1, {})) == []

@@ -25,8 +25,8 @@ from mcpfactory_pipeline.decisions.drift import (
 from mcpfactory_pipeline.decisions.precondition import (
     breaking_changes_line,
     channel_decision_facts,
+    describe_check_results,
     require_precondition,
-    test_and_score_lines,
 )
 from mcpfactory_pipeline.decisions.signatures import approval_signature_faults, require_signing_key, sign_decision
 from mcpfactory_pipeline.decisions.stage_decision import DecisionOptions, refuse_second_approval
@@ -252,7 +252,7 @@ def approve(
         decision.blockers(chosen)  # report failing queries before anything is recorded
         made = decision.record("approved", chosen, sign_with=sign_with)
         blockers = [asdict(one) for one in decision.blockers(chosen)]
-        proof = [*filter(None, [decision.callers(chosen)]), *test_and_score_lines(known)]
+        proof = [*filter(None, [decision.callers(chosen)]), *describe_check_results(known)]
         about = {"waived": waived, "proof": proof, "blockers": blockers, "lifted": lifted}
         return {**made, **about, **rests_on}
 

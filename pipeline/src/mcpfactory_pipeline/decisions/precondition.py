@@ -187,7 +187,7 @@ def _plain(value: Any) -> str:
 _WAIVED: Final = 5  # maximum waived rules in a line
 
 
-def test_and_score_lines(candidate: Candidate) -> list[str]:
+def describe_check_results(candidate: Candidate) -> list[str]:
     """Return a line about a candidate's tests, and a line about its score; missing results have no line."""
     tested, judged = candidate.summary("test"), candidate.summary("validate")
     found = []
