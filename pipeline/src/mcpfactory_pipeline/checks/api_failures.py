@@ -243,17 +243,17 @@ def _packed(encoding: str) -> tuple[bytes, bytes, bytes]:
 
 
 FAILURES: Final[tuple[ApiFailure, ...]] = (
-    ApiFailure("refused", "refuses the connection", None),
-    ApiFailure("silence", "accepts the request and never answers", lambda _, writer: writer.wait_closed()),
-    ApiFailure("drip", "sends one byte at a time, endlessly", _drip),
-    ApiFailure("reset", "resets the connection midway", _reset),
+    ApiFailure("refused", "refuses the connection", None, waits=True),
+    ApiFailure("silence", "accepts the request and never answers", lambda _, writer: writer.wait_closed(), waits=True),
+    ApiFailure("drip", "sends one byte at a time, endlessly", _drip, waits=True),
+    ApiFailure("reset", "resets the connection midway", _reset, waits=True),
     ApiFailure("401", "answers 401", _status(401, 'WWW-Authenticate: Bearer realm="api"'), status=401),
     ApiFailure("403", "answers 403", _status(403), status=403),
     ApiFailure("404", "answers 404", _status(404), status=404),
     ApiFailure("409", "answers 409", _status(409), status=409),
-    ApiFailure("429", "answers 429 with Retry-After: 1", _status(429, "Retry-After: 1"), status=429),
+    ApiFailure("429", "answers 429 with Retry-After: 1", _status(429, "Retry-After: 1"), status=429, waits=True),
     ApiFailure("500", "answers 500", _status(500), status=500),
-    ApiFailure("503", "answers 503", _status(503), status=503),
+    ApiFailure("503", "answers 503", _status(503), status=503, waits=True),
     ApiFailure("wrong-type", "answers 200 with an HTML page", _fixed(_PAGE, "text/html"), error=False),
     ApiFailure("no-json", "answers 200 with JSON that breaks off", _fixed(_NO_JSON, "application/json"), error=False),
     ApiFailure("wrong-shape", "answers 200 with JSON of another shape", _wrong_shape, error=False),
@@ -295,7 +295,13 @@ async def observe_failures(
     rows = evidence.failures
     try:
         async with asyncio.timeout(seconds):
-            await asyncio.gather(*(_ToolUnderFailures(evidence, target, one, environ).run() for one in subjects))
+            await asyncio.gather(
+                *(
+                    _ToolUnderFailures(evidence, target, subject, environ, failures).run()
+                    for subject in subjects
+                    for failures in _together()
+                )
+            )
     except TimeoutError:
         evidence.missing["failures"] = "the time limit of the validation was reached"
         return
@@ -303,6 +309,12 @@ async def observe_failures(
     if not rows:
         works = "no tool works even with a healthy API"
         evidence.missing["failures"] = works if subjects else "no case uses a standard HTTP method"
+
+
+def _together() -> list[tuple[ApiFailure, ...]]:
+    """Return the failures by process."""
+    quick = tuple(one for one in FAILURES if not one.waits)
+    return [quick, *((one,) for one in FAILURES if one.waits)]
 
 
 def choose_calls_to_fail(plan: Sequence[PlannedCall]) -> list[PlannedCall]:
@@ -323,14 +335,20 @@ def _body(planned: PlannedCall) -> Any:
 
 
 class _ToolUnderFailures:
-    """One tool that is called once for each failure of its API. The outcomes are added to the evidence."""
+    """One tool in one process, called once for each of some failures of its API. The evidence gets the outcomes."""
 
     def __init__(
-        self, evidence: Evidence, target: ValidationTarget, planned: PlannedCall, environ: Mapping[str, str]
+        self,
+        evidence: Evidence,
+        target: ValidationTarget,
+        planned: PlannedCall,
+        environ: Mapping[str, str],
+        failures: Sequence[ApiFailure],
     ) -> None:
         self._evidence = evidence
         self._target = target
         self._planned = planned
+        self._failures = failures
         self._modern = "legacy" not in evidence.lifecycles  # servers without a handshake use the per-request lifecycle
         self._api = api_variables(target.cases.parent if target.cases is not None else None)
         self._environ = self._api.with_settings(environ, TIMEOUT=f"{target.api_timeout:g}")
@@ -348,7 +366,7 @@ class _ToolUnderFailures:
             try:
                 if (await self._call_until_success()).failed:  # also triggers lazy loading at the first call
                     return  # tool-calls.cases reports tools that fail with a healthy API
-                for failure in FAILURES:
+                for failure in self._failures:
                     self._evidence.failures.append(await self._fail(api, failure))
             finally:
                 await self._end()

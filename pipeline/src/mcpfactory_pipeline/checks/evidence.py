@@ -233,7 +233,8 @@ class ElicitationOutcome:
 class ApiFailure:
     """One kind of API failure. `error`: the tool must return an error, and its text must contain the HTTP `status`.
 
-    `answer` sends the response; if `answer` is None, the port is closed. `heavy`: memory is measured.
+    `answer` sends the response; if `answer` is None, the port is closed. `heavy`: memory is measured. `waits`: the tool
+    may wait or retry for seconds, so the failure is observed in its own process, at the same time as the others.
     """
 
     id: str
@@ -242,6 +243,7 @@ class ApiFailure:
     error: bool = True
     status: int = 0
     heavy: bool = False
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
