@@ -50,6 +50,7 @@ class SampleServer:
     at_url: ClassVar[bool] = False  # it is served over HTTP
     credentials: ClassVar[str] = ""  # required Authorization header over HTTP
     amiss: ClassVar[frozenset[str]] = frozenset()  # faults of the HTTP handler
+    listening = False  # True while a client has an event stream open over HTTP
     page = 1
     level = "debug"  # log level that the client requested
 

@@ -37,6 +37,7 @@ CHANGES = {
     "Rebindable": "http.host",
     "Headstrong": "http.version-missing",
     "Lingering": "http.stream-ends",
+    "Diverter": "http.answer-beside-stream",
     "Unprimed": "http.priming-event",
     "Primer": "http.priming-event:primes",
     "Refuser": "http.modern-no-event-ids:last-event",

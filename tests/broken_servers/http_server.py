@@ -122,6 +122,9 @@ class ServerHandler(BaseHTTPRequestHandler):
     def answer_legacy(self, message: Json) -> None:
         session, version = self.headers.get("Mcp-Session-Id"), self.headers.get("MCP-Protocol-Version")
         first = message["method"] == "initialize"
+        if self.sample.listening and message["method"] == "tools/call":
+            self.answer(202, None)
+            return
         refusals = {
             "no-session": (not first and session is None, 400),
             "unknown-session": (not first and session is not None and session not in self.sessions, 404),
@@ -226,8 +229,20 @@ class ServerHandler(BaseHTTPRequestHandler):
         if self.lacks_credentials():
             return
         modern = self.headers.get("MCP-Protocol-Version") in self.sample.moderns
+        if self.wrong("answer-beside-stream") and not modern:
+            self.stream()
+            return
         wrong = self.wrong("modern-get") if modern else self.wrong("get")
         self.answer(200 if wrong else 405, None)
+
+    def stream(self) -> None:
+        """Keep an event stream open until the client closes the connection."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        self.sample.listening = True
+        self.rfile.read(1)
+        self.sample.listening = False
 
     def do_DELETE(self) -> None:
         if self.lacks_credentials():

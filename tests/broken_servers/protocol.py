@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import signal
 import sys
+import tempfile
+from pathlib import Path
 
 from tests.broken_servers.healthy import VERSION, Json, RpcError, SampleServer, text
 
@@ -454,3 +458,28 @@ class Promiser(SampleServer):
 
     def read(self, uri: str) -> Json:
         raise RpcError(-32602, "no such resource", {"uri": uri})
+
+
+class Splitter(SampleServer):
+    """Ends a message at every kind of line separator, even within a text."""
+
+    rule = "legacy.unescaped-text"
+
+    def feed(self, line: str) -> None:
+        for part in line.splitlines():
+            super().feed(part)
+
+
+class Hermit(SampleServer):
+    """Runs only once at a time for each client."""
+
+    rule = "process.second-process"
+    own_process = True
+
+    def begin(self) -> None:
+        file = Path(tempfile.gettempdir(), f"mcpfactory-hermit-{os.getppid()}")
+        lock = os.open(file, os.O_CREAT | os.O_RDWR)  # until the process ends
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            sys.exit("it runs already")

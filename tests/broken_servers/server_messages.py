@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tests.broken_servers.healthy import VERSION, Json, RpcError, SampleServer, text
+from tests.broken_servers.healthy import META, VERSION, Json, RpcError, SampleServer, text
 
 
 class Unasked(NamedTuple):
@@ -44,6 +44,7 @@ MESSAGES: dict[str, Unasked] = {
     "Broadcaster": Unasked(
         "server-messages.resource-updates", "notifications/resources/updated", {"uri": "zoo://secret-plan"}
     ),
+    "Leftover": Unasked("server-messages.resource-updates", "notifications/resources/updated", {"uri": "zoo://plan"}),
     "Canceller": Unasked("server-messages.cancelled", "notifications/cancelled", {"requestId": 1}, modern=True),
 }
 
@@ -97,6 +98,28 @@ class WrongToken(SampleServer):
         super().report(f"zoo-{token}", done)
 
 
+class Stringer(SampleServer):
+    """Reports progress with the text of a number as token."""
+
+    rule = "server-messages.progress-token"
+
+    def report(self, token: Any, done: float) -> None:
+        super().report(str(token), done)
+
+
+class Recorder(SampleServer):
+    """Logs for every request after one that asked for logs."""
+
+    rule = "server-messages.modern-logs"
+    logs = False
+
+    def per_request(self, method: str, params: Json) -> Json:
+        self.logs = self.logs or META + "logLevel" in params["_meta"]
+        if self.logs:
+            self.tell("notifications/message", level="info", data="fed")
+        return super().per_request(method, params)
+
+
 class Straggler(SampleServer):
     """Reports progress after the result."""
 
@@ -146,6 +169,15 @@ class Polite(SampleServer):
 
     def batch(self, messages: list[Json]) -> list[Json] | Json | None:
         return super().batch([message for message in messages if "id" in message])
+
+
+class Zeroless(SampleServer):
+    """Takes a request with the ID 0 for a notification."""
+
+    rule = "legacy.ping"
+
+    def respond(self, message: Json) -> Json | None:
+        return super().respond(message) if message.get("id", 1) != 0 else None
 
 
 class Grudging(SampleServer):
@@ -273,7 +305,6 @@ class HealthyNarrator(SampleServer):
             return super().called(name, arguments, token)
         self.tell("notifications/message", level="emergency", logger="zoo", data={"fed": "Leo"})
         self.tell("notifications/tools/list_changed")
-        self.tell("notifications/resources/updated", uri="zoo://plan")
         self.tell("notifications/progress", progressToken=token, progress=0.5, message="half")
         self.tell("notifications/progress", progressToken=token, progress=0.75)
         self.write({"jsonrpc": "2.0", "id": "zoo-1", "method": "ping"})

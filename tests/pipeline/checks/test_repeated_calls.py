@@ -54,7 +54,7 @@ def test_severity_of_an_accepted_modified_state(unmodified: list[str], found: li
 
 
 @parametrize_subtests(
-    "lost, found", [(LOST, []), (replace(LIMITED, problem="no JSON"), []), (replace(LOST, problem="no JSON"), [5])]
+    "lost, found", [(LOST, [2]), (replace(LIMITED, problem="no JSON"), []), (replace(LOST, problem="no JSON"), [5])]
 )
 def test_a_guessed_call_may_be_slow_or_limited(lost: WireExchange, found: list[int]) -> None:
     calls = (RecordedCall("search_books", said("waxing"), "guess"), RecordedCall("search_books", lost, "guess"))

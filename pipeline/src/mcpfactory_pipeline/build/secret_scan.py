@@ -41,6 +41,12 @@ _ANY: Final = re.compile(b"|".join(b"(" + form + b")" for form in _CONTENTS.valu
 _EXAMPLES: Final = re.compile(rb"EXAMPLE|X{8}|x{8}|0{8}")  # placeholders that documentation uses instead of secrets
 
 
+def token_kind(content: bytes) -> str:
+    """Return the kind of the first private key or token in a text, or "" if there is none."""
+    found = next((one for one in _ANY.finditer(content) if not _EXAMPLES.search(one[0])), None)
+    return list(_CONTENTS)[found.lastindex - 1] if found is not None and found.lastindex else ""
+
+
 def find_secrets_in_packages(packages: Iterable[Path]) -> Iterator[str]:
     """Yield each secret found in wheels and source distributions as file and kind, without its value."""
     yield from find_secrets_in_files(

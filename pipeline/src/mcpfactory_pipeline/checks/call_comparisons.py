@@ -10,9 +10,10 @@ import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Final
 
+from mcpfactory_pipeline.checks.client_capabilities import params_without_meta
 from mcpfactory_pipeline.checks.evidence import (
     AnswerDuringSlowCall,
     CallComparison,
@@ -30,10 +31,12 @@ _SECONDS: Final = 2.0  # for each of the comparisons
 _MAX_TOOLS: Final = 20
 _MAX_PAIRS: Final = 5
 _MAX_DEFAULTS: Final = 3  # per tool
+_FAILURES: Final = 12  # repetitions of a failing call; pools are often smaller
 _IDLE: Final = 1.1  # seconds; minimum pause before a repetition, so that the result of a clock changes
 _MAX_IDLE: Final = 10.0  # seconds
 _CANCELABLE: Final = 100  # milliseconds; a quicker call is answered before its cancellation arrives
 _LONGEST: Final = 5_000  # milliseconds; slower calls are not repeated
+_CANCELED: Final = 3  # calls to cancel; a server may have several slots
 _PAUSE: Final = 0.2  # seconds between a call and its cancellation
 
 
@@ -61,11 +64,17 @@ class CallComparer:
         self._tools = evidence.read_only_tools
 
     async def repeat(self, call: RecordedCall) -> None:
-        """Repeat the first call of a tool at once; later results are compared only if these two results are equal."""
+        """Repeat the first call of a tool at once, and again if the result differs.
+
+        Later results are compared only if the first two results are equal.
+        """
         usable = call.tool in self._tools and call.tool not in self._firsts and len(self._firsts) < _MAX_TOOLS
         if usable and not call.failed and call.exchange.milliseconds < QUICK:
             arguments = sent_arguments(call)
             again = await self._call(call.tool, arguments)
+            if again.outcome != call.exchange.outcome and not self._ended:
+                others = (again, await self._call(call.tool, arguments))
+                self._evidence.comparisons.append(CallComparison("consumed", call.tool, (call.exchange,), others))
             self._firsts[call.tool] = _Repeated(arguments, (call.exchange, again), time.monotonic())
 
     async def compare(self) -> None:
@@ -73,6 +82,7 @@ class CallComparer:
         await self._with_defaults()
         await self._later()
         await self._overlapping()
+        await self._after_failures()
         slow = max(
             (one for one in self._evidence.calls if one.tool in self._tools and not one.failed),
             key=lambda one: one.exchange.milliseconds // 100,  # of calls that are about equally slow, take the first
@@ -134,6 +144,25 @@ class CallComparer:
                 rival = before[1 - at]
                 self._evidence.comparisons.append(CallComparison("overlap", tool, usual, (both[at],), rival=rival))
 
+    async def _after_failures(self) -> None:
+        """Repeat failing calls, each followed by a call that succeeded, because each failure may keep a resource."""
+        evidence = self._evidence
+        made = (*evidence.calls, *evidence.others, *evidence.further, *evidence.wrong)
+        failed = {call.tool: call.exchange for call in made if call.failed and call.tool in self._tools}
+        until = time.monotonic() + _SECONDS
+        for tool, exchange in failed.items() if self._firsts else ():
+            params, answered = params_without_meta(exchange.sent), exchange.milliseconds < QUICK
+            for _ in range(_FAILURES):
+                if self._over() or time.monotonic() > until or not answered:
+                    break
+                again = await self._requests.request(self._conversation, "tools/call", params)
+                answered = again.received is not None
+            if self._over():
+                return
+            name, first = (tool, self._firsts[tool]) if tool in self._firsts else next(iter(self._firsts.items()))
+            after = await self._call(name, first.arguments)
+            evidence.comparisons.append(CallComparison("failures", name, first.exchanges, (after,)))
+
     def _pairs(self) -> list[tuple[_Call, _Call]]:
         """Return pairs of calls with different results, one pair for each tool, or else one pair of two tools."""
         pairs: list[tuple[_Call, _Call]] = []
@@ -146,7 +175,7 @@ class CallComparer:
         return pairs or list(pairwise((tool, first.arguments) for tool, first in self._firsts.items()))[:1]
 
     async def _while_running(self, slow: RecordedCall) -> None:
-        """Send a ping during a call of more than a second; cancel a call, and repeat it."""
+        """Send a ping during a call of more than a second; cancel calls, and repeat them."""
         tool, arguments = slow.tool, sent_arguments(slow)
         if slow.exchange.milliseconds > QUICK and "legacy" in self._evidence.lifecycles:
             messages = [self._request(tool, arguments), self._requests.message("ping")]
@@ -154,13 +183,12 @@ class CallComparer:
             if len(answers) == len(messages):
                 self._evidence.busy.append(AnswerDuringSlowCall("ping", tool, answers[1], answers[0]))
         if slow.exchange.milliseconds > _CANCELABLE and not self._over():
-            canceled, again = (self._request(tool, arguments) for _ in range(2))
+            *canceled, again = (self._request(tool, arguments) for _ in range(_CANCELED + 1))
             pause = min(_PAUSE, slow.exchange.milliseconds / 3_000)
             # The server may end the canceled call first, and a call may take longer than an earlier one.
             patience = ANSWER + max(4 * slow.exchange.milliseconds / 1000, SLOWER * self._requests.pace)
-            answers = await self._conversation.overlap(
-                [canceled, cancellation_message(canceled), again], patience, pause
-            )
+            pairs = ((one, cancellation_message(one)) for one in canceled)
+            answers = await self._conversation.overlap([*chain(*pairs), again], patience, pause)
             self._evidence.busy += [
                 AnswerDuringSlowCall("after cancellation", tool, one, slow.exchange) for one in answers
             ]

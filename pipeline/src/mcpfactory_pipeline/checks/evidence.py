@@ -188,9 +188,11 @@ class CallComparison:
     A difference counts only if the results within each situation agree. `usual` are single calls. `others` are the same
     calls in the situation `kind`. `default`: with a default of the schema as argument, which `title` names. `later`:
     after other read-only calls. `overlap`: while another call ran; `rival` is the result of the other call alone.
+    `failures`: after a call of the same tool that failed many times. `consumed`: the call that followed the first one,
+    with the same arguments, if the results differ.
     """
 
-    kind: Literal["default", "later", "overlap"]
+    kind: Literal["default", "later", "overlap", "failures", "consumed"]
     tool: str
     usual: tuple[WireExchange, ...]
     others: tuple[WireExchange, ...]
@@ -337,6 +339,7 @@ class Evidence:
 
     transport: Transport = "stdio"
     sessions: list[Session] = field(default_factory=list)
+    second_process: WireExchange | None = None  # `initialize` of a second process during the first session
     handshakes: dict[str, WireExchange] = field(default_factory=dict)
     discover: WireExchange | None = None
     revisions: tuple[str, ...] = ()  # protocol revisions that the server supports, oldest first
@@ -366,6 +369,9 @@ class Evidence:
     missing: dict[str, str] = field(default_factory=dict)  # probe or list → why it is missing; * means all others
     http: dict[str, HttpProbeAnswer] = field(default_factory=dict)  # by name of the probe; only for servers at a URL
     authorization: dict[str, HttpProbeAnswer] = field(default_factory=dict)  # by name of the probe, without credentials
+    beside_stream: tuple[RecordedCall, WireExchange] | None = (
+        None  # a call, and the same call while a GET stream is open
+    )
     concurrent: list[ConcurrentRequests] = field(default_factory=list)  # only for servers at a URL
     first_client: list[WireExchange] = field(default_factory=list)  # calls with texts that no other client sent
     second_client: list[WireExchange] = field(default_factory=list)  # later calls of another client, without the texts

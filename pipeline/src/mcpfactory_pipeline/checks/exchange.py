@@ -118,6 +118,7 @@ CREDENTIALS: Final = "the server needs credentials (--header 'Authorization=Bear
 META: Final = "io.modelcontextprotocol/"
 VERSION: Final = META + "protocolVersion"
 CAPABILITIES: Final = META + "clientCapabilities"
+LOG_LEVEL: Final = META + "logLevel"
 
 
 def revision_defines_member(name: str, revisions: Sequence[str]) -> bool:

@@ -1,8 +1,8 @@
 """Order of the probes sent to a server, and their sessions. Answers go into `Evidence`; nothing is evaluated here.
 
 Sessions, each in a separate process on stdio:
-1. the newest handshake revision, as a client that declares features: lists, probes, tool calls; repeated once if the
-   server does not answer;
+1. the newest handshake revision, as a client that declares features: lists, probes, tool calls, and the start of a
+   second process; repeated once if the server does not answer;
 2. every older handshake revision: only `initialize`, and probes that only this revision has;
 3. the per-request revision: discover and its probes; the steps of session 1, if the server has no handshake revision;
    then requests for which the server asks for input, without capabilities and with a modified state;
@@ -33,13 +33,8 @@ from mcpfactory_pipeline.checks.call_plan import (
     plan_varied_calls,
     record_call,
 )
-from mcpfactory_pipeline.checks.canaries import (
-    Canaries,
-    CanaryProbe,
-    CanaryResult,
-    canary_template_probes,
-    canary_tool_probes,
-)
+from mcpfactory_pipeline.checks.canaries import Canaries
+from mcpfactory_pipeline.checks.canary_calls import send_canaries
 from mcpfactory_pipeline.checks.client_capabilities import (
     FEATURES,
     FEATURES_IN_CALLS,
@@ -57,7 +52,6 @@ from mcpfactory_pipeline.checks.evidence import (
     ModifiedStateAnswer,
     RecordedCall,
     Session,
-    sent_arguments,
 )
 from mcpfactory_pipeline.checks.exchange import (
     BATCHED,
@@ -98,7 +92,7 @@ from mcpfactory_pipeline.checks.two_clients import observe_two_clients
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
-_CANARY: Final = 3.0  # seconds; timeout of the answer to a canary, or to extreme arguments
+_EXTREME: Final = 3.0  # seconds; timeout of the answer to extreme arguments
 _MOST_AGAIN: Final = 2  # maximum tools that are called again in the per-request lifecycle
 _FURTHER: Final = 2.0  # seconds for all calls with further arguments
 _OVER: Final = "the time limit of the validation was reached"
@@ -212,6 +206,12 @@ class ServerProber:
             self.evidence.lifecycles.add("legacy")
             await self._probe_all(conversation, "handshake")
             await self._examine(conversation)
+            if self._target.url is None and self._requests.seconds_left() > 0:
+                async with self._session("second process", recorded=False) as other:
+                    if other is not None:
+                        hello = initialize_params(LATEST_HANDSHAKE)
+                        second = await self._requests.request(other, "initialize", hello, self._start_patience)
+                        self.evidence.second_process = second
             asked = [one.during for one in conversation.session.messages if needed_client_capability(one.message)]
             self._asking = first_requests_by_target(one for one in asked if one is not None and self._may_repeat(one))
 
@@ -344,7 +344,7 @@ class ServerProber:
                 # Extreme arguments may keep the server busy forever, but this process ends next.
                 plan = [planned for planned, _ in self._planned]
                 extreme = plan_extra_valid_calls(self.evidence.read_only_tools, plan, extreme_arguments)
-                await self._call_further(conversation, extreme, _CANARY)
+                await self._call_further(conversation, extreme, _EXTREME)
 
     async def _two_clients(self) -> None:
         """Open two more sessions at once; a server may refuse the second one."""
@@ -403,7 +403,8 @@ class ServerProber:
         await self._call_tools(conversation, comparer)
         await self._read_on(conversation)
         if self._canaries is not None:
-            await self._send_canaries(self._canaries, conversation)
+            about = (self.evidence, self._canaries, conversation, self._requests)
+            await send_canaries(*about, allow_calls=self._target.allow_calls)
         if comparer is not None:
             await comparer.compare()
 
@@ -454,37 +455,6 @@ class ServerProber:
             self.evidence.probes[probe.after] = alive
         return alive.received is not None
 
-    async def _send_canaries(self, canaries: Canaries, conversation: Conversation) -> None:
-        """Send canaries as arguments of tools that have answered already, and as variables of resource templates."""
-        evidence = self.evidence
-        answered = sorted(evidence.calls, key=lambda call: not call.failed)  # the arguments of successful calls win
-        made = {call.tool: sent_arguments(call) for call in answered if call.exchange.result is not None}
-        failed = made.keys() - {call.tool for call in answered if not call.failed}
-        named = evidence.named_tools
-        allow_calls = self._target.allow_calls
-        tools = [one for one in named if one[0] in made and may_call_tool(one[0], named, allow_calls=allow_calls)]
-        templates = evidence.lists.get("resources/templates/list")
-        probes = [
-            *canary_tool_probes(tools, made, canaries, failed),
-            *canary_template_probes(templates.items if templates else (), canaries),
-        ]
-        for probe in probes:
-            if self._requests.seconds_left() <= 0:
-                evidence.missing["canaries"] = _OVER
-                return
-            if probe.confirms and not self._was_taken(probe):
-                continue
-            exchange = await self._requests.request(conversation, probe.method, dict(probe.params), _CANARY)
-            taken = canaries.taken(probe.kind, json.dumps(exchange.received, ensure_ascii=False))
-            evidence.canaries.append(CanaryResult(probe, exchange, taken))
-            if exchange.problem.startswith("the server"):
-                return
-
-    def _was_taken(self, probe: CanaryProbe) -> bool:
-        """Return True if the same argument has already taken a canary of this kind."""
-        about = (probe.kind, probe.place)
-        return any(one.taken and (one.probe.kind, one.probe.place) == about for one in self.evidence.canaries)
-
     async def _read_on(self, conversation: Conversation) -> None:
         """Get further prompts, and read further resources and templates, in the first lifecycle only."""
         further = self.evidence.later_reads
@@ -510,7 +480,7 @@ class ServerProber:
             if self._requests.seconds_left() <= 0:
                 evidence.uncalled[planned.tool] = evidence.missing["tools/call"] = _OVER
                 continue
-            token = f"mcpfactory-progress-{next(self._requests.numbers)}"  # servers send progress only for a token
+            token = next(self._requests.numbers)  # servers send progress only for a token
             call = await self._call(conversation, planned, {"_meta": {"progressToken": token}})
             evidence.calls.append(call)
             if comparer is not None:
@@ -525,7 +495,8 @@ class ServerProber:
         for planned_calls, calls in (*more, (plan_invalid_calls(reading, plan), evidence.wrong)):
             for planned in planned_calls:
                 if self._may_call_again(conversation, planned.tool):
-                    calls.append(await self._call(conversation, planned))
+                    named = {"progressToken": f"mcpfactory-{next(self._requests.numbers)}"}
+                    calls.append(await self._call(conversation, planned, {"_meta": named}))
         if self._cases is None:
             await self._call_further(conversation, plan_extra_valid_calls(reading, plan, extra_valid_arguments))
 
@@ -539,7 +510,9 @@ class ServerProber:
         for planned in plan:
             may = planned.tool in quick and self._may_call_again(conversation, planned.tool)
             if may and time.monotonic() < until:
-                further.append(await self._call(conversation, planned, patience=patience))
+                call = await self._call(conversation, planned, patience=patience)
+                if patience == ANSWER or not call.exchange.problem.startswith("no answer"):  # others may be slow
+                    further.append(call)
 
     def _may_call_again(self, conversation: Conversation, tool: str) -> bool:
         """Return True if the tool has answered already, the last call of the session got an answer, and time is left."""
@@ -574,11 +547,11 @@ class ServerProber:
 
     @asynccontextmanager
     async def _session(
-        self, purpose: str, lifecycle: Lifecycle = "legacy", *, terminate: bool = False
+        self, purpose: str, lifecycle: Lifecycle = "legacy", *, terminate: bool = False, recorded: bool = True
     ) -> AsyncIterator[Conversation | None]:
         """Yield a conversation in a lifecycle, or None if it cannot be opened; then store its session as evidence.
 
-        With `terminate`, a signal ends the session.
+        With `terminate`, a signal ends the session. A session that is not `recorded` is not stored.
         """
         self._requests.lifecycle = lifecycle
         if self._requests.seconds_left() <= 0:
@@ -587,7 +560,7 @@ class ServerProber:
             return
         conversation = await self._connect(self._target, self._environ, purpose)
         if isinstance(conversation, Session):
-            self.evidence.sessions.append(conversation)
+            self.evidence.sessions += [conversation] if recorded else []
             self.evidence.missing.setdefault("*", conversation.problem)
             yield None
             return
@@ -595,6 +568,6 @@ class ServerProber:
             yield conversation
         finally:
             await conversation.close(terminate=terminate)
-            self.evidence.sessions.append(conversation.session)
+            self.evidence.sessions += [conversation.session] if recorded else []
             if isinstance(conversation, HttpConversation):
                 self._url = conversation.url

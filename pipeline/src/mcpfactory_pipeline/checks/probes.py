@@ -14,6 +14,7 @@ from mcpfactory_pipeline.checks.exchange import (
     BATCHED,
     CAPABILITIES,
     LATEST_MODERN,
+    LOG_LEVEL,
     META,
     MODERNS,
     VERSION,
@@ -238,6 +239,10 @@ _NOTIFICATION: Final = {"jsonrpc": "2.0", "method": "notifications/mcpfactory/no
 _CANCELLATION: Final = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": _NEVER_ASKED}}
 _RESPONSE: Final = {"jsonrpc": "2.0", "id": _NEVER_ASKED, "result": {}}
 _ARRAY_PARAMS: Final = {"jsonrpc": "2.0", "id": "mcpfactory-array", "method": "tools/call", "params": []}
+_UNESCAPED: Final = (
+    '{"jsonrpc": "2.0", "id": "mcpfactory-text", "method": "ping", "params": {"_meta": {"mcpfactory.example/text": '
+    '"a\u2028b\u2029c\u0085d \u00e9 \U0001f98a"}}}'
+)
 _NOT_UTF_8: Final = '{"jsonrpc": "2.0", "id": "mcpfactory-bytes", "method": "ping", "params": {"mcpfactory": "\udcff"}}'
 _PINGS: Final = tuple({"jsonrpc": "2.0", "id": f"mcpfactory-{one}", "method": "ping"} for one in ("one", "two"))
 _HELLO: Final = {
@@ -249,7 +254,7 @@ _HELLO: Final = {
 _INVALID: Final = error(INVALID_PARAMS, tolerates="error")
 
 _ROWS: Final = (
-    Probe("ping", "handshake", raw={"jsonrpc": "2.0", "id": "a text", "method": "ping"}),
+    Probe("ping", "handshake", raw={"jsonrpc": "2.0", "id": 0, "method": "ping"}),
     Probe("unknown-method", "handshake", "mcpfactory/nothing", {}, "unknown method",
           error(METHOD_NOT_FOUND, tolerates="error")),
 
@@ -286,6 +291,7 @@ _ROWS: Final = (
     Probe("modern-no-capabilities", "per-request", "tools/list", {}, "request metadata",
           error(INVALID_PARAMS), "modern", meta={CAPABILITIES: None}),
     Probe("modern-unknown-version", "per-request", "tools/list", lifecycle="modern", meta={VERSION: LATER_REVISION}),
+    Probe("modern-log-level", "per-request", "server/discover", lifecycle="modern", meta={LOG_LEVEL: "debug"}),
     Probe("modern-unknown-method", "per-request", "mcpfactory/nothing", {}, "unknown method",
           error(METHOD_NOT_FOUND, tolerates="error"), "modern"),
     Probe("modern-removed-method", "per-request", "ping", {}, "unknown method", error(METHOD_NOT_FOUND), "modern"),
@@ -294,6 +300,8 @@ _ROWS: Final = (
           "modern", "tools", meta={META + "clientInfo": {"name": "mcpfactory-validate-first", "version": "1"}}),
 
     Probe("unknown-version", "unknown revision", "initialize", initialize_params(UNKNOWN_REVISION)),
+    Probe("unescaped-text", "strays", raw=_UNESCAPED, answered=True, what="unescaped text",
+          expects=result("a ping with unescaped line separators (U+2028, U+2029, U+0085) in a text")),
     Probe("notification", "strays", raw=_NOTIFICATION, what="a notification that no revision has", expects=expect_no_answer),
     Probe("late-cancellation", "strays", raw=_CANCELLATION, what="a cancellation of nothing", expects=expect_no_answer),
     Probe("response", "strays", raw=_RESPONSE, what="an unsolicited response", expects=expect_no_answer),

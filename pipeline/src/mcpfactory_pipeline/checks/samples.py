@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -24,8 +25,10 @@ _MAX_FURTHER: Final = 12  # maximum sets of further arguments of a tool
 _MAX_EXTREME: Final = 4  # maximum sets of extreme arguments of a tool
 _MAX_NAMED: Final = 8  # maximum values of one enum
 _LONG_TEXT: Final = "mcpfactory " * 1_000
-# An empty text, characters beyond the Basic Multilingual Plane with a combining character, and a name that nothing has.
-_ODD_TEXTS: Final = ("", "\U0001d11e e\u0301 \U0001f98a", "mcpfactory-finds-nothing")
+# An empty text, characters beyond the Basic Multilingual Plane with a combining character, a name that nothing has, and
+# texts of characters of two bytes, which a limit in bytes cuts within a character.
+_ODD_TEXTS: Final = ("", "\U0001d11e e\u0301 \U0001f98a", "mcpfactory-finds-nothing", "é" * 300, "e" + "é" * 300)
+OUTSIDE: Final = "with the out-of-range value"
 _OTHER_TEXTS: Final = ("Two other words.", "A third text, longer than the others: 12 words? No, fewer!")
 
 
@@ -58,7 +61,7 @@ def vary_texts_and_numbers(schema: Any, made: Mapping[str, Any]) -> list[dict[st
 def extra_valid_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Return (changed argument, arguments) pairs: `made` with one argument changed to another valid value.
 
-    The new values are the values that the schema names, both booleans, and odd texts.
+    The new values are the values that the schema names, 0, an empty array, both booleans, and odd texts.
     """
     return _with_each(schema, made, _further_values, _MAX_FURTHER)
 
@@ -97,6 +100,8 @@ def _further_values(schema: Mapping[str, Any]) -> Iterator[Any]:
     yield from (schema[keyword] for keyword in ("const", "default", "minimum") if keyword in schema)
     kinds = types_of(schema)
     yield from (False, True) if "boolean" in kinds else ()
+    yield from ([],) if "array" in kinds else ()
+    yield from (0,) if kinds in (["integer"], ["number"]) else ()
     yield from _ODD_TEXTS if _is_free_text(schema) else ()
 
 
@@ -122,13 +127,28 @@ def wrong_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dic
     """Return sets of clearly wrong arguments, each with a description of the error.
 
     A required argument is left out, or replaced by an object if the schema declares it at its root as a string,
-    number or boolean.
+    number or boolean. One number is just outside its bounds.
     """
     declared = properties_of(schema)
     needed = [key for key in required_of(schema) if key in made] if declared else []
     plain = [key for key in needed if types_of(declared.get(key)) in _PLAIN]
     missing = [(f"without {key!r}", {name: value for name, value in made.items() if name != key}) for key in needed[:1]]
-    return missing + [(f"with an object as {key!r}", {**made, key: {"mcpfactory": []}}) for key in plain[:1]]
+    outside = [(key, value) for key, part in declared.items() for value in _outside(part)]
+    return [
+        *missing,
+        *((f"with an object as {key!r}", {**made, key: {"mcpfactory": []}}) for key in plain[:1]),
+        *((f"{OUTSIDE} {key}={value!r}", {**made, key: value}) for key, value in outside[:1]),
+    ]
+
+
+def _outside(schema: Any) -> Iterator[int]:
+    """Yield an integer below the minimum of a number, and one above its maximum."""
+    bounds = schema if isinstance(schema, dict) and types_of(schema) in (["integer"], ["number"]) else {}
+    low, high = bounds.get("minimum"), bounds.get("maximum")
+    if is_number(low) and abs(low) < BIG_INTEGERS[0]:
+        yield math.floor(low) - 1
+    if is_number(high) and abs(high) < BIG_INTEGERS[0]:
+        yield math.ceil(high) + 1
 
 
 def vary_json_values(value: Any, *, turn: int) -> Any:

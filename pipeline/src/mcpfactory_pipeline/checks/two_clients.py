@@ -1,4 +1,4 @@
-"""Checks with two clients of a server at a URL: equal request ids, and texts that only one client sent."""
+"""Checks with two clients of a server at a URL: equal ids, a GET stream beside a call, texts of only one client."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from mcpfactory_pipeline.checks.evidence import ConcurrentRequests, Evidence, Re
 from mcpfactory_pipeline.checks.exchange import QUICK, WireExchange
 from mcpfactory_pipeline.checks.requester import Requester
 from mcpfactory_pipeline.checks.transport.conversation import Conversation
+from mcpfactory_pipeline.checks.transport.http import HttpConversation
 from mcpfactory_runtime.types import Json
 
 _PAIRS: Final = 2
@@ -21,7 +22,7 @@ _PATIENCE: Final = 5.0  # seconds; timeout of an answer, also if another request
 
 async def observe_two_clients(
     evidence: Evidence,
-    clients: tuple[Conversation, Conversation],
+    clients: tuple[HttpConversation, HttpConversation],
     planned: Sequence[tuple[PlannedCall, RecordedCall]],
     requests: Requester,
     *,
@@ -45,6 +46,11 @@ async def observe_two_clients(
     for one, other in _pairs(evidence, [call.exchange for _, call in repeated]):
         if requests.seconds_left() > 0:
             evidence.concurrent.append(await _ask_together(first, second, one, other, requests))
+    if repeated and requests.lifecycle == "legacy":
+        plan, known = repeated[0]
+        message = requests.message("tools/call", _call(plan))
+        answer = await first.ask_beside_stream(message, _PATIENCE)
+        evidence.beside_stream = (known, answer) if answer is not None else None
     plans = [plan for plan, _ in repeated]
     texts = [] if one_user else plan_varied_calls(reading, plans)[1::2]  # one of the two variants per tool
     written = {plan.tool for plan in texts}  # called last, because a call may overwrite the text of the first client

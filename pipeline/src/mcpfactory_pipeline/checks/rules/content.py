@@ -305,3 +305,22 @@ def _text(block: _Block) -> Iterator[Fault]:
     if isinstance(content, list) and not content and block.value["structuredContent"]:
         words = "structuredContent has data, but content is empty: clients that read only content show nothing"
         yield Fault(words, block.where, block.exchange)
+
+
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
+_READ: Final = ("content", "structuredContent", "contents", "messages")  # members of a result that a model reads
+
+
+def _read_by_models(evidence: Evidence) -> RuleSubjects[WireExchange]:
+    return RuleSubjects([one for one in evidence.traffic if one.result and not one.result.keys().isdisjoint(_READ)])
+
+
+@rule("content.lone-surrogates", 3, gate=True, over=_read_by_models,
+      statement="No text for the model contains half of a character (a lone surrogate such as \\ud83d).",
+      source="RFC 8259 §8.2: its meaning is unpredictable; strict JSON parsers refuse the whole message",
+      hint="cut texts at characters, not at UTF-16 units or bytes")  # fmt: skip
+def _lone_surrogates(exchange: WireExchange) -> Iterator[Fault]:
+    shown = [value for key, value in (exchange.result or {}).items() if key in _READ]
+    if _SURROGATES.search(json.dumps(shown, ensure_ascii=False)) and not _SURROGATES.search(str(exchange.sent)):
+        where = str(exchange.params.get("name") or exchange.params.get("uri") or exchange.method)
+        yield Fault("a text contains half of a character", where, exchange)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Final
 
-from mcpfactory_pipeline.checks.evidence import ConcurrentRequests, Evidence, HttpProbeAnswer
+from mcpfactory_pipeline.checks.evidence import ConcurrentRequests, Evidence, HttpProbeAnswer, RecordedCall
 from mcpfactory_pipeline.checks.exchange import FIRST_MODERN, LATEST_HANDSHAKE, STREAMABLE, STRUCTURED, WireExchange
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, not_applicable, not_checked
 from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome
@@ -117,6 +117,23 @@ def _own_answers(pair: ConcurrentRequests) -> Iterator[Fault]:
             yield Fault("a client got the answer to the request of another client with the same id", about, answer)
         elif answer.problem.startswith("no answer"):
             yield Fault("a request got no answer while another client used the same id", about, answer)
+
+
+def _beside_stream(evidence: Evidence) -> RuleSubjects[tuple[RecordedCall, WireExchange]] | RuleOutcome:
+    if evidence.beside_stream is None:
+        return not_applicable("the server opens no stream for GET, or no read-only tool was called")
+    return RuleSubjects([evidence.beside_stream])
+
+
+@rule("http.answer-beside-stream", 5, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=_beside_stream,
+      statement="While a client has an event stream open (GET), its calls are still answered on their own responses.",
+      source=("MCP basic/transports, Listening for Messages from the Server: the server must not send responses on "
+              "that stream"),
+      hint="send the answer on the response to the POST, also if the client listens")  # fmt: skip
+def _answered_beside_stream(calls: tuple[RecordedCall, WireExchange]) -> Iterator[Fault]:
+    known, answer = calls
+    if answer.received is None and not known.failed:
+        yield Fault(f"while a GET stream is open, a call gets no answer: {answer.problem}", known.tool, answer)
 
 
 def _second_client(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:

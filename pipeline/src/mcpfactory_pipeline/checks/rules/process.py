@@ -7,7 +7,7 @@ from typing import Final
 
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.checks.evidence import Evidence, Session, measure
-from mcpfactory_pipeline.checks.exchange import LATEST_MODERN
+from mcpfactory_pipeline.checks.exchange import LATEST_MODERN, WireExchange
 from mcpfactory_pipeline.checks.rule import (
     Fault,
     RuleOutcome,
@@ -39,6 +39,25 @@ def _started(reason: str = "") -> Scope[Session]:
         return RuleSubjects(started) if started else not_checked("the server did not start")
 
     return scope
+
+
+def _second_process(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
+    if evidence.transport != "stdio":
+        return not_applicable("a server at a URL is not started here")
+    if "legacy" not in evidence.lifecycles:
+        return not_applicable("the server has no handshake")
+    one = evidence.second_process
+    return RuleSubjects([one]) if one is not None else not_checked(evidence.missing_reason("*"))
+
+
+@rule("process.second-process", 3, over=_second_process,
+      statement="A second process of the server starts while the first one runs.",
+      source="MCP basic/transports, stdio: each client starts its own process",
+      hint="let the system choose ports, and lock files only during a write")  # fmt: skip
+def _second(exchange: WireExchange) -> Iterator[Fault]:
+    if exchange.result is None:
+        words = f"while one process ran, a second one did not answer initialize: {exchange.problem or exchange.error}"
+        yield Fault(words, "second process", exchange)
 
 
 def _starts(evidence: Evidence) -> RuleSubjects[Session]:

@@ -1,4 +1,4 @@
-"""Rules about repeated calls: with defaults as arguments, after other calls, at the same time, canceled."""
+"""Rules about repeated calls: with defaults as arguments, after other calls or failures, at the same time, canceled."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ RULES: Final = RuleTable()
 rule = RULES.rule
 
 
-def _compared(kind: Literal["default", "later", "overlap"]) -> Scope[CallComparison]:
-    """Return a scope of the comparisons of one kind; both situations must have given a stable result."""
+def _compared(*kinds: Literal["default", "later", "overlap", "failures", "consumed"]) -> Scope[CallComparison]:
+    """Return a scope of the comparisons of some kinds; both situations must have given a stable result."""
 
     def scope(evidence: Evidence) -> RuleSubjects[CallComparison] | RuleOutcome:
-        found = [one for one in evidence.comparisons if one.kind == kind and _agree(one.usual) and _agree(one.others)]
+        found = [one for one in evidence.comparisons if one.kind in kinds and _agree(one.usual) and _agree(one.others)]
         if not found:
             return not_applicable("no read-only tool gave the same result when it was called twice")
         return RuleSubjects(found, len({one.tool for one in found}), once=True)
@@ -54,12 +54,18 @@ def _defaults(one: CallComparison) -> Iterator[Fault]:
         yield Fault(words, one.tool, one.others[0])
 
 
-@rule("tool-calls.side-effects", 3, over=_compared("later"),
+@rule("tool-calls.side-effects", 3, over=_compared("later", "consumed"),
       statement="Calls of tools with readOnlyHint do not change what these tools return.",
       source="MCP schema, ToolAnnotations.readOnlyHint: such a tool does not modify its environment",
       hint="repeat the calls in the report to find the tool that writes; remove its readOnlyHint or the write")  # fmt: skip
 def _side_effects(one: CallComparison) -> Iterator[Fault]:
-    if _differs(one) and not one.others[0].failed:  # an API may limit the number of calls
+    if not _differs(one) or one.others[0].failed:  # an API may limit the number of calls
+        return
+    if one.kind == "consumed":  # the first result may also come from a slower source, and the others from a cache
+        yield Fault(
+            f"only the first of three equal calls has another result: {_both(one)}", one.tool, one.others[0], lesser=2
+        )
+    else:
         yield Fault(f"after calls of other read-only tools, the result is {_both(one)}", one.tool, one.others[0])
 
 
@@ -78,6 +84,19 @@ def _overlapping(one: CallComparison) -> Iterator[Fault]:
         yield Fault(f"of two simultaneous calls, one got the result of the other: {_both(one)}", one.tool, got)
     elif _differs(one):
         yield Fault(f"while another call ran, the result is {_both(one)}", one.tool, got, lesser=2)
+
+
+@rule("tool-calls.after-failures", 3, over=_compared("failures"),
+      statement="After many failed calls, a tool still answers a correct call.",
+      source="a failed call must free its connection, file or slot, or the server stops working after some time",
+      hint="release resources in a finally block")  # fmt: skip
+def _after_failures(one: CallComparison) -> Iterator[Fault]:
+    got = one.others[0]
+    if got.received is None and got.status in (0, 200):
+        yield Fault(f"after calls that failed, the tool gives no answer: {got.problem}", one.tool, got)
+    elif got.failed and not one.usual[0].failed:
+        words = f"after calls that failed, a call fails that succeeded before: {_both(one)}"
+        yield Fault(words, one.tool, got, lesser=2)  # a server may limit the number of calls
 
 
 def _busy(kind: Literal["ping", "after cancellation"], none: str) -> Scope[AnswerDuringSlowCall]:

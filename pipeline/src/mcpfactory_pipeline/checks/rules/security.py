@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from mcpfactory_pipeline.base.text import HIDDEN, iterate_json_strings
+from mcpfactory_pipeline.build.secret_scan import token_kind
 from mcpfactory_pipeline.checks.canaries import CanaryKind, CanaryResult
-from mcpfactory_pipeline.checks.evidence import Evidence
+from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, answer_text
 from mcpfactory_pipeline.checks.rule import (
     Fault,
     RuleOutcome,
@@ -95,6 +97,30 @@ def _leaks(evidence: Evidence) -> Iterator[Fault]:
 
 def _named(evidence: Evidence, text: str) -> str:
     return next((name for name, value in evidence.secrets.items() if value in text), "")
+
+
+# A URL with a user name and a password; placeholders such as <password>, *** and {password} do not match.
+_URL_WITH_PASSWORD: Final = re.compile(
+    r"\b[a-z][a-z0-9+.-]*://[^\s/:@<>{}*\"']+:[^\s/@<>{}*\"']{3,}@[a-z0-9]", re.IGNORECASE
+)
+
+
+def _failed_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
+    made = (*evidence.calls, *evidence.others, *evidence.further, *evidence.wrong)
+    failed = [call for call in made if call.failed and call.exchange.received is not None]
+    return RuleSubjects(failed, once=True) if failed else not_applicable("no call was answered with an error")
+
+
+@rule("security.credentials-in-errors", 3, over=_failed_calls,
+      statement="No error text contains a URL with a user name and a password, a private key, or a token of a known service.",
+      source="MCP basic/security best practices; error texts reach the model, and logs of clients",
+      hint="catch the exception of the database or HTTP client, and write a text without its values")  # fmt: skip
+def _credentials(call: RecordedCall) -> Iterator[Fault]:
+    text = answer_text(call.exchange)
+    found = _URL_WITH_PASSWORD.search(text)
+    kind = "a URL with a password" if found else token_kind(text.encode(errors="replace"))
+    if kind and not (found and found[0] in str(call.exchange.sent)):
+        yield Fault(f"the error contains {kind}", call.tool, call.exchange)
 
 
 @rule("security.drift", 5, gate=True,

@@ -7,7 +7,7 @@ from typing import Final
 
 from mcpfactory_pipeline.checks.client_capabilities import undeclared_client_capability
 from mcpfactory_pipeline.checks.evidence import Evidence, Lifecycle, ServerMessage
-from mcpfactory_pipeline.checks.exchange import FIRST_MODERN, LATEST_HANDSHAKE
+from mcpfactory_pipeline.checks.exchange import FIRST_MODERN, LATEST_HANDSHAKE, LOG_LEVEL
 from mcpfactory_pipeline.checks.rule import Fault, RuleOutcome, RuleSubjects, RuleTable, Scope, not_applicable
 from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome
 from mcpfactory_pipeline.checks.transport.conversation import progress_token
@@ -130,17 +130,24 @@ def _log_level(one: ServerMessage, evidence: Evidence) -> Iterator[Fault]:
     asked, level = evidence.probes.get("set-level"), one.params.get("level")
     if asked is None or asked.result is None or level not in LEVELS[:-1]:
         return
-    # Tool calls follow logging/setLevel in the same session.
-    if one.during is not None and any(call.exchange.sent == one.during for call in evidence.calls):
+    if _during_tool_call(one, evidence):
         yield _fault(f"level emergency was requested, but a message of level {level} was sent", one)
 
 
+def _during_tool_call(one: ServerMessage, evidence: Evidence) -> bool:
+    """Return True if a message came during the first call of a tool, which follows the probes of its session."""
+    return one.during is not None and any(call.exchange.sent == one.during for call in evidence.calls)
+
+
 @rule("server-messages.modern-logs", 3, gate=True, since=FIRST_MODERN, over=_messages(lifecycle="modern", method=_LOG),
-      statement="No log messages are sent for a request without a log level.",
+      statement="No log messages are sent for a request without a log level, even after a request with a level.",
       source="MCP server/utilities/logging: without the metadata the server must not send log messages",
       hint="read the log level from the request's metadata")  # fmt: skip
 def _modern_logs(one: ServerMessage) -> Iterator[Fault]:
-    yield _fault("a log message was sent for a request that named no log level", one)
+    during = one.during.get("params") if one.during is not None else None
+    meta = during.get("_meta") if isinstance(during, dict) else None
+    if not isinstance(meta, dict) or LOG_LEVEL not in meta:
+        yield _fault("a log message was sent for a request that named no log level", one)
 
 
 @rule("server-messages.changes-declared", 2, until=LATEST_HANDSHAKE, over=_messages(lifecycle="legacy"),
@@ -164,14 +171,17 @@ def _modern_news(one: ServerMessage) -> Iterator[Fault]:
 
 
 @rule("server-messages.resource-updates", 3, gate=True, until=LATEST_HANDSHAKE, over=_messages(lifecycle="legacy", method=_UPDATED),
-      statement="Updates of a resource are sent only to its subscribers.",
+      statement="Updates of a resource are sent only to its subscribers, until they unsubscribe.",
       source="MCP server/resources, Subscriptions",
       hint="store the subscribers of each URI")  # fmt: skip
 def _updates(one: ServerMessage, evidence: Evidence) -> Iterator[Fault]:
     asked = evidence.probes.get("subscribe")
     subscribed = asked.params.get("uri") if asked else None
+    ended = evidence.probes.get("unsubscribe")
     if one.params.get("uri") != subscribed:
         yield _fault(f"an update of {one.params.get('uri')!r} was sent, but no client subscribed to it", one)
+    elif ended is not None and ended.result is not None and (one.during or {}).get("method") == "tools/call":
+        yield _fault(f"an update of {subscribed!r} was sent after the client unsubscribed", one)
 
 
 @rule("server-messages.progress-token", 3, gate=True, over=_messages(method=_PROGRESS),
@@ -184,7 +194,7 @@ def _progress_token(one: ServerMessage) -> Iterator[Fault]:
         yield _fault("progress was reported after the request was answered", one)
         return
     wanted, token = progress_token(one.during), one.params.get("progressToken")
-    if wanted is None or token != wanted:
+    if wanted is None or token != wanted or isinstance(token, str) is not isinstance(wanted, str):
         yield _fault(f"progress has the token {token!r}, but {wanted!r} was requested", one)
 
 

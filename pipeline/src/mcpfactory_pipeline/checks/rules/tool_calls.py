@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -15,7 +15,7 @@ from mcpfactory_pipeline.checks.evidence import (
     answer_text,
     sent_arguments,
 )
-from mcpfactory_pipeline.checks.exchange import BIG_INTEGERS, STRUCTURED
+from mcpfactory_pipeline.checks.exchange import BIG_INTEGERS, QUICK, STRUCTURED
 from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
 from mcpfactory_pipeline.checks.rule import (
     Fault,
@@ -34,6 +34,7 @@ from mcpfactory_pipeline.checks.rules.subjects import (
     missing_cases_outcome,
     missing_tools_outcome,
 )
+from mcpfactory_pipeline.checks.samples import OUTSIDE
 from mcpfactory_runtime.protocol.errors import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -122,16 +123,23 @@ def _tools_work(evidence: Evidence) -> RuleOutcome:
 
 
 def _quick_answers(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
-    """Return the calls, except calls without a case that timed out or were rate-limited: this may be by design."""
+    """Return the calls, except calls that timed out or were rate-limited by design.
+
+    A timeout counts if the call has a case, or if the tool has answered another call quickly and the server did not end.
+    """
     if (reason := missing_calls_outcome(evidence)) is not None:
         return reason
-    calls = [call for call in evidence.valid_calls if not _is_slow_or_limited(call)]
+    ended = any(call.exchange.problem.startswith("the server") for call in evidence.valid_calls)
+    made = () if ended else evidence.calls
+    quick = {call.tool for call in made if call.exchange.received and call.exchange.milliseconds < QUICK}
+    calls = [call for call in evidence.valid_calls if not _is_slow_or_limited(call, quick)]
     return calls_as_subjects(calls) if calls else not_checked("no call was answered within the time limit")
 
 
-def _is_slow_or_limited(call: RecordedCall) -> bool:
-    """Return True if a call without a case timed out or was rate-limited, which proves nothing about the tool."""
-    return call.origin != "case" and (call.exchange.problem.startswith("no answer") or call.exchange.status == _BUSY)
+def _is_slow_or_limited(call: RecordedCall, quick: Container[str]) -> bool:
+    """Return True if a call without a case was rate-limited, or timed out although no call of the tool is quick."""
+    slow = call.exchange.problem.startswith("no answer") and call.tool not in quick
+    return call.origin != "case" and (slow or call.exchange.status == _BUSY)
 
 
 @rule("tool-calls.answered", 5, gate=True, over=_quick_answers,
@@ -139,8 +147,10 @@ def _is_slow_or_limited(call: RecordedCall) -> bool:
       source="JSON-RPC 2.0 §5; a client waits for the answer",
       hint="catch exceptions in the tool, limit its run time, and never end the process in a tool")  # fmt: skip
 def _answers(call: RecordedCall) -> Iterator[Fault]:
+    problem = call.exchange.problem
     if call.exchange.received is None:
-        yield _fault(call, f"the call got no answer: {call.exchange.problem}")
+        lesser: Severity | None = 2 if call.origin != "case" and problem.startswith("no answer") else None
+        yield _fault(call, f"the call got no answer: {problem}", lesser)
 
 
 def _answered(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
@@ -189,12 +199,14 @@ _NOTHING_WRONG: Final = "no tool with readOnlyHint has an argument for which a w
 
 @rule("tool-calls.argument-validation", 3, gate=True, over=_calls(lambda evidence: evidence.wrong, _NOTHING_WRONG),
       statement=("A call without a required argument, or with an object where the schema requires a string, number "
-                 "or boolean, is answered with an error."),
+                 "or boolean, is answered with an error. So is a number outside its bounds, but a tool that accepts "
+                 "one closes no gate, because some tools limit such numbers on purpose."),
       source="MCP server/tools, Security Considerations: servers must validate all tool inputs",
       hint="validate the arguments against the inputSchema before the tool runs")  # fmt: skip
 def _validates(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     if not call.failed:
         words, lesser = _taken(call, evidence)
+        lesser = lesser or (2 if call.title.startswith(OUTSIDE) else None)
         yield _fault(call, f"called {call.title}, the tool {words}", lesser)
 
 

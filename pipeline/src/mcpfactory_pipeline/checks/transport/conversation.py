@@ -65,7 +65,8 @@ class MessageLog:
     def _of_token(self, message: Json) -> Json | None:
         params = message.get("params")
         token = params.get("progressToken") if isinstance(params, dict) else None
-        return next((one for one in self._open.values() if token is not None and progress_token(one) == token), None)
+        named = (one for one in self._open.values() if token is not None and str(progress_token(one)) == str(token))
+        return next(named, None)
 
 
 class Conversation(Protocol):

@@ -36,6 +36,8 @@ from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.urls import RedirectTracker, redirect_of
 
 _LINE: Final = 65_536
+_STREAM_START: Final = 0.5  # seconds; a server may send the headers of a GET stream with its first event
+_UPDATES: Final = 0.5  # seconds to wait for updates of resources on a stream
 _GLANCE: Final = 0.1  # seconds to wait for further messages on a stream
 
 
@@ -94,6 +96,23 @@ class HttpConversation:
         self.session.exchanges += exchanges
         return exchanges
 
+    async def ask_beside_stream(self, message: Json, patience: float) -> WireExchange | None:
+        """Send a request while the event stream of a GET is open; return None if the server opens none."""
+        return await asyncio.to_thread(self._ask_beside_stream, message, patience)
+
+    def _ask_beside_stream(self, message: Json, patience: float) -> WireExchange | None:
+        headers = {**self._headers(""), "Accept": "text/event-stream"}
+        try:
+            with connected(self._url, patience + _STREAM_START) as connection:
+                connection.sock.settimeout(_STREAM_START)
+                connection.request("GET", self._path, headers=headers)
+                response = connection.getresponse()
+                if not (response.getheader("Content-Type") or "").startswith("text/event-stream"):
+                    return None
+                return self._post(message, patience)
+        except (OSError, http.client.HTTPException):
+            return None
+
     async def listen(
         self, requests: Sequence[Json], patience: float, calls: Sequence[Json] = ()
     ) -> tuple[NotificationStream, ...]:
@@ -116,7 +135,8 @@ class HttpConversation:
             for call in calls:
                 self._post(call, patience)
             for stream in streams:
-                stream.read(_GLANCE, first=False)
+                watches = stream.request["params"]["notifications"].get("resourceSubscriptions")
+                stream.read(_UPDATES if watches else _GLANCE, first=False)
             return tuple(stream.record(streams) for stream in streams)
 
     async def close(self, *, terminate: bool = False) -> None:
