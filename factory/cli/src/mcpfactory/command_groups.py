@@ -57,7 +57,8 @@ class _Base:
             if (row := param.get_help_record(ctx)) is None:
                 continue
             if param.param_type_name == "argument":
-                sections["Arguments"].append((row[0].partition(" <")[0], row[1]))  # without the argument's Python type
+                # Leave out the Python type of the argument.
+                sections["Arguments"].append((row[0].partition(" <")[0], row[1]))
             else:
                 sections[_SECTIONS.get(param.name, "Options")].append(row)
         for section, rows in sections.items():
@@ -130,7 +131,7 @@ def lazy_group(entries: Mapping[str, CommandEntry]) -> type[TyperGroup]:
 def _build(name: str, found: Any) -> Any:
     """Return the command of a function, an app or an operation."""
     if isinstance(found, typer.Typer):
-        # A group inherits this mode from the top app only if typer builds all groups at once.
+        # Set the mode here: a group inherits the top app's mode only if typer builds all groups at once.
         found.rich_markup_mode = None
         found.info.context_settings = CONTEXT
         found._add_completion = False  # noqa: SLF001 - only the top app has completion

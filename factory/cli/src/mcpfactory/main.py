@@ -22,7 +22,8 @@ from mcpfactory import output, version
 from mcpfactory.command_groups import CONTEXT, CommandEntry, lazy_group
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
-# Objects between two collections. The default of 700 makes commands about 1,000 servers a fifth slower.
+# Number of objects between two garbage collections. With Python's default of 700, commands about 1,000 servers take a
+# fifth longer.
 _ALLOCATIONS: Final = 100_000
 _UNBROKEN: Final = 10_000  # columns of help in a pipe; wide, so that grep finds whole lines
 
@@ -95,7 +96,8 @@ def _options(
     from mcpfactory_pipeline.isolation.processes import hide_process
 
     hide_process()  # Many commands start server code, which must not read our environment.
-    if context.invoked_subcommand is None and not print_inbox_summary():  # no workspace, so no inbox
+    # Show the help if there is no workspace and therefore no inbox.
+    if context.invoked_subcommand is None and not print_inbox_summary():
         output.line(context.get_help())
         raise typer.Exit(Exit.USAGE)
 

@@ -226,7 +226,7 @@ def _normalized(node: Node, path: str, key: str) -> Node:
     there = f"{{{name}}}" in path
     where = done.get("in")
     if where is None and not there and not done.keys() & {"schema", "type", "content"}:
-        return node.with_value(done)  # probably not a parameter
+        return node.with_value(done)  # without location and schema, the object is probably not a parameter
     if not isinstance(where, str) or where.lower() in {"", "url", "uri", "path", "params"}:
         done["in"] = "path" if there or str(where).lower() == "path" else "query"
     else:

@@ -166,7 +166,8 @@ def _add(draft: OpenApiDraft, one: _PostmanRequest, address: _Address | None, ro
     if address.base and address.base != root:
         operation["servers"] = [{"url": address.base}]
     earlier = draft.paths.get(address.path, {}).get(method.lower())
-    if earlier is not None:  # another example of the same operation: add its parameters as optional ones
+    # The operation exists already: add the parameters of this further example as optional parameters.
+    if earlier is not None:
         known = {(each["in"], each["name"]) for each in earlier["parameters"]}
         more = [each for each in operation["parameters"] if (each["in"], each["name"]) not in known]
         earlier["parameters"] += [{**each, "required": False} for each in more]

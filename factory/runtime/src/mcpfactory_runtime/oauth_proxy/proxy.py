@@ -54,7 +54,7 @@ _PAGE: Final = (
     ),
     ("x-frame-options", "DENY"),
     ("x-content-type-options", "nosniff"),
-    ("referrer-policy", "same-origin"),  # with a stricter policy, browsers would not send the form's origin
+    ("referrer-policy", "same-origin"),  # stricter policies make browsers omit the origin of the form
     ("cache-control", "no-store"),
 )
 
@@ -197,7 +197,7 @@ class OAuthProxy:
         """
         ours = principal is not None and principal.issuer == self.issuer
         grant_id = str(principal.claims.get("sid", "")) if principal is not None and ours else ""
-        for _ in range(2):  # retry if another request has renewed the token meanwhile
+        for _ in range(2):  # the second attempt is for a token that another request renewed during the first attempt
             grant = await self._grants.find(grant_id) if ours else None
             held = self._keys.decrypt(grant["vault"], grant_id) if grant is not None else None
             if grant is None or held is None:

@@ -304,7 +304,7 @@ class Connection:
         if method == "notifications/cancelled":
             request_id = params.get("requestId")
             call = self.in_flight.get(request_id) if jsonrpc.is_request_id(request_id) else None
-            # Ignore cancellations of answered requests and of `initialize` (utilities/cancellation).
+            # Ignore the cancellation of an answered request and of `initialize` (utilities/cancellation).
             if call is None or call.method == "initialize":
                 return ErrorReply(McpError(INVALID_PARAMS, "Nothing to cancel"), None)
             return Notification(method, params)

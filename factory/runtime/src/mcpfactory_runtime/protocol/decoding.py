@@ -41,7 +41,7 @@ class BodyDecoder:
         if self._coding and self._coding not in _WINDOWS:
             raise _broken(f"unexpected content coding {self._coding}")
         self._inflate = zlib.decompressobj(_WINDOWS[self._coding]) if self._coding else None
-        # the first bytes, kept until the format is known (zlib or raw deflate)
+        # the first bytes are kept until the format is known: zlib or raw deflate
         self._head: bytes | None = b"" if self._coding == "deflate" else None
 
     def pieces(self, data: bytes) -> Iterator[bytes]:

@@ -22,7 +22,7 @@ from mcpfactory_runtime.protocol.methods import METHODS
 
 Names = frozenset[str]
 
-# Attributes of a revision that are sets of rows of `METHODS`.
+# Attributes of a revision that contain a subset of `METHODS`.
 _METHOD_SETS: Final = ("methods", "client_requests", "notifications", "client_notifications")
 
 

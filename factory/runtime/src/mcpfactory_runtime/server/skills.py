@@ -156,7 +156,7 @@ class _FrontmatterReader:
         return None
 
     def _error(self, what: str, back: int = 0) -> FrontmatterError:
-        number = self._next + 2 - back  # lines count from 1, and the first one is ---
+        number = self._next + 2 - back  # the count starts at 1, and line 1 is "---"
         return FrontmatterError(f"line {number}: {what}\nhint: use `key: value` lines in the front matter")
 
 
