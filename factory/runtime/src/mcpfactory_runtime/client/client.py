@@ -112,7 +112,7 @@ class Client:
         self.log_level = log_level
         self._mode = mode
         self._requested = revision
-        # The version that messages contain; `revision` may be unknown to `REVISIONS`.
+        # Messages contain this version. If the user requested a version, this client may not know it.
         self._version = revision or LATEST.name
         self._handlers = Handlers(elicitation, sampling, roots)
         self._declared = capabilities
