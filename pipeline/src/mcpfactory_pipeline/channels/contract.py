@@ -104,7 +104,7 @@ async def source_contract(server: WorkspaceServer) -> Contract:
     from mcpfactory_runtime import McpError  # noqa: PLC0415 - heavy; only commands that compare sources start a server
 
     offer = {"MCPFACTORY_MODE": "full", "MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
-    offer |= {"MCPFACTORY_DEMO": "1"}  # `validate` sets it too when it lists tools
+    offer |= {"MCPFACTORY_DEMO": "1"}  # `validate` also sets this variable when it lists tools
     try:
         async with connect_server(server, offer) as client:
             return Contract(tuple(await client.list_tools()), read_source_version(server), "source")

@@ -26,18 +26,19 @@ from mcpfactory_pipeline.checks.samples import arguments_with_defaults
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation_message
 from mcpfactory_runtime.types import Json
 
-_SECONDS: Final = 2.0  # for each of the comparisons
+_SECONDS: Final = 2.0  # seconds for each comparison
 _MAX_TOOLS: Final = 20
 _MAX_PAIRS: Final = 5
 _MAX_DEFAULTS: Final = 3  # per tool
-_IDLE: Final = 1.1  # seconds; minimum pause before a repetition, so that the result of a clock changes
+_IDLE: Final = 1.1  # minimum seconds between a call and its repetition, so that a clock shows another time
 _MAX_IDLE: Final = 10.0  # seconds
-_CANCELABLE: Final = 100  # milliseconds; a quicker call is answered before its cancellation arrives
-_LONGEST: Final = 5_000  # milliseconds; slower calls are not repeated
+# Minimum milliseconds of a call that is canceled; a faster call ends before its cancellation arrives.
+_CANCELABLE: Final = 100
+_LONGEST: Final = 5_000  # maximum milliseconds of a call that is repeated
 _PAUSE: Final = 0.2  # seconds between a call and its cancellation
 
 
-_Call = tuple[str, Mapping[str, Any]]  # tool and arguments
+_Call = tuple[str, Mapping[str, Any]]  # name of the tool, and arguments
 
 
 @dataclass(slots=True)
@@ -75,7 +76,8 @@ class CallComparer:
         await self._overlapping()
         slow = max(
             (one for one in self._evidence.calls if one.tool in self._tools and not one.failed),
-            key=lambda one: one.exchange.milliseconds // 100,  # of calls that are about equally slow, take the first
+            # Round to tenths of a second, so that of about equally slow calls, the first call is used.
+            key=lambda one: one.exchange.milliseconds // 100,
             default=None,
         )
         if slow is not None and slow.exchange.milliseconds <= _LONGEST and not self._over():
@@ -156,7 +158,8 @@ class CallComparer:
         if slow.exchange.milliseconds > _CANCELABLE and not self._over():
             canceled, again = (self._request(tool, arguments) for _ in range(2))
             pause = min(_PAUSE, slow.exchange.milliseconds / 3_000)
-            # The server may end the canceled call first, and a call may take longer than an earlier one.
+            # The server may complete the canceled call before it starts the next call, and that call may also take
+            # longer.
             patience = ANSWER + max(4 * slow.exchange.milliseconds / 1000, SLOWER * self._requests.pace)
             answers = await self._conversation.overlap(
                 [canceled, cancellation_message(canceled), again], patience, pause

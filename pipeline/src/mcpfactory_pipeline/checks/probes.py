@@ -36,14 +36,14 @@ Expectation = Callable[[WireExchange, str], Iterator[Fault]]
 """Function that yields the faults of an answer; the text describes the probe."""
 
 ProbeSession = Literal[
-    "handshake",  # the newest handshake revision, before anything else
-    "lists",  # the first session, after its lists were read
+    "handshake",  # a session of the newest handshake revision, before any other message
+    "lists",  # the first session, after all lists were read
     "per-request",
-    "first contact",  # per-request messages of a client that sent nothing before
+    "first contact",  # per-request messages of a client that has sent no other message before
     "unknown revision",
-    "strays",  # invalid messages, in the session of the unknown revision
+    "strays",  # invalid messages in the session of the unknown revision
     "before the handshake",
-    "batches",  # a revision with batches
+    "batches",  # a session of a revision with batches
     "batch initialize",
     "malformed",
 ]
@@ -233,7 +233,7 @@ _UNKNOWN: Final = {"name": NOTHING, "arguments": {}}
 _UNKNOWN_MEMBERS: Final = {"mcpfactoryUnknown": 1, "_meta": {"mcpfactory.example/unknown": {"a": 1}}}
 _UNKNOWN_COMPLETION: Final = {"ref": {"type": "ref/prompt", "name": NOTHING}, "argument": {"name": "a", "value": ""}}
 _NO_REVISION: Final = {key: value for key, value in initialize_params().items() if key != "protocolVersion"}
-_NEVER_ASKED: Final = "mcpfactory-never-asked"  # an id that no request uses
+_NEVER_ASKED: Final = "mcpfactory-never-asked"  # an id that no request has
 _NOTIFICATION: Final = {"jsonrpc": "2.0", "method": "notifications/mcpfactory/nothing"}
 _CANCELLATION: Final = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": _NEVER_ASKED}}
 _RESPONSE: Final = {"jsonrpc": "2.0", "id": _NEVER_ASKED, "result": {}}
@@ -379,7 +379,7 @@ async def read_all_pages(method: str, ask: Callable[[str, Json], Awaitable[WireE
             problem = exchange.problem or f"{method} was not answered with a list of {LISTS[method]}"
             break
         if page not in [(earlier.result or {}).get(LISTS[method]) for earlier in exchanges[:-1]]:
-            items += page  # a server that ignores the cursor repeats the same page
+            items += page  # leave out a page that the server repeats because it ignores the cursor
         cursor = (exchange.result or {}).get("nextCursor")
         if cursor is None:
             break

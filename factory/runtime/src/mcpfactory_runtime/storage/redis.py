@@ -120,7 +120,7 @@ class RedisStore(SharedStore):
                     socket_timeout=_TIMEOUT,
                     health_check_interval=15,
                 )
-            except ValueError as error:  # the error's message may contain the address with its password
+            except ValueError as error:  # the library's message may contain the password
                 raise StoreError("the address of the store is invalid\nhint: use redis://HOST:PORT/NUMBER") from error
         return self._client
 

@@ -208,7 +208,7 @@ def _parsed(content: bytes, headers: Mapping[str, str]) -> Any:
     """Return the JSON value, or `_NOT_JSON`. NaN and infinities, which JSON does not have, become null."""
     try:
         return from_json(content, allow_inf_nan=False)  # fast and strict
-    except ValueError:  # another charset, a byte order mark, half a surrogate pair, NaN, or not JSON
+    except ValueError:  # other charset, byte order mark, NaN, half a surrogate pair, or invalid JSON
         pass
     try:
         return json.loads(_decode(content, headers, controls=True), parse_constant=lambda _: None)

@@ -11,7 +11,7 @@ import httpx2
 
 from mcpfactory_pipeline.checks.evaluation.model_endpoint import ModelCall, ModelChat, ModelTurn, TokenUsage, ToolAnswer
 
-_WRITTEN: Final = 4096  # tokens; maximum length of an answer; the API requires this limit
+_WRITTEN: Final = 4096  # maximum tokens of an answer; the API requires this setting
 
 
 class AnthropicChat(ModelChat):

@@ -181,7 +181,7 @@ class ProcessRelay:
     async def _answer(self, exchange: _Outgoing, name: str, head: Json, body: bytes, send: Send) -> bool:
         try:
             await self._send_message(exchange.peer, "request", name, {"from": self._processes.id, **head}, body)
-        except StoreError as error:  # the message may have been stored nevertheless, so the request is not served here
+        except StoreError as error:  # the other process may still have received the request
             log.error("a request could not be sent to another process: %s", error)
             await send_rejection(send, _unavailable("cannot be reached now"))
             return True
