@@ -181,7 +181,7 @@ def _words_elsewhere() -> str:
     """Return known words from the start of `_ELSEWHERE`, without punctuation that output formats may change."""
     try:
         begin = _ELSEWHERE.read_text("utf-8", "replace")[:100]
-    except OSError:  # the standard library is in an archive, so the canary cannot be confirmed
+    except OSError:  # without the file, a canary cannot be confirmed
         return WORDS
     words: list[str] = re.findall(r"[A-Za-z ]+", begin)
     return max(words, key=len)

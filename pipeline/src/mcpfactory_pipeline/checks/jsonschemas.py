@@ -119,7 +119,7 @@ def broken_references(schema: Any) -> Iterator[tuple[str, str, bool]]:
 def _resolves(resolver: Any, reference: str) -> bool:
     try:
         resolver.lookup(reference)
-    except (Unresolvable, ValueError, TypeError, AttributeError):  # a malformed schema may cause any of these
+    except (Unresolvable, ValueError, TypeError, AttributeError):  # possible for a malformed schema
         return False
     return True
 

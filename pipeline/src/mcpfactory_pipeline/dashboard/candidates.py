@@ -157,7 +157,7 @@ def _decisions(
 
 
 _MAX_FINDINGS: Final = 20  # maximum findings per page; the report has all findings
-_ROOM: Final = 16_000  # bytes; maximum evidence per page
+_ROOM: Final = 16_000  # maximum bytes of evidence per page
 _PLACES: Final = 12
 _TEXT: Final = 300  # maximum characters of one text
 

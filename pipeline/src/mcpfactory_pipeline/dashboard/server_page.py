@@ -131,7 +131,7 @@ _HISTORY: Final = 30  # maximum shown events; the history file has all events
 _TOOLS: Final = 40  # maximum shown tools; a separate page has all tools
 _LEFT_OUT: Final = 40  # maximum shown skipped operations
 _TEXT: Final = 240  # maximum characters of one text in a list; longer texts are truncated
-_WHOLE: Final = 4_000  # characters; the page also has the full version of truncated texts, up to this total
+_WHOLE: Final = 4_000  # maximum characters of all full texts together that the page adds to truncated texts
 _KINDS: Final = {
     "publish.started": "publish started",
     "stage.started": "started",

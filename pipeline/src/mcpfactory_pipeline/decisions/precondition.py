@@ -184,7 +184,7 @@ def _plain(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-_WAIVED: Final = 5  # maximum waived rules in a line
+_WAIVED: Final = 5  # maximum number of waived rules in one line
 
 
 def describe_check_results(candidate: Candidate) -> list[str]:

@@ -59,7 +59,8 @@ def _defaults(one: CallComparison) -> Iterator[Fault]:
       source="MCP schema, ToolAnnotations.readOnlyHint: such a tool does not modify its environment",
       hint="repeat the calls in the report to find the tool that writes; remove its readOnlyHint or the write")  # fmt: skip
 def _side_effects(one: CallComparison) -> Iterator[Fault]:
-    if _differs(one) and not one.others[0].failed:  # an API may limit the number of calls
+    # A failed call proves nothing, because an API may limit the number of calls.
+    if _differs(one) and not one.others[0].failed:
         yield Fault(f"after calls of other read-only tools, the result is {_both(one)}", one.tool, one.others[0])
 
 

@@ -130,7 +130,7 @@ def _log_level(one: ServerMessage, evidence: Evidence) -> Iterator[Fault]:
     asked, level = evidence.probes.get("set-level"), one.params.get("level")
     if asked is None or asked.result is None or level not in LEVELS[:-1]:
         return
-    # Tool calls follow logging/setLevel in the same session.
+    # Tool calls come after logging/setLevel in the same session.
     if one.during is not None and any(call.exchange.sent == one.during for call in evidence.calls):
         yield _fault(f"level emergency was requested, but a message of level {level} was sent", one)
 
