@@ -54,7 +54,7 @@ class ReadTools:
         }
         for title, tool in looks.items():
             server.tool(title=title, annotations=_READS)(tool)
-        abroad = {**_READS, "openWorldHint": True}  # for tools that start servers, which may use the network
+        abroad = {**_READS, "openWorldHint": True}  # for tools that start servers, because servers may use the network
         server.tool(title="Changes for callers", annotations=abroad)(self.diff)
         server.tool(title="Tools that models confuse", annotations=abroad)(self.confused_tools)
         writes = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": True}

@@ -54,7 +54,7 @@ def _listed(folder: Path, *, template: str = "", tools: int | None = None, sourc
 def _tools(server: WorkspaceServer) -> int | None:
     try:
         report = inspection_report(server.folder)
-    except StageError:  # the stage generate reports and rewrites it
+    except StageError:  # the stage `generate` reports the broken file and writes it again
         return None
     return len(report["tools"]) if report is not None else None
 
@@ -142,7 +142,7 @@ def status_row(
     def read() -> tuple[dict[str, Any], ServerState]:
         state, channels = store.state(server.name), read_channels(workspace)
         now = extend(state, store.crashed_stages(server.name))
-        # Refresh before the inputs are read, because known drift is an input.
+        # Update the known drift before reading the inputs, because drift is one of the inputs.
         seen = refresh_adopted_drift(server) if refresh and not state.retired else []
         inputs = read_stage_inputs(stages, InputReader(server, now))
         steps = plan_server_stages(workspace, server, stages, now, inputs=inputs)

@@ -47,8 +47,9 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.timeline import candidates_by_offered_version
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer, broken_server_of_error
 
-CONTRACT: Final = f"{FOLDER}/released.json"  # tool list of the last release, below the server's folder
-_SHOWN: Final = 3  # maximum listed changed files
+# Path below the server's folder of a file with the tools of the last release.
+CONTRACT: Final = f"{FOLDER}/released.json"
+_SHOWN: Final = 3  # maximum number of changed files that are listed
 
 Reader = Callable[[WorkspaceServer], Contract]
 """Reader of the tool list in a server's folder, and of the version in its sources."""
