@@ -167,7 +167,7 @@ class ChildServer:
                 await client.__aenter__()
             except McpError as error:
                 raise ProtocolError(f"it rejected the initialize request: {error}") from None
-            except asyncio.CancelledError:  # canceled by the first caller; no other call is in flight
+            except asyncio.CancelledError:  # the first caller canceled; no other call runs
                 self._set_condition("asleep")
                 raise
             self._client = client

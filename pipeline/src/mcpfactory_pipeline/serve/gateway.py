@@ -163,7 +163,7 @@ class Gateway:
             async with gate:
                 try:
                     await child.probe()
-                except ToolError as error:  # the health page shows it as `broken`, with the reason
+                except ToolError as error:  # the health page shows the server as `broken`
                     sys.stderr.write(f"{printable(str(error))}\n")
 
         try:
@@ -314,7 +314,7 @@ def store_listing(workspace: Workspace, server: WorkspaceServer, listing: Server
         beside = file.with_suffix(f".{os.getpid()}.tmp")
         beside.write_text(text, encoding="utf-8")
         beside.replace(file)
-    except (OSError, PipelineError):  # for example links out of the source folder, which other commands report
+    except (OSError, PipelineError):  # reported by other commands, for example links out of the folder
         return
 
 
