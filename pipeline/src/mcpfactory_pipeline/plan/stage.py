@@ -51,9 +51,9 @@ def describe_missing_approvals(policy: ApprovalPolicy, made: StageDecisions | No
     return missing + ("; what was approved before has changed" if changed else "")
 
 
-# `passed` and `failed` are verdicts on the server. `errored` means that a tool or the pipeline failed, `interrupted`
-# that the process died, `inconclusive` that no verdict is possible. Only `errored` and `interrupted` stages are
-# retried.
+# `passed` and `failed` are verdicts on the server. `errored` means that a build tool or the pipeline failed.
+# `interrupted` means that the process died. `inconclusive` means that no verdict is possible. Only `errored` and
+# `interrupted` stages are retried.
 OUTCOMES: Final = ("passed", "failed", "errored", "interrupted", "inconclusive")
 RETRIED: Final = ("errored", "interrupted")
 RUN_ENDED: Final = "the run was ended"  # if a user ended a run, the messages of its stages begin with these words

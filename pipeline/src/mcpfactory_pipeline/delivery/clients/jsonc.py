@@ -17,8 +17,8 @@ _DEEPEST: Final = 100
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _STRING: Final = r'"(?:\\.|[^"\\])*"'
 _COMMENT: Final = re.compile(rf"{_STRING}|(?P<comment>//[^\r\n]*|/\*.*?\*/)", re.DOTALL)
-# A comma before a closing bracket. Such a comma is an error after an opening bracket, a colon or another comma. Blanks
-# without a following comma are skipped in one step, because long comments also become blanks.
+# A comma before a closing bracket. After an opening bracket, a colon or another comma, such a comma is an error.
+# The pattern skips blanks that no comma follows in one step, because long comments also become blanks.
 _TRAILING: Final = re.compile(
     rf"{_STRING}|[ \t\r\n]++(?!,)|(?P<no_value>[\[{{,:]?)[ \t\r\n]*+(?P<comma>,)(?=[ \t\r\n]*+[\]}}])", re.DOTALL
 )

@@ -193,8 +193,8 @@ class ProcessRelay:
             return True
         if taken is None:
             return False
-        # Send the start of an event stream at once, and the start of any other response only with its body, because
-        # clients may react to a start.
+        # Send the start of an event stream at once, because clients may wait for the start. Send the start of any other
+        # response together with its body.
         start: Any = None
         started, read = False, 0
         while (frame := await exchange.frames.get()) is not None:
