@@ -141,7 +141,8 @@ def _meant_command(message: str, words: Sequence[str]) -> str:
 
 
 def _report(error: Exception) -> Exit:
-    if callable(format_message := getattr(error, "format_message", None)):  # a usage error, raised by click
+    # Click raises this exception for a usage error.
+    if callable(format_message := getattr(error, "format_message", None)):
         if type(error).__name__ == "NoArgsIsHelpError":
             output.note(format_message())
             return Exit.USAGE
@@ -165,7 +166,7 @@ def _report(error: Exception) -> Exit:
 # --- exit code of each error, as documented in docs/reference/exit-codes.md ---
 
 
-# Errors of the system, not of mcpfactory, in any operation.
+# Errors of the operating system, which any operation may raise.
 _MACHINE: Final = {
     errno.EACCES: "make it readable and writable for you, or use another path",
     errno.EPERM: "make it readable and writable for you, or use another path",

@@ -141,8 +141,8 @@ _AUTHORIZATION: Final = ("header", "authorization")
 _COMMON: Final = 0.8  # minimum share of operations with a parameter that counts as common to the API
 # Minimum share of the secured operations that have a parameter; a rarer parameter is not a credential.
 _RARE: Final = 0.2
-_FEW: Final = 5  # minimum number of operations; of fewer operations, shares mean nothing
-# Maximum optional credentials for which all combinations are listed; of more credentials, all or none are sent.
+_FEW: Final = 5  # minimum number of operations; with fewer operations, shares mean nothing
+# Maximum optional credentials for which all combinations are listed; with more credentials, requests send all or none.
 _SUBSETS: Final = 2
 _GOOGLE: Final = re.compile(r"https://(accounts\.google\.com|oauth2\.googleapis\.com|www\.googleapis\.com)/")
 
@@ -249,7 +249,8 @@ def _rule(
     if not _plain(parameter, binding.api) or (operation.security and share < _RARE):
         return None
     literal = [part for part in operation.path.split("/") if part and "{" not in part]
-    about_tokens = bool(literal) and _ABOUT_TOKENS.search(literal[-1])  # operations about tokens have tokens as data
+    # In an operation about tokens, a token is data, not a credential.
+    about_tokens = bool(literal) and _ABOUT_TOKENS.search(literal[-1])
     if about_tokens and "token" in plain and not everywhere:
         return None
     said = parameter.description or _samples(parameter, "description")

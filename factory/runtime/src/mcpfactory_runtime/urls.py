@@ -22,7 +22,7 @@ from urllib.parse import SplitResult, quote, urljoin, urlsplit, urlunsplit
 
 _SCHEME: Final = re.compile(r"https?:", re.IGNORECASE)
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
-# Defined by RFC 6762, by ICANN (2024-07-29) and by RFC 8375.
+# Defined, in this order, by RFC 6762, ICANN (2024-07-29) and RFC 8375.
 _PRIVATE_NAMES: Final = (".local", ".internal", ".home.arpa")
 
 _NAT64: Final = ip_network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an IPv4 address
@@ -82,7 +82,7 @@ def split_web_url(text: str) -> SplitResult | None:
     try:
         parts = urlsplit(text)
         _ = parts.port
-    except ValueError:  # an unclosed bracket or an invalid port
+    except ValueError:  # the URL contains an unclosed bracket or an invalid port
         return None
     return parts if parts.scheme in DEFAULT_PORTS and parts.hostname else None
 

@@ -100,7 +100,7 @@ _VERSIONS: Final = (2, 3)
 _SHOWN: Final = 120  # maximum characters of a lock entry in a message
 _PACKAGE: Final = re.compile(r"(?:(?:^|/)node_modules/(?:@[^/@\s]+/)?[^/@.\s][^/@\s]*)+")
 _VERSION: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*")
-# One or several hashes in npm's format. npm compares only the strongest.
+# One or several hashes in npm's format. npm compares only the strongest hash.
 _INTEGRITY: Final = re.compile(
     r"(?:sha256-[A-Za-z0-9+/]{43}=|sha384-[A-Za-z0-9+/]{64}|sha512-[A-Za-z0-9+/]{86}==|sha1-[A-Za-z0-9+/]{27}=)"
 )

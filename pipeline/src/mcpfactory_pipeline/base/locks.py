@@ -20,7 +20,7 @@ from mcpfactory_pipeline.base.errors import StateError
 _TIMEOUT: Final = 60.0  # seconds; a state lock is held for milliseconds
 _POLL: Final = 0.02
 _HOLDER: Final = ".running"  # suffix of the files that record the active runs, and which run has the lock of a server
-_WAITS: Final = ".waits"  # suffix of the files that name the run that waits for the lock of a server
+_WAITS: Final = ".waits"  # suffix of a file with the run that waits for the lock of a server
 
 Holder = dict[str, Any]
 

@@ -231,7 +231,7 @@ def pluralize(number: int, noun: str) -> str:
 
 
 MAX_REASON_LENGTH: Final = 500  # maximum number of characters of a reason
-_BLANK_BRAILLE: Final = "\u2800"  # Unicode classifies it as a symbol, but it is blank
+_BLANK_BRAILLE: Final = "\u2800"  # Unicode classifies this blank character as a symbol
 
 
 class InvalidReasonError(ConfigError):

@@ -25,12 +25,12 @@ from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, 
 from mcpfactory_runtime.revisions import REVISIONS
 from mcpfactory_runtime.types import Json
 
-NOTHING: Final = "mcpfactory_nothing"  # no server has a tool or prompt of this name
+NOTHING: Final = "mcpfactory_nothing"  # no server has a tool or prompt with this name
 UNKNOWN_REVISION: Final = "1999-01-01"  # no revision has this date
 # A future revision, because servers may treat the client of any version before `MODERNS` as a legacy client.
 LATER_REVISION: Final = "2999-01-01"
 NOTHING_TO_ASK: Final = "the server lists no entry that the probe could use"
-_FURTHER_READS: Final = 30  # maximum prompts to read after the first one; the same for resources
+_FURTHER_READS: Final = 30  # maximum prompts, and maximum resources, to read after the first one
 
 Expectation = Callable[[WireExchange, str], Iterator[Fault]]
 """Function that yields the faults of an answer; the text describes the probe."""

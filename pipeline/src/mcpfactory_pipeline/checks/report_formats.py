@@ -370,7 +370,7 @@ def to_badge(report: ValidationReport) -> str:
     )
 
 
-_MOST: Final = 20  # maximum findings in the Markdown summary; the other formats have all
+_MOST: Final = 20  # maximum findings in the Markdown summary; other formats list all findings
 _PROOF: Final = 1_500  # maximum characters of the evidence of one finding
 _SIGNS: Final = re.compile(r"([\\`*_{}\[\]<>|#@!~])")
 

@@ -23,7 +23,7 @@ from mcpfactory_pipeline.plan.policy import cost_limits, read_channels
 from mcpfactory_pipeline.workspace.waivers import read_waivers
 from mcpfactory_pipeline.workspace.workspace import CALLS, Workspace, WorkspaceServer
 
-Place = tuple[str, int]  # file below the workspace, line
+Place = tuple[str, int]  # path below the workspace, and line number
 
 _MANIFEST: Final = re.compile(r'^\{"name": ?"([^"]{1,200})"')  # each line of the manifest contains one tool
 _LARGEST: Final = 2_000_000  # maximum size in bytes of a hand-written module that is searched

@@ -46,7 +46,7 @@ async def observe_two_clients(
         if requests.seconds_left() > 0:
             evidence.concurrent.append(await _ask_together(first, second, one, other, requests))
     plans = [plan for plan, _ in repeated]
-    texts = [] if one_user else plan_varied_calls(reading, plans)[1::2]  # one of the two variants per tool
+    texts = [] if one_user else plan_varied_calls(reading, plans)[1::2]  # only one of the two variants of each tool
     # Called last, because such a call may overwrite the text of the first client.
     written = {plan.tool for plan in texts}
     reads = sorted(plans if texts else (), key=lambda plan: plan.tool in written)

@@ -33,9 +33,9 @@ _HINT: Final = "python -c 'import secrets; print(secrets.token_urlsafe())' makes
 _SESSION_SECONDS: Final = 8 * 3600.0  # seconds until a session expires
 _TICKET_SECONDS: Final = 600.0  # seconds; time limit for the confirmation of an action
 _MAX_SESSIONS: Final = 200
-# Maximum tickets per session; the oldest is dropped first; a page with 60 decisions needs 60 tickets.
+# Maximum tickets per session. The oldest ticket is dropped first. A page with 60 decisions needs 60 tickets.
 _MAX_TICKETS: Final = 256
-# Maximum used tickets to remember per session, to detect a second use; the oldest is dropped first.
+# Maximum used tickets that a session remembers, to detect a second use. The oldest ticket is dropped first.
 _MAX_USED: Final = 1024
 _TOKEN: Final = "the token that you logged in with (--token-file, or MCPFACTORY_DASHBOARD_TOKEN)"  # noqa: S105 - a message
 _PROXY: Final = "the proxy of the dashboard, which logged you in (--proxy-header)"

@@ -30,7 +30,7 @@ from mcpfactory_pipeline.dashboard.workspace_reader import WorkspaceReader
 
 _MAX_LOG: Final = 12_000  # maximum bytes of a log in one event: in the first event, or after a gap
 _MAX_STEPS: Final = 16  # maximum number of logs that one page follows
-_LINE_END: Final = re.compile(r"\r\n|\r|\n")  # in an event stream, each of these ends a line, even a single "\r"
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")  # in an event stream, "\r\n", "\r" and "\n" each end a line
 
 
 @dataclass(frozen=True, slots=True)

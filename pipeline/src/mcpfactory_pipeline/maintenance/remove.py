@@ -26,7 +26,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _PATIENCE: Final = 0.2  # seconds to wait for the run lock; a server that is being run is not removed
 _MADE: Final = (".venv/", "__pycache__/", ".pytest_cache/", ".ruff_cache/", ".mypy_cache/", "dist/", "build/")
-_SUBMODULE: Final = "160000 "  # git's index shows a submodule by this mode
+_SUBMODULE: Final = "160000 "  # mode that marks a submodule in git's index
 
 
 def remove(

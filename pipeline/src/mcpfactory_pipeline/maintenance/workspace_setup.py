@@ -47,7 +47,7 @@ IGNORED: Final = (
 )
 ATTRIBUTES: Final = ("pipeline/history/*.jsonl merge=union",)
 
-CODEOWNERS: Final = ("CODEOWNERS", ".github/CODEOWNERS", ".gitlab/CODEOWNERS", "docs/CODEOWNERS")  # read by forges
+CODEOWNERS: Final = ("CODEOWNERS", ".github/CODEOWNERS", ".gitlab/CODEOWNERS", "docs/CODEOWNERS")  # read by code forges
 
 NOBODY: Final = "@OWNER"  # placeholder that a person replaces by the owner
 

@@ -29,7 +29,7 @@ from mcpfactory_pipeline.workspace.workspace import (
 )
 
 
-@dataclass(frozen=True)  # no slots: cached properties
+@dataclass(frozen=True)  # no slots, because cached properties need a `__dict__`
 class InputReader:
     """The inputs and state of one server. Files are read once; create a new reader to read again."""
 

@@ -22,7 +22,7 @@ _REFRESHES: Final = 4  # screen updates per second
 _GAP: Final = 2
 _NAME: Final = 12  # minimum columns for a server's name; in narrower terminals, stages are not listed
 _FRAME: Final = 4  # number of lines that show no server: header, number of hidden servers, total, cursor line
-# Maximum servers of a run whose final table lists all servers; otherwise, servers that passed are left out.
+# Number of servers; if a run has more servers, its final table leaves out servers that passed.
 _EVERY: Final = 100
 _BAD: Final = frozenset({"failed", "errored", "interrupted", "inconclusive", "blocked"})
 _GOOD: Final = frozenset({"passed", "up-to-date", "held", "waiting"})

@@ -100,7 +100,7 @@ def main() -> None:
         _run_to_file(*files)
     code = os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
     end_descendants()
-    if code < 0:  # Where descendants cannot be listed, only the process group can be ended.
+    if code < 0:  # if descendants cannot be listed, only the process group can be ended
         end = os.killpg if os.getpgrp() == os.getpid() else os.kill
         end(os.getpid(), -code)
     os._exit(abs(code))

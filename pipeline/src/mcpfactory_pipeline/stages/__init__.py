@@ -87,7 +87,7 @@ _VALIDATE: Final = Stage(
     sandboxed=True,
     adopted=f"{_MODULE}.adopted:validate",
 )
-_EVALUATE: Final = Stage(  # only in workspaces that configure models
+_EVALUATE: Final = Stage(  # this stage exists only in workspaces that configure models
     name="evaluate",
     needs=("validate",),
     reads=("candidate", "evals", "reports"),

@@ -168,7 +168,7 @@ def _moved(case: _DriftInputs) -> Iterator[Drift]:
         return
     words = ", ".join(moved[part] for part in _PARTS if part in moved)
     means, command = "until the next run, callers get what older parts made", case.run
-    # The run updates generated files only; the command update also merges the template into other files.
+    # A run updates only generated files. The suggested update also merges the template into other files.
     if "template" in moved:
         means, command = f"{means}; update also merges template changes into your files", case.update
     yield Drift("moved", f"the factory changed: {words}", means, command)

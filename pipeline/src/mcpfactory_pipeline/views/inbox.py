@@ -108,7 +108,7 @@ _STALE_TOO: Final = {"document", "edited", "moved", "replaced", "offers"}
 _RUN: Final = "mcpfactory pipeline run"
 _STATUS: Final = "mcpfactory pipeline status"
 _VERIFY: Final = "mcpfactory pipeline verify"
-_RENEWED: Final = 90  # days; suggested extension of a waiver, which the policy may limit
+_RENEWED: Final = 90  # number of days by which a suggestion extends a waiver; the policy may limit this number
 _SURE: Final = {"approval", "hold"}  # kinds of items whose suggested commands always succeed
 # Maximum number of server names in a suggested command; with more servers, the command names no server.
 _NAMED: Final = 3
@@ -167,7 +167,7 @@ def deleted_server_items(workspace: Workspace) -> list[InboxItem]:
     """Return the items of deleted servers whose releases are still in channels."""
     found = {
         one.server: one for one in reversed(list(orphaned_channel_offers(workspace)))
-    }  # of several servers with one name, keep the first
+    }  # if several servers have one name, keep the first one
     return [
         InboxItem("drift", name, one.kind, f"{one.message}; {one.means}", one.command) for name, one in found.items()
     ]
@@ -206,7 +206,7 @@ def unreadable_server_item(server: str, about: str, message: str, hint: str) -> 
     return InboxItem("problem", server, about, f"{message}; hint: {hint}" if hint else message, command)
 
 
-@dataclass(frozen=True)  # no slots: cached properties
+@dataclass(frozen=True)  # no slots, because cached properties need a `__dict__`
 class InboxReader:
     """Shared context for the items of all servers, at one time."""
 

@@ -181,7 +181,7 @@ def _row(
         },
         "published": {target: asdict(live) for target, live in sorted(state.published.items())},
         "publishing": sorted(state.publishing),
-        # A hold of a channel that the workspace no longer has is hidden; it reappears with the channel.
+        # If a channel is missing from the workspace, its holds are hidden. The holds reappear with the channel.
         "holds": {name: dict(hold) for name, hold in sorted(state.holds.items()) if name in policies},
         "rejected": {name: known for name, policy in policies.items() if (known := _rejected(state, policy))},
         "precondition": {name: channel_decision_facts(state, policy).precondition for name, policy in policies.items()},

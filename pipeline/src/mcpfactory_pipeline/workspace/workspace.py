@@ -115,7 +115,7 @@ class WorkspaceServer:
         return self.folder / REPORT
 
 
-@dataclass(frozen=True)  # no slots: cached properties
+@dataclass(frozen=True)  # no slots, because cached properties need a `__dict__`
 class Workspace:
     """A root folder whose `mcpfactory.toml` has a `[workspace]` table."""
 
@@ -310,7 +310,7 @@ def simulated_api_files(paths: Iterable[str]) -> list[str]:
 
 
 CODEOWNERS: Final = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
-_LARGEST: Final = 1_000_000  # characters; maximum read length of a CODEOWNERS file
+_LARGEST: Final = 1_000_000  # maximum characters of a CODEOWNERS file that are read
 
 Owners = Callable[[str], tuple[str, ...]]
 """The owners of a server, by its name."""

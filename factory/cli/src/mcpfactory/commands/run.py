@@ -20,8 +20,8 @@ from mcpfactory_runtime.server.generated.catalog import MODES
 if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-_MAX_SUGGESTIONS: Final = 5  # maximum tools suggested for an unknown tool
-_MIN_LENGTH: Final = 3  # characters; minimum length of a word, because shorter ones match too many tools
+_MAX_SUGGESTIONS: Final = 5  # maximum number of tools that an error suggests for an unknown tool
+_MIN_LENGTH: Final = 3  # minimum characters of a word; a shorter word matches too many tools
 _WARNING: Final = "warning: "  # prefix of lines on a server's stderr that the user must see
 _INVALID: Final = "Invalid arguments"  # prefix of the runtime's message about invalid arguments
 

@@ -20,7 +20,8 @@ from mcpfactory_runtime.upstream.encoding import is_json, media_type
 from mcpfactory_runtime.upstream.operation import CookieStyle, HeaderStyle, PathStyle, QueryStyle, check_table_complete
 
 _FORM: Final = "application/x-www-form-urlencoded"
-_OF_THE_CLIENT: Final = frozenset({"accept", "content-type", "authorization"})  # ignored by OpenAPI (§4.8.12.1)
+# OpenAPI ignores these headers (§4.8.12.1).
+_OF_THE_CLIENT: Final = frozenset({"accept", "content-type", "authorization"})
 _ENDS_PATH: Final = re.compile(r"[?#]")
 # Joined values with one of these characters are not tested, because encoding rules differ.
 _ENDS: Final = re.compile(r"[,;|&=\s%+#\[\]]")

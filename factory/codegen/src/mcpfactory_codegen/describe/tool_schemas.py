@@ -233,7 +233,7 @@ def _compiles(pattern: str) -> bool:
 
 
 _BYTES_A_TOKEN: Final = 4
-_OUTPUT_DEPTH: Final = 6  # maximum levels of properties; deeper levels are left open
+_OUTPUT_DEPTH: Final = 6  # maximum levels of properties; schemas below these levels allow any value
 _OUTLINE: Final = 3  # maximum nesting of the properties that `shape` returns
 _MOST_EXAMPLES: Final = 8
 _LONGEST_EXAMPLES: Final = 100

@@ -204,7 +204,7 @@ _PLACES: Final = {
     "formdata": "formData",
 }  # fmt: skip
 _STYLES: Final = {
-    # Values of Swagger 2.0's collectionFormat and other wrong styles → style, explode.
+    # Wrong style, such as a collectionFormat of Swagger 2.0 → correct style, and explode.
     "csv": ("form", False), "simple": ("form", False), "comma": ("form", False), "multi": ("form", True),
     "ssv": ("spaceDelimited", False), "tsv": ("tabDelimited", False), "pipes": ("pipeDelimited", False),
     "deepobject": ("deepObject", True), "form": ("form", None), "spacedelimited": ("spaceDelimited", False),

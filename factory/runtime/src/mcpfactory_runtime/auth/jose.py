@@ -31,7 +31,7 @@ def verify(token: str, key: PublicKey, algorithm: str) -> bytes:
             loaded = key.loaded[algorithm] = PyJWK(public, algorithm)
         except (PyJWTError, ValueError, TypeError, AttributeError):  # depends on the invalid member of the key
             raise TokenError("key") from None
-    try:  # permit only `algorithm`; the caller checked it against the allowlist and the key
+    try:  # the caller checked that the allowlist and the key permit `algorithm`
         payload: bytes = _JWS.decode_complete(token, loaded, algorithms=[algorithm])["payload"]
     except PyJWTError:
         raise TokenError("signature") from None

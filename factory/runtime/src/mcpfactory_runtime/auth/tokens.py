@@ -225,7 +225,7 @@ def read_token_header(token: str, algorithms: Collection[str]) -> TokenHeader:
         raise TokenError("malformed")
     header, payload = _decode(parts[1]), _decode(parts[2])
     algorithm, key_id, kind, issuer = header.get("alg"), header.get("kid"), header.get("typ"), payload.get("iss")
-    if "crit" in header:  # lists mandatory extensions; this module supports none (RFC 7515 §4.1.11)
+    if "crit" in header:  # this header requires extensions, but this module supports no extension (RFC 7515 §4.1.11)
         raise TokenError("malformed")
     if kind is not None and (not isinstance(kind, str) or kind.lower() not in _TYPES):
         raise TokenError("type")

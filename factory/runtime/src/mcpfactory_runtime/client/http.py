@@ -545,7 +545,7 @@ async def fetch_public(url: str, *, limit: int = 1 << 16) -> bytes:
     async with asyncio.timeout(FETCH_TIME):
         try:
             found = [one for one in dict.fromkeys(await _addresses(url)) if is_public(one)]
-        except ValueError as error:  # an invalid host name
+        except ValueError as error:  # the host name is invalid
             raise OSError(f"{url}: {error}") from None
         if not found:
             raise OSError(f"{url} is at a private or local address")

@@ -146,7 +146,8 @@ TRACE_FIELDS: Final = ("traceparent", "tracestate", "baggage")
 
 _PARENT: Final = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[ -~]*)?")
 _LIST: Final = re.compile(r"[\t -~]*")
-_LONGEST: Final = {"traceparent": 256, "tracestate": 512, "baggage": 8192}  # maximum characters, as specified
+# Maximum characters according to the specifications.
+_LONGEST: Final = {"traceparent": 256, "tracestate": 512, "baggage": 8192}
 
 
 def current_trace_metadata(given: Mapping[str, Any] | None = None) -> dict[str, str]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import httpx
 
 ACCEPTED: Final = "gzip, deflate"
-_STEP: Final = 1 << 18  # maximum output of a step in bytes; takes about 1 ms
+_STEP: Final = 1 << 18  # maximum bytes that one step decodes; such a step takes about 1 ms
 _HEADER: Final = 2  # bytes of the header of zlib (RFC 1950 §2.2)
 _WINDOWS: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 _KNOWN: Final = {*_WINDOWS, "br", "zstd", "compress", "x-compress", "dcb", "dcz"}

@@ -64,7 +64,7 @@ _CONTENT_TYPES: Final[dict[str, str]] = {
     "resource_link": "ResourceLink",
 }
 
-# Revisions with the same content blocks as the newest one; tool results for them need no projection.
+# Revisions with the content blocks of the newest revision, so that tool results need no projection.
 _NEWEST: Final = RELEASED[-1]
 _KNOW_ALL_CONTENT: Final = frozenset(
     revision

@@ -40,7 +40,7 @@ _MAX_PARTS: Final = 200  # maximum parts of a merged `allOf`
 _MAX_ITEMS: Final = 20  # maximum items of an array
 # Maximum visits for one sample; each array item counts. The depth limit is not enough: schemas can refer to each other.
 _MAX_VISITS: Final = 5_000
-_MAX_EXACT: Final = 2**53  # largest value up to which every integer is exact as a float
+_MAX_EXACT: Final = 2**53  # every integer up to this value is exact as a float
 _LONGEST_INVALID: Final = 500  # maximum characters of a text that is longer than `maxLength` permits
 _OTHER_TYPE: Final = {"mcpfactory": ["no", "such", "value"]}  # an object that schemas of scalars and arrays refuse
 _SHAPING: Final = frozenset({"properties", "required", "items", "type", *COMBINATORS})

@@ -129,7 +129,7 @@ class _Compiler:
         self._branched = False  # True if the schema being compiled applies several schemas
         # id() of an enumeration → the enumeration, and True if no value is permitted.
         self._listing: dict[int, tuple[Any, bool]] = {}
-        # Definition → definitions that it applies to the same value; the graph has no cycles.
+        # Definition → other definitions that it applies to the same value. The graph has no cycles.
         self._applied: dict[str, set[str]] = {}
 
     def root(self) -> CoreSchema:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
-class _Runnable(Protocol):  # documented at `Server`, which this module must not import
+class _Runnable(Protocol):  # the methods are documented at `Server`, which this module must not import
     name: str
     version: str
     extensions: Extensions

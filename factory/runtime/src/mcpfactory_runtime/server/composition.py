@@ -369,7 +369,7 @@ def _outer(part: ServerInterface, inner: Any, prefix: str) -> Any:
     return outer
 
 
-# registry collection → list named in change notifications
+# collection of the registry → name of the list in change notifications
 _LISTS: Final = {"tools": "tools", "resources": "resources", "templates": "resources", "prompts": "prompts"}
 
 

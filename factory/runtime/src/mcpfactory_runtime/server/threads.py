@@ -15,7 +15,7 @@ from contextvars import Context, copy_context
 from queue import SimpleQueue
 from typing import Any, Final, NamedTuple
 
-MAX_THREADS: Final = 40  # maximum, as in AnyIO and Starlette; further calls wait
+MAX_THREADS: Final = 40  # maximum number of threads, as in AnyIO and Starlette; further calls wait
 
 
 def in_thread(handler: Callable[..., Any], arguments: dict[str, Any]) -> asyncio.Future[Any]:

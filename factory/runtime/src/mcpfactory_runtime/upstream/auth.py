@@ -75,7 +75,7 @@ def aws_service(host: str) -> str:
     return before.rpartition(".")[2]
 
 
-_SHORTEST_SECRET: Final = 6  # minimum characters; shorter values are not redacted, because they occur in ordinary text
+_SHORTEST_SECRET: Final = 6  # minimum characters of a redacted value; a shorter value may occur in ordinary text
 _NO_PASSWORDS: Final = frozenset(
     {"api_token", "api-token", "apitoken", "password", "unused", "x-oauth-basic", "x-auth-token"}
 )
@@ -271,7 +271,7 @@ class ServiceAccount:
         headers = {"kid": self.key_id} if self.key_id else None
         try:
             return jwt.encode(claims, self.key, algorithm="RS256", headers=headers)
-        except NotImplementedError:  # PyJWT without cryptography
+        except NotImplementedError:  # PyJWT is installed without cryptography
             raise ToolError(_NOT_INSTALLED) from None
         except (ValueError, TypeError, jwt.PyJWTError):
             raise ToolError(

@@ -51,7 +51,8 @@ _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRAC
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
 _RETRIES: Final = 2
 _VERSION: Final = version("mcpfactory-runtime")
-_LONGEST_WAIT: Final = 10.0  # maximum seconds; if the API asks for a longer wait, its response is returned
+# Maximum seconds to wait before a retry; if the API asks for more, its response is returned.
+_LONGEST_WAIT: Final = 10.0
 _CONNECT_TIMEOUT: Final = 10.0  # seconds
 _CONNECTIONS: Final = 32  # maximum number of concurrent requests
 _FAULTS: Final = (httpx.HTTPError, httpx.InvalidURL, OSError)  # TimeoutError is included, because it is an OSError

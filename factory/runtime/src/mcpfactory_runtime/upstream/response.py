@@ -207,7 +207,7 @@ def _json_in(content: bytes, kind: str, headers: Mapping[str, str], operation: O
 def _parsed(content: bytes, headers: Mapping[str, str]) -> Any:
     """Return the JSON value, or `_NOT_JSON`. NaN and infinities, which JSON does not have, become null."""
     try:
-        return from_json(content, allow_inf_nan=False)  # fast and strict
+        return from_json(content, allow_inf_nan=False)  # this parser is fast and strict
     except ValueError:  # other charset, byte order mark, NaN, half a surrogate pair, or invalid JSON
         pass
     try:

@@ -165,7 +165,8 @@ row("http.get", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=htt
 
 
 _MIN_LEAK: Final = 12  # minimum characters of a text; a shorter text may occur by chance
-_MIN_ID: Final = 10  # minimum characters of an id with 6 bits each; a shorter id has fewer than 60 random bits
+# Minimum characters of an id; with 6 bits per character, a shorter id has fewer than 60 random bits.
+_MIN_ID: Final = 10
 # Minimum characters in which two ids differ; ids with fewer differences are counters or times.
 _MIN_DIFFERING: Final = 6
 

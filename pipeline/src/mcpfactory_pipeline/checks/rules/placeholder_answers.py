@@ -28,7 +28,7 @@ _LOST_SHOWN: Final = 3
 _FEWEST: Final = 2  # minimum number of tools; fewer tools prove nothing about the server as a whole
 # Maximum characters of an answer that may be a placeholder; longer answers may only quote such words.
 _SHORT: Final = 200
-# "Not implemented" in common languages. Whatever their subject, these words are about the tool. They end a sentence.
+# "Not implemented" in common languages. These words always mean the tool, not its data. They end a sentence.
 _WORDS: Final = (
     r"(is |are |has |was )?(not|\w+n't) (yet |been )*implemented( yet)?|to be implemented|unimplemented",
     r"todo:? (implement|write|finish)\w*|placeholder( response| answer| text| implementation)",

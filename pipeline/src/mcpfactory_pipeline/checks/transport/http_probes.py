@@ -33,7 +33,7 @@ FOREIGN_ORIGIN: Final = "https://mcpfactory-foreign-origin.example"
 # DNS rebinding: headers that a browser sends after the attacker's host name began to resolve to the server's address.
 _REBOUND: Final = {"Origin": FOREIGN_ORIGIN, "Host": FOREIGN_ORIGIN.removeprefix("https://")}
 FOREIGN_HOST: Final = "mcpfactory-foreign-host.example"
-_MOST: Final = 1_000_000  # bytes; maximum read of a body
+_MOST: Final = 1_000_000  # maximum bytes of a body that are read
 _EACH: Final = 5.0  # seconds; timeout of one answer, including its body
 _MOST_UNANSWERED: Final = 3  # number of unanswered probes after which no further probe is sent
 LINGER: Final = 2.0  # seconds after an answer within which its stream must end

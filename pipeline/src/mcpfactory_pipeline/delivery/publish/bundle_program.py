@@ -23,7 +23,7 @@ from mcpfactory_pipeline.delivery.publish.target import TargetProblem
 LIBRARY: Final = "lib"  # folder next to the launcher; in some bundles, it contains the installed packages
 _ENTRY: Final = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.]*)")
 _ICON: Final = re.compile(r"[^/]+/icon\.png")
-_ICON_BYTES: Final = 2_000_000  # bytes; maximum size of an icon that catalogs accept
+_ICON_BYTES: Final = 2_000_000  # maximum bytes of an icon that catalogs accept
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
 
 _LAUNCHER: Final = '''\
@@ -110,7 +110,7 @@ def wheels(release: CandidateRelease) -> dict[str, bytes]:
     return own | {name: data for name, data in release.companions.items() if name.endswith(".whl")}
 
 
-EVERY: Final = "every"  # value that means: the lock works on all platforms
+EVERY: Final = "every"  # platform of a lock that works on all platforms
 
 
 @dataclass(frozen=True, slots=True)

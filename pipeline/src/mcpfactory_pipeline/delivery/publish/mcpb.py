@@ -112,7 +112,7 @@ def _key(variable: ServerVariable) -> str:
 
 def _setting(variable: ServerVariable) -> dict[str, Any]:
     words = {"type": "string", "title": variable.name, "description": variable.description or variable.name}
-    # Always set a default, because without one, clients pass the unreplaced placeholder to the server.
+    # Always set a default, because without a default, clients pass the unreplaced placeholder to the server.
     rest = {"required": True} if variable.required else {"required": False, "default": variable.default}
     return {**words, **rest, **({"sensitive": True} if variable.secret else {})}
 

@@ -47,7 +47,7 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.timeline import candidates_by_offered_version
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer, broken_server_of_error
 
-# Path below the server's folder of a file with the tools of the last release.
+# File with the tools of the last release; the path is relative to the server's folder.
 CONTRACT: Final = f"{FOLDER}/released.json"
 _SHOWN: Final = 3  # maximum number of changed files that are listed
 
@@ -110,7 +110,7 @@ def plan_releases(
     return found
 
 
-@dataclass(frozen=True)  # no slots: cached properties
+@dataclass(frozen=True)  # no slots, because cached properties need a `__dict__`
 class _Planner:
     """Repository data for planning, queried once for all servers."""
 

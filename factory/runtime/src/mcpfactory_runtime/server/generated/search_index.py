@@ -48,16 +48,17 @@ _ONE: Final = frozenset({"get", "read"})  # verbs in the names of tools that ret
 _OLD: Final = re.compile(r"deprecated|legacy", re.IGNORECASE)
 
 # Limits on the indexed data of one tool, so that long schemas do not slow down the index.
-_DESCRIPTION: Final = 500  # characters; maximum of the description
+_DESCRIPTION: Final = 500  # maximum characters of a description
 _DETAILS: Final = 20  # maximum number of arguments whose descriptions are indexed
-_DETAIL: Final = 120  # characters; maximum of each argument description
+_DETAIL: Final = 120  # maximum characters of each argument's description
 _NAMES: Final = 60  # maximum number of argument names
 _VALUES: Final = 80  # maximum number of enum values
 _VALUE: Final = 40  # characters; enum values of this length or more are skipped
 _DEPTH: Final = 4  # maximum nesting level of schemas
 
-_SUPPORT: Final = 0.5  # minimum fraction of the tools with the word that have the subject in their name or path
-_LIFT: Final = 3.0  # minimum ratio of the subject's frequency among those tools to its frequency among all tools
+_SUPPORT: Final = 0.5  # of the tools that contain a word, this fraction or more must have the subject in name or path
+# Among the tools that contain a word, the subject must be at least this many times as frequent as among all tools.
+_LIFT: Final = 3.0
 _COMMON: Final = 0.2  # maximum fraction of all tools that contain a word; a more common word is not specific
 
 

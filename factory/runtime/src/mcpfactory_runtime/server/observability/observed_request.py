@@ -193,7 +193,7 @@ def _known(params: Json, registered: Any) -> str:
 
 log = logging.getLogger("mcpfactory_runtime.requests")
 
-MAX_VALUE_LENGTH: Final = 128  # characters; maximum of a client's value in logs and spans
+MAX_VALUE_LENGTH: Final = 128  # maximum characters of a client's value in logs and spans
 _REQUEST: Final[ContextVar[ObservedRequest | None]] = ContextVar("mcpfactory_request", default=None)
 
 

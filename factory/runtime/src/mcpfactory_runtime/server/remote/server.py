@@ -46,7 +46,7 @@ _FIRST_PAUSE: Final = 1.0  # seconds before the first new connection attempt; th
 _LONGEST_PAUSE: Final = 60.0  # maximum seconds between two connection attempts
 _LIVED: Final = 10.0  # seconds a connection must last before the retry pause is reset
 _PROBE: Final = 60.0  # seconds in which a program must start and answer; afterwards, the handshake lifecycle is tried
-_LONGEST_NAME: Final = 128  # characters; maximum of a tool's name
+_LONGEST_NAME: Final = 128  # maximum characters of a tool's name
 # Environment variables that a process inherits: programs need them, and they contain no secrets.
 _INHERITED: Final = (
     *("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"),
@@ -362,7 +362,7 @@ def _first_words(error: Exception) -> str:
     return next(iter(str(error).partition(";")[0].splitlines()), type(error).__name__)
 
 
-# kind → (key that identifies its items, list named in change notifications)
+# kind → (key that identifies an item, name of the list in change notifications)
 _KINDS: Final = {
     "tools": ("name", "tools"),
     "resources": ("uri", "resources"),
@@ -432,7 +432,7 @@ def _connector(
 
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_UNFIT: Final = re.compile(r"[^A-Za-z0-9_.-]+")  # characters that a prefix of tool names must not have
+_UNFIT: Final = re.compile(r"[^A-Za-z0-9_.-]+")  # a prefix of tool names must not contain these characters
 _COMMAND: Final = frozenset({"command", "args", "env", "cwd"})
 _ADDRESS: Final = frozenset({"url", "headers"})
 

@@ -264,7 +264,7 @@ class LifespanTask:
             async with AsyncExitStack() as stack:
                 await self._enter(stack)
                 started.set_result(None)
-                # If the event loop ends, it cancels this task; exit the context managers then too.
+                # At its end, the event loop cancels this task; the context managers must be exited nevertheless.
                 with suppress(asyncio.CancelledError):
                     await self._over.wait()
         except BaseException as error:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 CUT_OFF: Final = McpError(INTERNAL_ERROR, "The server shut down before the request ended. hint: send it again")
-_WATCH_AFTER: Final = 0.02  # seconds until a task starts to detect disconnects; most calls end earlier
+_WATCH_AFTER: Final = 0.02  # seconds after which a task begins to watch for a disconnect; most calls end earlier
 
 
 class Exchange:

@@ -38,7 +38,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 log = logging.getLogger(__name__)
 
-_KEPT: Final = 60.0  # seconds that a mailbox outlives its last message
+_KEPT: Final = 60.0  # seconds that a mailbox is kept after its last message
 _ACCEPT_TIMEOUT: Final = 30.0  # maximum seconds until a live process acknowledges a request
 MAX_POLL_SECONDS: Final = 5.0  # maximum seconds that one read of a mailbox waits for a message
 _RETRY_DELAY: Final = 0.25  # seconds between two attempts to use the store after an error
@@ -193,8 +193,8 @@ class ProcessRelay:
             return True
         if taken is None:
             return False
-        # Send the start of an event stream at once, because clients may wait for the start. Send the start of any other
-        # response together with its body.
+        # Send the start of an event stream at once. Send the start of any other response only with its body, because
+        # clients may react to the start.
         start: Any = None
         started, read = False, 0
         while (frame := await exchange.frames.get()) is not None:
@@ -216,7 +216,7 @@ class ProcessRelay:
             if read >= _ACK:
                 await self._send_with_retries(exchange.peer, "read", name, {"bytes": read})
                 read = 0
-        if not started:  # after the start was sent, the client receives an incomplete response instead
+        if not started:  # after the start of a response was sent, no error can be sent
             await send_rejection(send, _unavailable("has ended, or failed"))
         return True
 

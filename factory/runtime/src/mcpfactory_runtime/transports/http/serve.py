@@ -132,7 +132,7 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
         conn = getattr(self, "conn", None)
         if conn is None:
             return len(getattr(self, "url", b"")), self._incomplete
-        held = conn.trailing_data[0]  # held by h11
+        held = conn.trailing_data[0]  # bytes that h11 has not read yet
         in_body = self.cycle is not None and not self.cycle.response_complete
         return 0 if in_body else len(held.partition(b"\n")[0]), len(held)
 
