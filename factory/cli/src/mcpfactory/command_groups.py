@@ -46,7 +46,8 @@ class _Base:
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))  # type: ignore[attr-defined] # a Command has it
         for param, times in Counter(given).items():
             repeatable = any(getattr(param, kind, True) for kind in ("multiple", "is_flag", "count"))
-            if times > 1 and not (repeatable or ctx.resilient_parsing):  # completion passes incomplete command lines
+            # Shell completion passes incomplete command lines.
+            if times > 1 and not (repeatable or ctx.resilient_parsing):
                 ctx.fail(f"{max(param.opts, key=len)} was given {times} times")
         return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return] # a click command has it
 

@@ -25,7 +25,7 @@ from mcpfactory_pipeline.workspace.adopted import adopted_version
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 FILE: Final = "tools.json"
-_LARGEST: Final = 50_000_000  # bytes; maximum size of a manifest in a wheel
+_LARGEST: Final = 50_000_000  # maximum bytes of a manifest in a wheel
 _MANIFEST: Final = re.compile(r"(?:.*/)?_generated/manifest\.json")
 _VERSION: Final = re.compile(r"""^__version__\s*=\s*["']([^"']+)["']""", re.MULTILINE)
 

@@ -236,7 +236,7 @@ def _packed(encoding: str) -> tuple[bytes, bytes, bytes]:
     """
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     block = packer.compress(bytes(_BLOCK)) + packer.flush(zlib.Z_FULL_FLUSH)
-    last = b"\x03\x00"  # an empty deflate block marked as the last
+    last = b"\x03\x00"  # an empty deflate block that is marked as the last block
     size = _BLOCK * _BLOCKS
     if encoding == "deflate":
         return b"\x78\x9c", block, last + struct.pack(">I", (size % 65521) << 16 | 1)  # Adler-32 of zeros

@@ -21,7 +21,7 @@ from referencing.jsonschema import DRAFT202012
 from mcpfactory_pipeline.checks.exchange import is_nested_deeper
 from mcpfactory_runtime.schemas.walk import APPLICATORS, children, pointer
 
-MAX_DEPTH: Final = 80  # no model can read deeper schemas; jsonschema needs five Python stack frames per level
+MAX_DEPTH: Final = 80  # maximum nesting of schemas; jsonschema needs five Python stack frames per level
 
 # `validator_for` returns this default for an unknown dialect, although its type stubs exclude None.
 _UNKNOWN: Final[Any] = None
@@ -119,7 +119,7 @@ def broken_references(schema: Any) -> Iterator[tuple[str, str, bool]]:
 def _resolves(resolver: Any, reference: str) -> bool:
     try:
         resolver.lookup(reference)
-    except (Unresolvable, ValueError, TypeError, AttributeError):  # possible for a malformed schema
+    except (Unresolvable, ValueError, TypeError, AttributeError):  # raised for malformed schemas
         return False
     return True
 

@@ -243,7 +243,7 @@ def _waiting(item: InboxItem, people: _Whom, now: datetime | None) -> InboxEntry
 
 
 BATCHED: Final = ("approve", "promote", "reject")  # actions that can be applied to several candidates at once
-_MAX: Final = 60  # maximum candidates per batch action; one full page of the inbox has as many
+_MAX: Final = 60  # maximum candidates per batch action; equal to the number on a full page of the inbox
 _TOLD: Final = 5  # maximum number of finished decisions that the following page lists
 
 

@@ -215,7 +215,7 @@ def _sources(server: WorkspaceServer, wanted: str) -> Iterator[tuple[Path | None
                 continue
             try:
                 with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-                    # Python before 3.11.4 has no filter; archives that git made have no path outside the folder.
+                    # Python before 3.11.4 has no filter, but git's archives contain no path outside of the folder.
                     files.extraction_filter = getattr(tarfile, "data_filter", lambda member, _path: member)
                     files.extractall(work)  # noqa: S202 - see above
             except tarfile.TarError:  # the archive has a link out of its folder, and no candidate has such sources

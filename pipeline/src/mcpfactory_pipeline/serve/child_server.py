@@ -39,7 +39,7 @@ from mcpfactory_runtime.types import Json
 Condition = Literal["asleep", "starting", "awake", "broken"]
 
 _START_TIMEOUT: Final = 60.0  # seconds; timeout of a server's first response
-_MAX_ERROR: Final = 500  # characters; maximum length of a stored error
+_MAX_ERROR: Final = 500  # maximum characters of a stored error
 
 
 class ChildServer:

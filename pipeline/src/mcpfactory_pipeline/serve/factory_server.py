@@ -53,7 +53,7 @@ def make_factory_server(root: Path, documents: Sequence[str] = (), *, local: boo
 
 
 _LOOPBACK: Final = {"127.0.0.1", "localhost", "::1"}
-_SHORTEST: Final = 16  # characters; minimum length of a token
+_SHORTEST: Final = 16  # minimum characters of a token
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from mcpfactory_pipeline.views.status import list_servers, read_candidate_report
 from mcpfactory_runtime import Server
 
 _READS: Final = {"readOnlyHint": True, "openWorldHint": False}
-_EVIDENCE: Final = 4_000  # characters; maximum length of a finding's evidence
+_EVIDENCE: Final = 4_000  # maximum characters of a finding's evidence
 _LOG: Final = 20_000  # maximum characters of a log that are shown, from its end
 
 SomeServers = Annotated[tuple[str, ...], Field(examples=[["bookshop"]])]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PLUGIN: Final = Path(__file__).parent / "pytest_plugin"  # folder that the test process must be able to read
 _KEPT: Final = "tests.json"  # file next to the report of a candidate, with the tests that the candidate passed
-_LARGEST: Final = 1 << 26  # bytes; maximum size of a record
+_LARGEST: Final = 1 << 26  # maximum bytes of a record
 _SHOWN: Final = 3  # maximum tests that a message lists
 
 

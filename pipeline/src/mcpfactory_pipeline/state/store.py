@@ -41,7 +41,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _log: Final = logging.getLogger(__name__)
 
-_LARGEST: Final = 1 << 26  # bytes; maximum size of a state file
+_LARGEST: Final = 1 << 26  # maximum bytes of a state file
 
 
 @functools.cache

@@ -261,7 +261,7 @@ def _front(row: Mapping[str, Any], stages: Sequence[Stage], nodes: set[str]) -> 
     )
     names = at_work or set(itertools.islice(undone, 1))
     for stage in stages:
-        # If a stage needs a channel, it is shown at the channel.
+        # A stage that needs a channel is shown at the channel.
         if stage.name in at_work or (stage.name in names and not stage.awaits):
             yield _position_at(row, stage, stages, nodes, running=stage.name in at_work)
 

@@ -62,12 +62,13 @@ def decision_path(server: str, about: str, channel: str) -> str:
     return f"servers/{server}/" + (f"decide/{channel}/" if channel else "")
 
 
-_SENT: Final = "told.json"  # file below pipeline/artifacts with the IDs of the items that each receiver got
+_SENT: Final = "told.json"  # file in pipeline/artifacts that lists the IDs of the items that each receiver got
 
 
 def inbox_item_id(workspace: str, item: InboxItem) -> str:
     """Return the ID of a pending item: constant while it is pending, even if its message changes."""
-    # An item without a start time is identified by its message, except a waiver, because its message counts the days.
+    # Without a start time, the message identifies an item. For waivers, the message is ignored, because it counts the
+    # days.
     key = item.since or ("" if item.kind == "waiver" else item.message)
     return uuid.uuid5(
         uuid.NAMESPACE_URL, json.dumps(["mcpfactory", workspace, item.server, item.kind, item.about, key])

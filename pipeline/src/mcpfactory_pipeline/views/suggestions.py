@@ -28,7 +28,7 @@ _LOG: Final = re.compile(r"mcpfactory pipeline history (?P<server>[\w.-]+) (?P<s
 # Explanation after a command in a hint: a verb with its object. Before an option, a word like `lists` is a server's
 # name.
 _SAID: Final = re.compile(r"[,;]? (?:shows|makes|writes|says|names|lists|takes|then) (?!-).*", re.DOTALL)
-# Only these operations are tried, because dry runs of others start servers or read documents.
+# Only these operations are tried, because dry runs of other operations start servers or read documents.
 _TRIED: Final = (Decision, Retire, Revive, Waive)
 _STRANGER: Final = "somebody"  # actor of dry runs; a name that no decision has used
 

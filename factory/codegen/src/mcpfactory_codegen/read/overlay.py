@@ -198,7 +198,7 @@ def _copied(node: Any) -> Any:
 # --- JSONPath (RFC 9535) ---
 
 
-MAX_MATCHED_NODES: Final = 200_000  # limit of matches per path
+MAX_MATCHED_NODES: Final = 200_000  # maximum number of matches per path
 
 
 class JsonPathError(Exception):

@@ -412,7 +412,7 @@ def _named(draft: OpenApiDraft, scheme: dict[str, Any]) -> str:
 
 def _scheme(auth: Any) -> dict[str, Any] | None:
     kind = text(auth, "type").lower()
-    # A list of keys and values in 2.1, an object in 2.0.
+    # Postman 2.1 uses a list of keys and values, Postman 2.0 an object.
     listed = {text(one, "key"): one.get("value") for _, one in iterate_objects(auth, kind)} or table(auth, kind)
     settings = {key: value for key, value in listed.items() if isinstance(value, str)}
     if kind == "apikey":

@@ -29,7 +29,7 @@ def verify(token: str, key: PublicKey, algorithm: str) -> bytes:
         try:
             public = {name: value for name, value in key.data.items() if name in _PUBLIC}
             loaded = key.loaded[algorithm] = PyJWK(public, algorithm)
-        except (PyJWTError, ValueError, TypeError, AttributeError):  # depends on the invalid member of the key
+        except (PyJWTError, ValueError, TypeError, AttributeError):  # raised for invalid members of the key
             raise TokenError("key") from None
     try:  # the caller checked that the allowlist and the key permit `algorithm`
         payload: bytes = _JWS.decode_complete(token, loaded, algorithms=[algorithm])["payload"]

@@ -68,7 +68,7 @@ def _at(value: Any, path: Path) -> Any:
     for part in path:
         value = value.get(part) if isinstance(value, dict) else None
     if isinstance(value, float) and value.is_integer():
-        value = int(value)  # 5.0 and 5 are equal in JSON; a header contains 5
+        value = int(value)  # the header must contain 5, because 5.0 and 5 are equal in JSON
     return value if isinstance(value, str | int) else None
 
 

@@ -27,7 +27,7 @@ except ImportError as error:
 
 
 _ALGORITHM: Final = "HS256"
-_NONCE: Final = 12  # bytes (NIST SP 800-38D §8.2)
+_NONCE: Final = 12  # bytes of a nonce (NIST SP 800-38D §8.2)
 _JWS: Final = PyJWS()
 
 

@@ -154,7 +154,7 @@ class State(Enum):
     OPENING = "opening"  # after `initialize`, before `notifications/initialized`
     OPEN = "open"
 
-    __hash__ = object.__hash__  # for speed: `Enum.__hash__` is Python code, and is called twice per message
+    __hash__ = object.__hash__  # faster, because `Enum.__hash__` is Python code, and is called twice per message
 
 
 _ANY: Final = "*"

@@ -23,7 +23,7 @@ _FEWEST: Final = 5  # minimum number of words of a text that is compared
 _COMMON: Final = 0.2
 _SEVERAL: Final = 2  # a word is never ignored if at most this number of tools use it
 _NEAR: Final = 3  # worst permitted rank of a tool in a search for the tool's own description
-_SHARE: Final = 3.0  # a tool is reported if it has this many times the average number of tokens per tool
+_SHARE: Final = 3.0  # a tool is too large if it has at least this many times the average number of tokens
 _SMALL: Final = 300  # minimum tokens of a tool that is reported as too large
 
 

@@ -37,7 +37,7 @@ _MOST: Final = 1_000_000  # maximum bytes of a body that are read
 _EACH: Final = 5.0  # seconds; timeout of one answer, including its body
 _MOST_UNANSWERED: Final = 3  # number of unanswered probes after which no further probe is sent
 LINGER: Final = 2.0  # seconds after an answer within which its stream must end
-# The stream may also take this many times the duration of its answer, if that is longer than LINGER.
+# Factor: a stream may take LINGER seconds, or the duration of its answer times this factor, whichever is longer.
 _SLOWER: Final = 10
 _WATCHED: Final = frozenset({"begin", "modern"})  # probes that also observe the end of the stream
 _ACCEPT: Final = {"Accept": "application/json, text/event-stream"}

@@ -95,7 +95,7 @@ _MOMENT: Final = 0.5  # seconds to wait for a late answer to an invalid message
 END_PATIENCE: Final = 4.0  # seconds in which a process must exit before it is killed
 _KILLED: Final = 5.0  # seconds to wait for the exit of a killed process
 _LOOK: Final = 0.02  # seconds between checks for process exit
-# A process may also take this many times its start-up time to exit, if that is longer than END_PATIENCE.
+# Factor: to exit, a process gets END_PATIENCE seconds, or its start-up time times this factor, whichever is longer.
 _SLOWER: Final = 5
 _INHERITED: Final = (
     "HOME",
@@ -127,7 +127,8 @@ class StdioConversation:
         # Ids of each received batch; the newest batch is last.
         self._arrays: deque[list[str]] = deque(maxlen=_MOST_ARRAYS)
         self._given_up: list[object] = []  # ids of requests that timed out; if the answer comes later, it is ignored
-        self._listened: list[object] = []  # ids of canceled streams; some servers answer these requests at the end
+        # Ids of canceled streams; some servers still answer these requests when a stream ends.
+        self._listened: list[object] = []
         self._readers = (asyncio.ensure_future(self._read_stdout()), asyncio.ensure_future(self._read_stderr()))
 
     @classmethod

@@ -92,7 +92,7 @@ def _zip_members(content: bytes) -> Iterator[tuple[str, bytes]]:
 
 Mode = Literal["send", "dry-run", "check"]
 _PATIENCE: Final = 900.0  # maximum seconds to wait while another process publishes the server
-_PACKED: Final = "python"  # kind of adopted servers whose candidate is a wheel that was built on this machine
+_PACKED: Final = "python"  # kind of adopted servers; their candidates are wheels that were built on this machine
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,7 +182,7 @@ def _attributes(request: ObservedRequest) -> Attributes:
     return found
 
 
-_PATIENCE: Final = 2.0  # seconds to send the remaining data at shutdown
+_PATIENCE: Final = 2.0  # maximum seconds to send the remaining data at shutdown
 
 
 def set_up_telemetry(name: str) -> None:
