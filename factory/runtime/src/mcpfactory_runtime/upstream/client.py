@@ -172,7 +172,7 @@ class Upstream:
                     again = await oauth.credentials_for_retry(
                         operation, credentials, *answer[:2], repeatable=repeatable
                     )
-                    # After status 303, the original request has succeeded. Only the GET request that followed was refused.
+                    # After status 303, the original request has succeeded. Only the GET request after it was refused.
                     if again is not NO_CREDENTIALS and (repeatable or request.method == method):
                         credentials = again
                         remember_secrets(credentials.secrets)
