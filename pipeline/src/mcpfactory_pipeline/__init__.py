@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.views.status import status as status
     from mcpfactory_pipeline.workspace.workspace import Workspace as Workspace
 
-# Module → its public names, imported at first use (PEP 562), so that a command loads only the modules it needs.
+# Module → its public names. A name is imported at first use (PEP 562), so that each command loads few modules.
 _NAMES: Final = {
     "base.errors": "PipelineError",
     "channels.candidate": "prune",

@@ -46,7 +46,8 @@ class _Base:
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))  # type: ignore[attr-defined] # a Command has it
         for param, times in Counter(given).items():
             repeatable = any(getattr(param, kind, True) for kind in ("multiple", "is_flag", "count"))
-            if times > 1 and not (repeatable or ctx.resilient_parsing):  # completion passes incomplete command lines
+            # Shell completion passes incomplete command lines.
+            if times > 1 and not (repeatable or ctx.resilient_parsing):
                 ctx.fail(f"{max(param.opts, key=len)} was given {times} times")
         return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return] # a click command has it
 
@@ -57,7 +58,8 @@ class _Base:
             if (row := param.get_help_record(ctx)) is None:
                 continue
             if param.param_type_name == "argument":
-                sections["Arguments"].append((row[0].partition(" <")[0], row[1]))  # without the argument's Python type
+                # Leave out the Python type of the argument.
+                sections["Arguments"].append((row[0].partition(" <")[0], row[1]))
             else:
                 sections[_SECTIONS.get(param.name, "Options")].append(row)
         for section, rows in sections.items():
@@ -130,7 +132,7 @@ def lazy_group(entries: Mapping[str, CommandEntry]) -> type[TyperGroup]:
 def _build(name: str, found: Any) -> Any:
     """Return the command of a function, an app or an operation."""
     if isinstance(found, typer.Typer):
-        # A group inherits this mode from the top app only if typer builds all groups at once.
+        # Set the mode here: a group inherits the top app's mode only if typer builds all groups at once.
         found.rich_markup_mode = None
         found.info.context_settings = CONTEXT
         found._add_completion = False  # noqa: SLF001 - only the top app has completion

@@ -22,9 +22,10 @@ from mcpfactory import output, version
 from mcpfactory.command_groups import CONTEXT, CommandEntry, lazy_group
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
-# Objects between two collections. The default of 700 makes commands about 1,000 servers a fifth slower.
+# Number of objects between two garbage collections. With Python's default of 700, commands about 1,000 servers take a
+# fifth longer.
 _ALLOCATIONS: Final = 100_000
-_UNBROKEN: Final = 10_000  # columns of help in a pipe; wide, so that grep finds whole lines
+_UNBROKEN: Final = 10_000  # columns of help that is printed into a pipe; many, so that grep finds whole lines
 
 _COMMANDS: Final = "mcpfactory.commands"
 _OPERATIONS: Final = "mcpfactory_pipeline.operations"
@@ -95,7 +96,8 @@ def _options(
     from mcpfactory_pipeline.isolation.processes import hide_process
 
     hide_process()  # Many commands start server code, which must not read our environment.
-    if context.invoked_subcommand is None and not print_inbox_summary():  # no workspace, so no inbox
+    # Show the help if there is no workspace and therefore no inbox.
+    if context.invoked_subcommand is None and not print_inbox_summary():
         output.line(context.get_help())
         raise typer.Exit(Exit.USAGE)
 
@@ -139,7 +141,8 @@ def _meant_command(message: str, words: Sequence[str]) -> str:
 
 
 def _report(error: Exception) -> Exit:
-    if callable(format_message := getattr(error, "format_message", None)):  # a usage error, raised by click
+    # Click raises this exception for a usage error.
+    if callable(format_message := getattr(error, "format_message", None)):
         if type(error).__name__ == "NoArgsIsHelpError":
             output.note(format_message())
             return Exit.USAGE
@@ -163,7 +166,7 @@ def _report(error: Exception) -> Exit:
 # --- exit code of each error, as documented in docs/reference/exit-codes.md ---
 
 
-# Errors of the system, not of mcpfactory, in any operation.
+# Errors of the operating system, which any operation may raise.
 _MACHINE: Final = {
     errno.EACCES: "make it readable and writable for you, or use another path",
     errno.EPERM: "make it readable and writable for you, or use another path",

@@ -68,7 +68,7 @@ def make_typer_command(
 def _workspace() -> Workspace | None:
     try:
         return selected_workspace()
-    except WorkspaceError:  # operations that need a workspace raise the error again
+    except WorkspaceError:  # no error here: operations that need a workspace raise the error again
         return None
 
 
@@ -144,5 +144,5 @@ def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-_OPTION: Final = "_option"  # suffix of an option whose field is also an argument
+_OPTION: Final = "_option"  # suffix of an option's name if an argument sets the same field
 _AS_TEXT: Final = (date, Path | None)  # types that are passed as text; pydantic parses them

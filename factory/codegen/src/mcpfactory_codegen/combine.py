@@ -21,7 +21,7 @@ from mcpfactory_runtime.schemas.walk import definition, definition_reference, ma
 from mcpfactory_runtime.upstream.operation import OAuthFlow, ServerAddress
 from mcpfactory_runtime.urls import host_port_of
 
-_ABOUT: Final = 300  # maximum characters of one document's description
+_ABOUT: Final = 300  # maximum characters of each document's description
 
 
 def add_label(api: Api, label: str) -> Api:
@@ -84,7 +84,7 @@ def common_title(titles: Sequence[str]) -> str:
             break
         common.append(parts[0])
     while common and not words(common[-1]):
-        common.pop()  # for example a dash after the name of a product family
+        common.pop()  # for example, remove a dash after the name of a product family
     return " ".join(common) if words(" ".join(common)) else ", ".join(title for title in titles if title)
 
 
@@ -114,7 +114,7 @@ def _with_servers(apis: Mapping[str, Api]) -> dict[str, Api]:
     root = apis[""].base_url if "" in apis else next(iter(bases)) if len(bases) == 1 else ""
     taken: set[str] = set()
     found = {}
-    for label in sorted(apis):  # the document without a label is first and keeps its names
+    for label in sorted(apis):  # the document without a label sorts first, and keeps its names
         api = apis[label]
         at_root = not label or (root and matches_root_url(api.base_url, root))
         base = "" if at_root else _server_name(label, taken)
@@ -229,7 +229,7 @@ def _with_schemes(apis: Mapping[str, Api], shared: frozenset[str]) -> dict[str, 
     }
 
 
-_ANYWHERE: Final = ("",)  # hosts of a credential that the user declared shared
+_ANYWHERE: Final = ("",)  # no host: the user declared that all hosts may receive the credential
 _Identity = tuple[str, str, str, str, tuple[Any, ...], tuple[str, ...]]
 
 

@@ -138,10 +138,12 @@ _INSTEAD: Final = re.compile(
     r"\b(unless|instead of|alternative(ly)?|either|not needed (if|when)|or (an?|the) oauth)\b", re.I
 )
 _AUTHORIZATION: Final = ("header", "authorization")
-_COMMON: Final = 0.8  # minimum share of operations that counts as nearly every operation
-_RARE: Final = 0.2  # a parameter is a credential only if at least this share of the secured operations has it
-_FEW: Final = 5  # minimum operations for meaningful shares
-_SUBSETS: Final = 2  # maximum optional credentials of which all combinations are listed; above it, all or none are sent
+_COMMON: Final = 0.8  # minimum share of operations with a parameter that counts as common to the API
+# Minimum share of the secured operations that have a parameter; a rarer parameter is not a credential.
+_RARE: Final = 0.2
+_FEW: Final = 5  # minimum number of operations; with fewer operations, shares mean nothing
+# Maximum optional credentials for which all combinations are listed; with more credentials, requests send all or none.
+_SUBSETS: Final = 2
 _GOOGLE: Final = re.compile(r"https://(accounts\.google\.com|oauth2\.googleapis\.com|www\.googleapis\.com)/")
 
 
@@ -231,7 +233,8 @@ def _rule(
 ) -> CredentialNameRule | None:
     place, name = _slot(parameter)
     if (place, name) == _AUTHORIZATION:
-        return CredentialNameRule("authorization", ("header",), token=True)  # this header is never an argument
+        # The Authorization header is never an argument.
+        return CredentialNameRule("authorization", ("header",), token=True)
     wanted, unwanted = (
         {one.lower() for one in names} for names in (binding.options.parameters, binding.options.arguments)
     )
@@ -246,7 +249,8 @@ def _rule(
     if not _plain(parameter, binding.api) or (operation.security and share < _RARE):
         return None
     literal = [part for part in operation.path.split("/") if part and "{" not in part]
-    about_tokens = bool(literal) and _ABOUT_TOKENS.search(literal[-1])  # for such an operation, a token is data
+    # In an operation about tokens, a token is data, not a credential.
+    about_tokens = bool(literal) and _ABOUT_TOKENS.search(literal[-1])
     if about_tokens and "token" in plain and not everywhere:
         return None
     said = parameter.description or _samples(parameter, "description")

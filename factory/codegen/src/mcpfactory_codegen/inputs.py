@@ -100,11 +100,12 @@ def _of_body(
     if body.graphql and flat is not None and not flat.properties:
         return [], (), ()
     closed = flat is not None and (form or flat.others in (None, False))
-    if flat is None or not flat.properties or not closed or "" in flat.properties:  # "" names the whole body
+    # The name "" stands for the whole body.
+    if flat is None or not flat.properties or not closed or "" in flat.properties:
         encoding = Encoding(content_type=body.content_type, file=True) if _is_file(body, media) else None
         return [Input(place, "", body.schema, body.required, body.description, encoding=encoding)], (), ()
     required = set(flat.required)
-    if flat.others is not False:  # a required name without a property is allowed
+    if flat.others is not False:  # a schema may require a property that it does not describe
         flat.properties.update({name: {} for name in flat.required if name and name not in flat.properties})
     items = [
         Input(place, name, schema, body.required and name in required, encoding=body.encoding.get(name))

@@ -46,7 +46,7 @@ def select(api: Api, selection: Selection) -> Api:
         if (field, term) not in matched:
             kind = field.removesuffix("s").rpartition("_")[2]
             message = f"no operation matches the {kind} {term!r}"
-            # The selection is not part of the document, so the pointer contains the requested term.
+            # The user's selection has no location in the document, so use the selected term as the location.
             place = f"{field.removesuffix('s').replace('_', '-')}={term.upper() if kind == 'method' else term}"
             problems.add("selection-unmatched", place, message, _hint(api, kind, term))
     return _reduced(api, kept, skipped, problems.all())
@@ -124,7 +124,8 @@ def _reduced(api: Api, kept: list[ApiOperation], skipped: list[SkippedOperation]
     schemas = {name: api.schemas[name] for name in sorted(needed)}
     named = {name for operation in kept for alternative in operation.security for name in alternative}
     hosts = {operation.server for operation in kept}
-    asked = any(operation.security for operation in api.operations)  # if not, any operation may need any scheme
+    # If no operation states its security, any operation may need any scheme.
+    asked = any(operation.security for operation in api.operations)
     return dataclasses.replace(
         api,
         operations=tuple(kept),

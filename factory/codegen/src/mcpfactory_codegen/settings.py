@@ -174,7 +174,7 @@ def _written_keys(line: str) -> Keys:
     """Return the keys of a table's header, or those before `=`; () for any other line."""
     try:
         data: Any = tomllib.loads(line if line.startswith("[") else f"{line.partition('=')[0]}= 0")
-    except tomllib.TOMLDecodeError:  # a comment, or a further line of a value
+    except tomllib.TOMLDecodeError:  # the line is a comment, or continues a value
         return ()
     keys: list[str | int] = []
     while data:

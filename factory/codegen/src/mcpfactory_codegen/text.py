@@ -204,7 +204,7 @@ def strip_controls(text: str) -> str:
     Newlines and tabs are kept.
     """
     text = text.replace("\r\n", "\n")
-    if text.replace("\n", "").replace("\t", "").isprintable():  # the common case, much faster
+    if text.replace("\n", "").replace("\t", "").isprintable():  # handles the common case, and is much faster
         return text
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in _HIDDEN)
 
@@ -257,7 +257,7 @@ def one_line(text: str, limit: int) -> str:
 # --- JSON, and estimates of tokens ---
 
 
-_BYTES_A_TOKEN: Final = 4  # bytes of compact JSON in UTF-8; within about 15 % of real tokenizers
+_BYTES_A_TOKEN: Final = 4  # bytes of compact JSON in UTF-8 per token; real tokenizers differ by at most about 15 %
 
 
 def dump_json(data: Any) -> str:

@@ -13,9 +13,9 @@ class Exit(IntEnum):
     OK = 0  # success
     NEGATIVE = 1  # negative result: a stage failed, a check failed, a tool returned an error
     USAGE = 2  # invalid command line
-    NOT_FOUND = 3  # no workspace here, or an unknown server, template, stage, channel or tool
+    NOT_FOUND = 3  # no workspace in this folder, or an unknown server, template, stage, channel or tool
     BAD_INPUT = 4  # an unusable API document, configuration or argument
-    SYSTEM_ERROR = 5  # another failure on this machine: a build tool, a file, a service
+    SYSTEM_ERROR = 5  # another failure on this machine, for example of a build tool, a file or a service
     SERVER_ERROR = 6  # a server cannot start or communicate, because of its code or a dependency
     INCOMPLETE = 7  # no check failed, but an essential check could not run
     INTERNAL_ERROR = 70  # a bug in mcpfactory

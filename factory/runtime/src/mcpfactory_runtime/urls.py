@@ -22,7 +22,8 @@ from urllib.parse import SplitResult, quote, urljoin, urlsplit, urlunsplit
 
 _SCHEME: Final = re.compile(r"https?:", re.IGNORECASE)
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
-_PRIVATE_NAMES: Final = (".local", ".internal", ".home.arpa")  # RFC 6762, ICANN 2024-07-29, RFC 8375
+# Defined, in this order, by RFC 6762, ICANN (2024-07-29) and RFC 8375.
+_PRIVATE_NAMES: Final = (".local", ".internal", ".home.arpa")
 
 _NAT64: Final = ip_network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an IPv4 address
 _ISATAP: Final = frozenset({0x0000_5EFE, 0x0200_5EFE})  # RFC 5214 §6.1: an IPv4 address follows these bytes
@@ -30,7 +31,8 @@ _ISATAP: Final = frozenset({0x0000_5EFE, 0x0200_5EFE})  # RFC 5214 §6.1: an IPv
 _SPECIAL: Final = tuple(
     ip_network(one)
     for one in (
-        *("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32"),  # the last address is the host of an Azure machine
+        # 168.63.129.16 is the host of an Azure virtual machine.
+        *("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32"),
         *("64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16"),
     )
 )
@@ -80,7 +82,7 @@ def split_web_url(text: str) -> SplitResult | None:
     try:
         parts = urlsplit(text)
         _ = parts.port
-    except ValueError:  # an unclosed bracket or an invalid port
+    except ValueError:  # the URL contains an unclosed bracket or an invalid port
         return None
     return parts if parts.scheme in DEFAULT_PORTS and parts.hostname else None
 
@@ -112,7 +114,7 @@ def private_target_kind(url: str) -> str:
 MAX_REDIRECTS: Final = 5
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "QUERY"})
-_KEPT: Final = "%/:?#[]@!$&'()*+,;=~"  # characters of a Location that are not encoded
+_KEPT: Final = "%/:?#[]@!$&'()*+,;=~"  # characters that stay unencoded in a Location header
 _FOLLOWED: Final = frozenset({301, 302, 303, 307, 308})
 
 Refusal = Literal["", "target", "origin", "downgrade", "method", "circle"]

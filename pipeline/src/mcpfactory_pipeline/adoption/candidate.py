@@ -25,7 +25,8 @@ from mcpfactory_pipeline.build.programs import ToolRejectedInputError
 from mcpfactory_pipeline.isolation.levels import path_without_mcpfactory
 from mcpfactory_pipeline.plan.stage import RECORD, BuiltCandidate, candidate_id
 
-MakeReady = Callable[..., None]  # arguments: files of the candidate, their names, an empty folder, whether to log
+# Four arguments: folder of the candidate's files, their names, an empty folder, and True to write a log.
+MakeReady = Callable[..., None]
 Program = Callable[[Path, Sequence[str]], tuple[str, ...]]
 
 
@@ -158,7 +159,7 @@ def build_adopted_candidate(sources: AdoptionSources, environment: tuple[str, ..
     return BuiltCandidate(candidate_id(hashes), folder, hashes, version=made.version, facts=facts)
 
 
-_MARK: Final = "ready.json"  # written last, so a folder with this file is complete
+_MARK: Final = "ready.json"  # file that is written last; a folder with this file is complete
 _PATIENCE: Final = 600  # seconds to wait for another process that prepares the same folder
 
 
@@ -244,8 +245,8 @@ def _lay_out(
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     make = KINDS[record.kind].make_ready
-    assert make is not None  # callers skip kinds without `make_ready`
-    # Use a private copy, so that exactly the hashed bytes are installed.
+    assert make is not None  # callers skip kinds of servers without `make_ready`
+    # Copy the files first, so that no process can change a file between its hash check and its installation.
     with tempfile.TemporaryDirectory(prefix=".files-", dir=place.parent) as copy:
         for name, wanted in hashes.items():
             shutil.copyfile(files / name, Path(copy) / name)

@@ -21,7 +21,8 @@ from mcpfactory_pipeline.build.programs import ToolRejectedInputError
 from mcpfactory_pipeline.build.secret_scan import find_secrets_in_files
 from mcpfactory_pipeline.workspace.adopted import adopted_files
 
-_BUNDLE: Final = "files.tar"  # uncompressed, so that its bytes do not depend on the version of a compression library
+# Not compressed, because compressed bytes depend on the version of the compression library.
+_BUNDLE: Final = "files.tar"
 _RUNS: Final = 0o755
 
 
@@ -61,7 +62,7 @@ def unpack(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None
             if member.isfile() and target.is_relative_to(inside.resolve()):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 stream = archive.extractfile(member)
-                assert stream is not None  # not None for regular files
+                assert stream is not None  # `extractfile` returns None only for members that are not regular files
                 target.write_bytes(stream.read())
                 target.chmod(member.mode & _RUNS)
 
@@ -76,18 +77,19 @@ NO_IMAGE: Final = "adopt the program in the image, or its package"
 _NPM: Final = "mcpfactory adopt npm:NAME@VERSION"
 _PYPI: Final = "mcpfactory adopt pypi:NAME==VERSION"
 _PROGRAM: Final = "adopt the downloaded program: mcpfactory adopt --command './PROGRAM …'"
-# Programs that download and start another program, some only with a subcommand → hint about what to adopt instead.
+# Program that downloads and starts another program, with its subcommand if needed → hint about what to adopt instead.
 _FETCHERS: Final = {
     **dict.fromkeys(("npx", "bunx", "pnpx", "npm exec", "npm x", "pnpm dlx", "pnpm exec", "yarn dlx", "bun x"), _NPM),
     **dict.fromkeys(("uvx", "pipx", "pip", "pip3", "uv"), _PYPI),
     **dict.fromkeys(("docker", "podman", "nerdctl"), NO_IMAGE),
     **dict.fromkeys(("dnx", "wget", "curl"), _PROGRAM),
 }
-# Programs that download if the argument after their subcommand is an address.
+# Program → pattern of addresses. The program downloads if the argument after its subcommand is an address.
 _ADDRESSES: Final = {"deno": re.compile(r"(npm|jsr|https?):"), "go": re.compile(r"[^@]+@")}
 _PROJECT_RUNNERS: Final = frozenset({"npm", "pnpm", "yarn", "poetry", "pdm", "hatch", "pipenv", "cargo", "dotnet"})
 _SHELLS: Final = frozenset({"bash", "sh", "zsh", "dash", "fish", "ksh", "ash", "cmd", "powershell", "pwsh"})
-_SHELL_TEXT: Final = re.compile(r"-[a-z]*c(ommand)?|/[ck]", re.IGNORECASE)  # shell options that take a command line
+# Options with which a shell takes a command line as text.
+_SHELL_TEXT: Final = re.compile(r"-[a-z]*c(ommand)?|/[ck]", re.IGNORECASE)
 _STARTERS: Final = frozenset(
     {
         "env", "nohup", "time", "timeout", "setsid", "exec", "caffeinate", "nice", "ionice", "stdbuf", "arch", "xvfb-run",
@@ -97,7 +99,8 @@ _STARTERS: Final = frozenset(
 )  # fmt: skip
 _OPTION: Final = re.compile(r"-+([A-Za-z][\w.-]*)")
 _NAMED: Final = re.compile(r"-*([A-Za-z][\w.-]*)[\s=:]+(.+)", re.DOTALL)
-_PLACES: Final = ("file", "path", "dir", "url")  # suffixes of variables that hold a secret's location
+# A variable with one of these suffixes contains the location of a secret, not the secret.
+_PLACES: Final = ("file", "path", "dir", "url")
 # Values that are not secrets, although their names look like credentials: short values, numbers, words, references and
 # paths.
 _ORDINARY: Final = re.compile(

@@ -21,13 +21,13 @@ from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.build.programs import ToolRejectedInputError, last_lines, npm_environ
 
 _QUIET: Final = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
-QUIET_NPM: Final = {"npm_config_update_notifier": "false"}  # disables npm's update check, which needs the network
+QUIET_NPM: Final = {"npm_config_update_notifier": "false"}  # disables npm's check for updates, which needs the network
 _LOCKED: Final = ("--package-lock-only", "--omit-lockfile-registry-resolved", "--omit=dev")
 _PATIENCE: Final = 300  # seconds; timeout of one npm command
 _MACHINERY_BROKE: Final = re.compile(
     r"\b(E?NOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ENOSPC|ENETUNREACH|ERR_SOCKET_TIMEOUT|FETCH_ERROR|E50\d|E429)\b|network"
 )
-_TARBALL: Final = "package.tgz"  # file name of the tarball in a candidate; the lock file refers to it
+_TARBALL: Final = "package.tgz"  # name of the tarball in a candidate's folder; the lock file contains this name
 
 
 def find_npm() -> str:

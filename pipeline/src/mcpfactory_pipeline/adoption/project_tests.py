@@ -157,7 +157,7 @@ def _python_tools(workdir: Path, candidate: Artifact, place: Path) -> Path:
         "install",
         "--quiet",
         *ONLY_WHEELS,
-        "--no-sources",  # otherwise uv builds editable and workspace sources despite --only-binary
+        "--no-sources",  # without this option, uv builds editable and workspace sources despite --only-binary
         *read_test_requirements(workdir),
         cwd=workdir,
         python=python,

@@ -45,7 +45,7 @@ from mcpfactory_pipeline.isolation.levels import Sandbox, make_sandbox
 from mcpfactory_pipeline.workspace.adopted import adopted_files
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-_UNPACKED: Final = "package"  # top-level folder in every npm tarball
+_UNPACKED: Final = "package"  # every npm tarball has this top-level folder
 _LARGEST: Final = 512 * 1024 * 1024  # maximum unpacked size of a tarball in bytes
 
 
@@ -89,7 +89,7 @@ def build_node_project(sources: AdoptionSources) -> CollectedFiles:
     if sources.adopted.build:
         run_npm("ci" if locked else "install", cwd=workdir, log=sources.log)
         _run_build(sources.adopted.build, workdir, sandbox, log=sources.log)
-    # npm runs no scripts of the project (prepare, prepack) here, because it gets --ignore-scripts.
+    # With --ignore-scripts, npm runs no scripts of the project here, such as prepare and prepack.
     said = json.loads(run_npm("pack", "--json", "--pack-destination", str(sources.work), cwd=workdir, log=sources.log))
     row = said[0] if isinstance(said, list) else next(iter(said.values()))
     tarball = sources.work / Path(str(row["filename"])).name
@@ -157,7 +157,7 @@ def install_packed_node_project(files: Path, names: Sequence[str], place: Path, 
 
 
 _CODE: Final = (".py", ".js", ".mjs", ".cjs", ".ts")
-_NO_TESTS: Final = "no test specified"  # the text of the test script that `npm init` writes
+_NO_TESTS: Final = "no test specified"  # `npm init` writes a test script that prints this text
 
 
 def recognize_project(workspace: Workspace, place: Path, request: AdoptionRequest, work: Path) -> RecognizedServer:

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.base.files import has_file_content, replace_file
 from mcpfactory_pipeline.workspace.adopted import FILE as DRIFT
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, is_server_name, read_settings_file, read_toml
 
-_PERSONS: Final = ("start", "files", "build", "test", "report")  # fields that a person may have edited
+_PERSONS: Final = ("start", "files", "build", "test", "report")  # fields of the configuration that people may edit
 _ORDER: Final = ("kind", "package", "version", "hash", "url", "path", *_PERSONS, "constraints")
 
 
@@ -142,9 +142,9 @@ def write_proposal(workspace: Workspace, proposal: AdoptionProposal) -> list[str
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, place)
             written.append(path)
-        if proposal.changes:  # recorded drift belongs to the previous adoption
+        if proposal.changes:  # delete the recorded drift, which is about the previous adoption
             (workspace.root / "servers" / proposal.server / DRIFT).unlink(missing_ok=True)
-        # The configuration is written last, because it turns the folder into a server.
+        # Write the configuration last, because a folder with a configuration counts as a server.
         for one in sorted(proposal.files, key=lambda row: row.path.endswith(CONFIG)):
             if one.change != "same":
                 place = workspace.root / one.path
@@ -212,7 +212,7 @@ def _updated(file: Path, found: RecognizedServer, server: str) -> str:
 
 
 def _toml(value: str | Sequence[str]) -> str:
-    return json.dumps(value, ensure_ascii=False)  # JSON and TOML write strings and lists of strings alike
+    return json.dumps(value, ensure_ascii=False)  # TOML accepts JSON's form of strings and lists of strings
 
 
 def _read(file: Path) -> str | None:
@@ -225,7 +225,7 @@ def _read(file: Path) -> str | None:
 _READS: Final = re.compile(
     r"""(?:environ(?:\.get\(|\[)|getenv\()\s*["']([A-Z][A-Z0-9_]{2,60})["']|process\.env(?:\.([A-Z][A-Z0-9_]{2,60})\b|\[["']([A-Z][A-Z0-9_]{2,60})["']\])"""
 )
-# Common environment variables that are not settings of a server.
+# Common environment variables that do not configure a server.
 _COMMON: Final = re.compile(
     r"HOME|PATH|USER|SHELL|TERM|TMPDIR|TEMP|TMP|LANG|LC_\w+|XDG_\w+|PYTHON\w*|NODE_\w+|NPM_\w+|CI|DEBUG|NO_COLOR|FORCE_COLOR|TZ|APPDATA|LOCALAPPDATA|USERPROFILE|SYSTEMROOT|COLUMNS|PORT|HOSTNAME|EDITOR|VIRTUAL_ENV"
 )

@@ -25,14 +25,14 @@ from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.programs import ToolRejectedInputError, run_uv
 
 _LARGEST: Final = 512 * 1024 * 1024  # maximum size of a wheel in bytes
-_PATIENCE: Final = 120  # seconds; socket timeout of the download
+_PATIENCE: Final = 120  # seconds; timeout of each socket operation of the download
 ONLY_WHEELS: Final = ("--only-binary", ":all:")
-# uv's messages about packages that it would have to build.
+# Messages of uv about packages without a usable wheel.
 _NO_WHEEL: Final = re.compile(
     r"Wheels are required for `([^`]+)`|Failed to (?:download and )?build `([^`]+)`|([\w.-]+(?:==[\w.!+-]+)?) "
     r"(?:has|have) no usable wheels"
 )
-# Text that would make uv read more than one requirement: further lines, and variables, because uv expands them.
+# Line ends and variables: both would let one text contain several requirements, because uv expands variables.
 _MORE_THAN_A_REQUIREMENT: Final = re.compile(r"[\r\n]|\$\{")
 
 
@@ -64,7 +64,7 @@ def find_wheel(requirement: str, work: Path, *, wanted: str = "") -> IndexWheel:
     """
     asked, answer = work / "asked.in", work / "pylock.toml"
     asked.write_text(f"{requirement}\n", encoding="utf-8")
-    answer.unlink(missing_ok=True)  # uv would reuse the version in an existing output file
+    answer.unlink(missing_ok=True)  # delete an existing output file, because uv would keep the version in the file
     options = ("--quiet", "--no-deps", "--no-header", "--format", "pylock.toml", "--output-file")
     run_uv("pip", "compile", *options, str(answer), str(asked), cwd=work, log=False)
     package: Mapping[str, Any] = tomllib.loads(answer.read_text(encoding="utf-8"))["packages"][0]

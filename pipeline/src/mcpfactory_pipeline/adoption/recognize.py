@@ -47,7 +47,7 @@ _PYPI: Final = re.compile(r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)
 _NPM: Final = re.compile(
     r"(?P<name>(?:@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*)(?:@(?P<version>[A-Za-z0-9.+-]+))?"
 )
-# Interpreters belong to the machine, not to a candidate.
+# Interpreters are part of the machine, not of a candidate.
 _INTERPRETERS: Final = re.compile(r"node|deno|bun|java|dotnet|ruby|php|perl|python(3(\.\d+)?)?|sh|bash")
 _LARGEST: Final = 1 << 21  # maximum size in bytes of a file whose code is searched
 
@@ -317,7 +317,7 @@ def _offer_notes(before: WorkspaceServer | None, offers: Mapping[str, Any]) -> t
     try:
         known = remote_offers.parse_offers((before.folder / LOCKS["url"]).read_bytes()) if before else None
     except (OSError, ToolRejectedInputError):
-        known = None  # an unreadable lock will be rewritten
+        known = None  # an unreadable lock file is written again later
     changes = remote_offers.describe_offer_changes(known, offers) if known else []
     return (
         (f"it offers something else than was adopted: {remote_offers.summarize_offer_changes(changes)}",)

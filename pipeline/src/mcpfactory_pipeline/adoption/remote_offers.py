@@ -17,7 +17,7 @@ from mcpfactory_pipeline.build.programs import ToolRejectedInputError
 _SCHEMA: Final = 1
 _KEYS: Final = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
 _PATIENCE: Final = 30.0  # seconds; timeout of one request
-# A server may offer other tools to a client named after the factory. Claude Desktop and claude.ai send this name.
+# Use the client name of Claude Desktop and claude.ai, because a server may offer other tools to unknown clients.
 _CLIENT: Final = {"name": "claude-ai", "version": "0.1.0"}
 _ENOUGH: Final = 60.0  # seconds; time limit of all requests together
 _SHOWN: Final = 5  # maximum differences in a message

@@ -19,7 +19,7 @@ from mcpfactory_codegen.servers.config import AdoptedSettings
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.workspace.adopted import OFFERS
 
-# Ecosystem → lock file next to `mcpfactory.toml`.
+# Ecosystem → name of the lock file in the folder of `mcpfactory.toml`.
 LOCKS: Final = {"python": "requirements.lock", "node": "package-lock.json", "url": OFFERS}
 
 
@@ -90,7 +90,7 @@ class AdoptionRequest:
     here: Path = Path()
 
 
-SHRINKWRAP: Final = "npm-shrinkwrap.json"  # npm prefers this file to `package-lock.json`
+SHRINKWRAP: Final = "npm-shrinkwrap.json"  # if both exist, npm reads this file instead of `package-lock.json`
 _HINT: Final = (
     "do not edit the lock: mcpfactory adopt writes it; for a project, remove the lock, then run "
     "npm install --package-lock-only in its folder"
@@ -100,7 +100,7 @@ _VERSIONS: Final = (2, 3)
 _SHOWN: Final = 120  # maximum characters of a lock entry in a message
 _PACKAGE: Final = re.compile(r"(?:(?:^|/)node_modules/(?:@[^/@\s]+/)?[^/@.\s][^/@\s]*)+")
 _VERSION: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*")
-# One or several hashes in npm's format. npm compares only the strongest.
+# One or several hashes in npm's format. npm compares only the strongest hash.
 _INTEGRITY: Final = re.compile(
     r"(?:sha256-[A-Za-z0-9+/]{43}=|sha384-[A-Za-z0-9+/]{64}|sha512-[A-Za-z0-9+/]{86}==|sha1-[A-Za-z0-9+/]{27}=)"
 )

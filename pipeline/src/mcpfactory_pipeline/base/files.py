@@ -140,7 +140,7 @@ def remove_temporary_files(file: Path) -> None:
 def move_into_place(temporary: Path, file: Path) -> None:
     """Replace a file durably with its temporary file."""
     temporary.replace(file)
-    if os.name == "posix":  # Windows can neither open nor sync a folder
+    if os.name == "posix":  # Windows cannot open a folder as a file, and so cannot sync a folder
         descriptor = os.open(file.parent, os.O_RDONLY)
         try:
             os.fsync(descriptor)
@@ -148,7 +148,7 @@ def move_into_place(temporary: Path, file: Path) -> None:
             os.close(descriptor)
 
 
-# First words of a `ValueError` that Python itself raises.
+# First words of the message of a ValueError that Python itself raises, not mcpfactory.
 _PYTHONS: Final = ("invalid", "Invalid", "Exceeds the limit", "could not convert")
 
 

@@ -94,7 +94,7 @@ def _check_link(root: str, path: str) -> None:
         )
 
 
-_ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the earliest time that the ZIP format can store
+_ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # earliest time that the ZIP format can store
 _LEVEL: Final = 6
 
 
@@ -119,7 +119,8 @@ def zip_bytes(files: Mapping[str, bytes], *, compress: bool = False) -> bytes:
     with zipfile.ZipFile(buffer, "w") as archive:
         for path in sorted(files):
             info = zipfile.ZipInfo(path, _ZIP_TIME)
-            info.create_system, info.external_attr = 3, 0o100644 << 16  # Unix, mode 644, on every system
+            # Record system Unix and mode 644 on every system, so that equal files give equal bytes.
+            info.create_system, info.external_attr = 3, 0o100644 << 16
             info.compress_type = method
             archive.writestr(info, files[path], compresslevel=_LEVEL if compress else None)
     return buffer.getvalue()

@@ -18,7 +18,8 @@ from mcpfactory_pipeline.base.git import git_text
 from mcpfactory_pipeline.base.text import join_lines
 
 _DIGITS: Final = (
-    "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32, as in ULID: IDs sort like the numbers that they encode
+    # Crockford's base 32, as in ULID; encoded IDs sort in the order of the encoded numbers.
+    "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 )
 _RANDOM_BITS: Final = 80
 _FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"

@@ -19,8 +19,8 @@ from mcpfactory_pipeline.base.errors import StateError
 
 _TIMEOUT: Final = 60.0  # seconds; a state lock is held for milliseconds
 _POLL: Final = 0.02
-_HOLDER: Final = ".running"  # suffix of the files that record the holder of a server's lock, and the active runs
-_WAITS: Final = ".waits"  # suffix of the files that record which run waits for a server's lock
+_HOLDER: Final = ".running"  # suffix of the files that record the active runs, and which run has the lock of a server
+_WAITS: Final = ".waits"  # suffix of a file with the run that waits for the lock of a server
 
 Holder = dict[str, Any]
 
@@ -85,7 +85,7 @@ def run_lock(
             if not waited:
                 waiting(read_run_notes(folder, server))
                 waited = True
-                with suppress(OSError):  # the note is informational, so failing to write it is harmless
+                with suppress(OSError):  # ignore the error, because the note only informs users
                     wait.parent.mkdir(parents=True, exist_ok=True)
                     wait.touch()
     finally:
@@ -97,7 +97,7 @@ def run_lock(
 
     try:
         yield announce
-        note.unlink(missing_ok=True)  # not in `finally`, so that the note of a crashed run stays
+        note.unlink(missing_ok=True)  # do not use `finally`, because the note of a crashed run must stay
     finally:
         lock.release()
 
@@ -175,7 +175,8 @@ def _holder_note(folder: Path, server: str) -> Path:
 def _write_holder(note: Path, run: str, stages: Sequence[str]) -> None:
     """Write the holder of a server's run lock atomically; a half-read note would make a running stage look crashed."""
     holder = {"pid": os.getpid(), "run": run, "stage": next(iter(stages), ""), "stages": list(stages)}
-    beside = note.with_name(f"{note.name}.tmp")  # no other process writes this name, because this one holds the lock
+    # This process has the lock, so no other process writes a file of this name.
+    beside = note.with_name(f"{note.name}.tmp")
     try:
         beside.write_text(json.dumps(holder), encoding="utf-8")
         beside.replace(note)

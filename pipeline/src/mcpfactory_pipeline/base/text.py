@@ -11,20 +11,20 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_runtime.errors import Exit
 
-# Characters that move the cursor, ring the bell, reorder text or are invisible; line ends and tabs are kept.
+# Characters that move the cursor, ring the bell, reorder text or are invisible, except line ends and tabs.
 _CONTROL: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e01ef]"
 )
 _LINE_ENDS: Final = str.maketrans({"\n": r"\n", "\t": r"\t"})
 _COLOR: Final = re.compile("\x1b\\[[0-9;]*m")
-# Colors and weights, but not black, backgrounds or "concealed", so that output stays readable.
+# Escape sequences for colors and weights. Black, backgrounds and "concealed" are missing, because they can hide text.
 _PLAIN_COLOR: Final = re.compile("\x1b\\[(?:(?:0?[0-4]?|2[2-4]|3[1-79]|9[0-6])(?:;|(?=m)))*m")
 # CI commands in output: `::error …::` at the start of a line (GitHub), `##[error]`, `##vso[` (Azure), `##teamcity[`.
 _ORDER_TO_CI: Final = re.compile(
     r"^((?:[^\S\n]|\x1b\[[0-9;]*m)*):(?=:[^\n]*::)|#(?=#(?:\[|vso\[|teamcity\[))", re.MULTILINE
 )
-# Characters that are invisible to people, readable by models, and not needed by any script. Ranges are inclusive.
+# Invisible characters that models can read and that no script needs. Both ends of a range are included.
 _NEVER: Final = (
     (0x115F, 0x1160),  # Hangul fillers
     (0x17B4, 0x17B5),
@@ -41,10 +41,10 @@ _NEVER: Final = (
     (0xE0000, 0xE0FFF),  # tags and supplementary variation selectors; they can encode whole hidden sentences
 )
 # Persian, Hindi, Mongolian and emoji need single joiners and variation selectors, but never between two ASCII
-# letters. They also need soft hyphens and direction marks, but not many in a row.
+# letters. Texts also need soft hyphens and direction marks, but never many in a row.
 _JOINERS: Final = "\u034f\u180b-\u180d\u180f\u200c\u200d\ufe00-\ufe0f"
 _MARKS: Final = f"\xad\u061c\u200e\u200f{_JOINERS}"
-_EMOJI: Final = "\ufe0f\u200d"  # the only pair of joiners that emoji contain
+_EMOJI: Final = "\ufe0f\u200d"  # variation selector 16 and zero width joiner; emoji contain no other pair of joiners
 HIDDEN: Final = re.compile(
     f"[\x00-\x08\x0b\x0c\x0e-\x1f{''.join(f'{chr(low)}-{chr(high)}' for low, high in _NEVER)}]"
     f"|[{_MARKS}]{{4,}}|[{_JOINERS}]{{3,}}|(?!{_EMOJI})[{_JOINERS}]{{2}}|(?<=[ -~])[{_JOINERS}](?=[ -~])"
@@ -52,14 +52,14 @@ HIDDEN: Final = re.compile(
 """Characters that a model reads and a person does not see."""
 INVISIBLE: Final = re.compile(f"{HIDDEN.pattern}|[\x7f-\x9f]")
 """`HIDDEN`, DEL, and the control characters beyond ASCII."""
-_LONGEST_TEXT: Final = 100_000  # maximum searched characters of a text
+_LONGEST_TEXT: Final = 100_000  # maximum characters of a text that are searched
 _ESCAPED: Final = re.compile(f"{_CONTROL.pattern}|{HIDDEN.pattern}")
 _RARE: Final = re.compile("[^\n -~]")
 _PERHAPS: Final = re.compile(
     f"{_CONTROL.pattern[:-1]}{''.join(f'{chr(low)}-{chr(high)}' for low, high in _NEVER)}{_JOINERS}]"
 )
 _GAP: Final = 2
-_WORD: Final = 20  # columns; shorter words are not split if the line has room
+_WORD: Final = 20  # columns; a word up to this length is split only if the terminal is very narrow
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
@@ -231,7 +231,7 @@ def pluralize(number: int, noun: str) -> str:
 
 
 MAX_REASON_LENGTH: Final = 500  # maximum number of characters of a reason
-_BLANK_BRAILLE: Final = "\u2800"  # Unicode classifies it as a symbol, but it is blank
+_BLANK_BRAILLE: Final = "\u2800"  # Unicode classifies this blank character as a symbol
 
 
 class InvalidReasonError(ConfigError):

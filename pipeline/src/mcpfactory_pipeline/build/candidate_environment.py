@@ -26,7 +26,8 @@ from mcpfactory_pipeline.build.programs import run_uv
 from mcpfactory_pipeline.build.wheels import digest
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
 
-_SKIPPED: Final = "__pycache__"  # not checked, because sandboxed Python keeps its caches elsewhere
+# Folders of this name are not checked, because sandboxed Python stores its caches elsewhere.
+_SKIPPED: Final = "__pycache__"
 _OF_THE_VENV: Final = ("_virtualenv.py", "_virtualenv.pth")
 _SHOWN: Final = 3
 
@@ -116,7 +117,7 @@ def _record(file: Path) -> Iterator[tuple[str, str]]:
 
 UNINSTALLABLE: Final = "correct [project] dependencies in pyproject.toml, or make the package index reachable"
 _REBUILD: Final = "build it again: mcpfactory pipeline run NAME --until build --force"
-_READY: Final = "ready.json"  # written last, so an environment with this file is complete
+_READY: Final = "ready.json"  # file that is written last; an environment with this file is complete
 _TEST: Final = "test"
 _CHECKED: Final = "validate"
 _MODEL: Final = "model"

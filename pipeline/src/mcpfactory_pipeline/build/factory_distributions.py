@@ -105,7 +105,8 @@ def _cached_wheel(house: Path, files: Mapping[str, bytes]) -> Path:
 
 
 def _build_into(folder: Path, source: Path) -> None:
-    for leftover in folder.parent.glob(".building-*"):  # left by killed processes, because this process holds the lock
+    # This process has the lock, so killed processes left these folders.
+    for leftover in folder.parent.glob(".building-*"):
         shutil.rmtree(leftover, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".building-") as work:
         write_wheel(build_wheel_contents(source, log=True), Path(work) / "made").parent.rename(folder)
@@ -172,7 +173,8 @@ def _read(name: str, found: Distribution, path: str, expected: str) -> bytes:
 def _reinstall_hint(name: str) -> str:
     """Return the command that repairs the installation from its original source."""
     if (Path(sys.prefix) / "uv-receipt.toml").is_file():
-        # uv hard-links files from its cache, so a changed file is also changed there and would be installed again.
+        # uv hard-links files from its cache. A change of an installed file also changes the cache, and would be
+        # installed again.
         return f"uv cache clean {name}, then: uv tool upgrade --reinstall mcpfactory"
     return (
         f"install {name} again: {sys.executable} -m pip install --force-reinstall --no-deps, and the arguments "

@@ -16,7 +16,7 @@ import uv
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.isolation.levels import PLAIN, Sandbox
 
-EPOCH: Final = "1580601600"  # SOURCE_DATE_EPOCH for reproducible wheels; the default of hatchling
+EPOCH: Final = "1580601600"  # SOURCE_DATE_EPOCH for reproducible wheels; same value as hatchling's default
 
 # Additional variables for uv: package indexes and network access.
 _FETCHING: Final = re.compile(
@@ -33,7 +33,7 @@ _OF_A_JOB: Final = re.compile(
     r"|MCPFACTORY_(ACTOR|CACHE_DIR)",
     re.I,
 )
-# uv messages that indicate a tooling failure rather than bad input.
+# Messages of uv about a failure of the tool or the network, not about bad input.
 _MACHINERY_BROKE: Final = re.compile(
     r"error sending request|failed to fetch|dns error|connection (refused|reset)|timed out|no space left|permission denied"
     r"|could not connect|\bnetwork\b|\boffline\b|temporary failure|usage: uv",

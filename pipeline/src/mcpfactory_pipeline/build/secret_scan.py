@@ -22,7 +22,7 @@ _DOCUMENTS: Final = frozenset(
     {".json", ".yaml", ".yml", ".graphql", ".graphqls", ".gql", ".xml", ".wsdl", ".txt", ".md"}
 )
 _KEY: Final = "a private key"
-# Kind of secret → its pattern. Each is a format that its issuer documents, so ordinary text does not match.
+# Kind of secret → pattern of a format that the issuer documents, so that ordinary text does not match.
 _CONTENTS: Final = {
     _KEY: rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
     rb"(?:\s|\\[nr])+(?:[A-Za-z-]+: [^\n\\]*(?:\n|\\n))*(?:[A-Za-z0-9+/=]|\s|\\[nr]){64}",
@@ -70,7 +70,7 @@ def exclude_git_ignored(folder: Path, files: Iterable[str]) -> list[str]:
     """Return the files of a server's folder that git would track, or all files outside a repository."""
     listed = git_output(folder, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", ".")
     ignored = set((listed or b"").decode(errors="surrogateescape").split("\0"))
-    if "pyproject.toml" in ignored:  # the whole server is git-ignored, so ignore rules do not tell its files apart
+    if "pyproject.toml" in ignored:  # Git ignores the whole server, so do not skip ignored files
         return list(files)
     return [name for name in files if name not in ignored]
 
@@ -104,7 +104,8 @@ def _kind(name: str, content: bytes, public: Collection[bytes] = ()) -> str:
         return "a file that programs keep credentials in"
     for found in _ANY.finditer(content):
         kind = list(_CONTENTS)[(found.lastindex or 1) - 1]
-        of_tests = kind == _KEY and "tests" in PurePosixPath(name).parts  # tests may contain a key for a TLS server
+        # Ignore keys in tests, which may be keys of a TLS test server.
+        of_tests = kind == _KEY and "tests" in PurePosixPath(name).parts
         if not of_tests and found[0] not in public and not _EXAMPLES.search(found[0]):
             return kind
     return ""

@@ -116,7 +116,8 @@ def copy_into_channel(workspace: Workspace, channel: str, artifact: Artifact, *,
     needed = offered.name.endswith(".whl")  # adopted servers list their dependencies in their own lock
     runtime = cached_runtime_wheel(workspace.artifacts, build=False) if needed else None
     if needed and runtime is None and build:
-        with contextlib.redirect_stdout(io.StringIO()):  # hide uv's build output; errors carry their own message
+        # Hide the build output of uv, because errors have their own message.
+        with contextlib.redirect_stdout(io.StringIO()):
             runtime = cached_runtime_wheel(workspace.artifacts)
     others = {artifact.folder / name: content for name, content in artifact.files.items() if name != offered.name}
     companions = [runtime] if runtime else []
@@ -149,8 +150,9 @@ def _has_built(store: Store, server: str, hashes: set[str]) -> bool:
     return any(not hashes.isdisjoint(candidate.files.values()) for candidate in known)
 
 
-_CANDIDATE: Final = re.compile(r"[0-9a-f]{16}")  # folder names of candidates; others are logs, reports and evidence
-_PATIENCE: Final = 0.05  # seconds to wait for a server's locks; a locked server is skipped
+# A folder with such a name contains a candidate; other folders contain logs, reports or evidence.
+_CANDIDATE: Final = re.compile(r"[0-9a-f]{16}")
+_PATIENCE: Final = 0.05  # seconds to wait for the locks of a server; if they stay taken, the server is skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +194,7 @@ def prune(
         if not folder.is_dir():
             continue
         try:
-            # Without these locks, a stage could write here, or a decision could restore files during the deletion.
+            # Take both locks, so that no stage writes a file and no decision restores a file during the deletion.
             run, state = (store.locks / f"{server.name}{kind}.lock" for kind in (".run", ""))
             with file_lock(run, timeout=_PATIENCE), file_lock(state, timeout=_PATIENCE):
                 forgotten = _unreferenced(folder, candidates_to_keep(store.state(server.name), newest))

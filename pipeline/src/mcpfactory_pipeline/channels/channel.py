@@ -146,7 +146,7 @@ def companion_project_faults(channels: Path, channel: str, project: str) -> list
     Every link must have a hash, and its file must match it.
     """
     folder = channels / channel / "simple" / project
-    if not (page := _page(folder)):  # the channel has no runtime, or this clone lacks its files
+    if not (page := _page(folder)):  # the channel offers no runtime, or this clone lacks the channel's files
         return []
     links = [(html.unescape(target), html.unescape(text)) for target, text in _LINK.findall(page)]
     if page.splitlines() != _page_text(project, links).splitlines():

@@ -25,7 +25,7 @@ from mcpfactory_pipeline.workspace.adopted import adopted_version
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 FILE: Final = "tools.json"
-_LARGEST: Final = 50_000_000  # bytes; maximum size of a manifest in a wheel
+_LARGEST: Final = 50_000_000  # maximum bytes of a manifest in a wheel
 _MANIFEST: Final = re.compile(r"(?:.*/)?_generated/manifest\.json")
 _VERSION: Final = re.compile(r"""^__version__\s*=\s*["']([^"']+)["']""", re.MULTILINE)
 
@@ -104,7 +104,7 @@ async def source_contract(server: WorkspaceServer) -> Contract:
     from mcpfactory_runtime import McpError  # noqa: PLC0415 - heavy; only commands that compare sources start a server
 
     offer = {"MCPFACTORY_MODE": "full", "MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard"}
-    offer |= {"MCPFACTORY_DEMO": "1"}  # `validate` sets it too when it lists tools
+    offer |= {"MCPFACTORY_DEMO": "1"}  # `validate` also sets this variable when it lists tools
     try:
         async with connect_server(server, offer) as client:
             return Contract(tuple(await client.list_tools()), read_source_version(server), "source")

@@ -31,9 +31,9 @@ from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import case_response_body
 
 _BLOCK: Final = 1 << 20
-_BLOCKS: Final = 1024  # blocks of one mebibyte; together one gibibyte
-_CRC_OF_ZEROS: Final = 0x5B64C2B0  # CRC-32 of a gibibyte of zeros; a constant, because computing it is slow
-_DRIP: Final = 0.05  # seconds between two bytes
+_BLOCKS: Final = 1024  # number of blocks of one mebibyte; all blocks together are one gibibyte
+_CRC_OF_ZEROS: Final = 0x5B64C2B0  # CRC-32 of a gibibyte of zeros; a constant, because the computation is slow
+_DRIP: Final = 0.05  # seconds between two bytes of a slow response
 _NO_JSON: Final = b'{"name": '
 _PAGE: Final = b"<html><head><title>Please log in</title></head><body></body></html>"
 
@@ -176,7 +176,8 @@ async def _reset(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
     writer.write(_unfinished(hostile, _NO_JSON))
     await writer.drain()
     plug = writer.get_extra_info("socket")
-    plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # linger 0: close sends a reset
+    # With linger time 0, closing the connection sends a reset.
+    plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()
 
 
@@ -235,7 +236,7 @@ def _packed(encoding: str) -> tuple[bytes, bytes, bytes]:
     """
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     block = packer.compress(bytes(_BLOCK)) + packer.flush(zlib.Z_FULL_FLUSH)
-    last = b"\x03\x00"  # an empty deflate block marked as the last
+    last = b"\x03\x00"  # an empty deflate block that is marked as the last block
     size = _BLOCK * _BLOCKS
     if encoding == "deflate":
         return b"\x78\x9c", block, last + struct.pack(">I", (size % 65521) << 16 | 1)  # Adler-32 of zeros
@@ -266,12 +267,13 @@ FAILURES: Final[tuple[ApiFailure, ...]] = (
 )
 
 
-_GRACE: Final = 4.0  # seconds; added to the timeout of a call, because the server may have a separate timeout
-_START: Final = 20.0  # seconds; timeout of the first answer of a started process
-_TRIES: Final = 4  # maximum calls until one succeeds again; a busy machine needs more than one
+_GRACE: Final = 4.0  # seconds that are added to the timeout of a call, because the server may use a separate timeout
+_START: Final = 20.0  # seconds; timeout of the first answer after a process starts
+_TRIES: Final = 4  # maximum number of calls until a call succeeds again; on a busy machine, one call may not be enough
 _READING: Final = frozenset({"GET", "HEAD"})
 _ONCE: Final = frozenset({"POST", "PATCH"})
-_AGAIN: Final = frozenset({"PUT", "DELETE", "OPTIONS", "TRACE", "QUERY"})  # used only if no case has another method
+# A case with one of these methods is used only if no case has a method of the other two sets.
+_AGAIN: Final = frozenset({"PUT", "DELETE", "OPTIONS", "TRACE", "QUERY"})
 
 
 async def observe_failures(
@@ -409,7 +411,7 @@ class _ToolUnderFailures:
         assert self._process is not None
         params = {"name": self._planned.tool, "arguments": dict(self._planned.arguments)}
         exchange = await self._process.ask(self._message("tools/call", params), self._patience)
-        if exchange.received is None:  # the process ended or is still busy, so the next call starts a new one
+        if exchange.received is None:  # the process ended or is still busy, so the next call starts a new process
             await self._end()
         # Ports differ in each run, but equal servers must give equal reports.
         text = json.dumps(exchange.received)

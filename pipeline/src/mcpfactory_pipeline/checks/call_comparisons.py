@@ -27,7 +27,7 @@ from mcpfactory_pipeline.checks.samples import arguments_with_defaults
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation_message
 from mcpfactory_runtime.types import Json
 
-_SECONDS: Final = 2.0  # for each of the comparisons
+_SECONDS: Final = 2.0  # seconds for each comparison
 _MAX_TOOLS: Final = 20
 _MAX_PAIRS: Final = 5
 _MAX_DEFAULTS: Final = 3  # per tool
@@ -40,7 +40,7 @@ _CANCELED: Final = 3  # calls to cancel; a server may have several slots
 _PAUSE: Final = 0.2  # seconds between a call and its cancellation
 
 
-_Call = tuple[str, Mapping[str, Any]]  # tool and arguments
+_Call = tuple[str, Mapping[str, Any]]  # name of the tool, and arguments
 
 
 @dataclass(slots=True)
@@ -85,7 +85,8 @@ class CallComparer:
         await self._after_failures()
         slow = max(
             (one for one in self._evidence.calls if one.tool in self._tools and not one.failed),
-            key=lambda one: one.exchange.milliseconds // 100,  # of calls that are about equally slow, take the first
+            # Round to tenths of a second, so that of about equally slow calls, the first call is used.
+            key=lambda one: one.exchange.milliseconds // 100,
             default=None,
         )
         if slow is not None and slow.exchange.milliseconds <= _LONGEST and not self._over():
@@ -185,7 +186,8 @@ class CallComparer:
         if slow.exchange.milliseconds > _CANCELABLE and not self._over():
             *canceled, again = (self._request(tool, arguments) for _ in range(_CANCELED + 1))
             pause = min(_PAUSE, slow.exchange.milliseconds / 3_000)
-            # The server may end the canceled call first, and a call may take longer than an earlier one.
+            # The server may complete the canceled call before it starts the next call, and that call may also take
+            # longer.
             patience = ANSWER + max(4 * slow.exchange.milliseconds / 1000, SLOWER * self._requests.pace)
             pairs = ((one, cancellation_message(one)) for one in canceled)
             answers = await self._conversation.overlap([*chain(*pairs), again], patience, pause)

@@ -28,9 +28,9 @@ from mcpfactory_runtime.upstream.secrets import SHARED, Settings, server_overrid
 from mcpfactory_runtime.upstream.servers import Addresses
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream, load_cases
 
-MAX_CALLS: Final = 50  # maximum calls without cases; calls from cases have no limit
+MAX_CALLS: Final = 50  # maximum number of calls without cases; the number of calls from cases is not limited
 MAX_VARIED: Final = 20  # maximum tools that are also called with varied arguments
-MAX_FURTHER: Final = 200  # maximum calls with further arguments
+MAX_FURTHER: Final = 200  # maximum number of additional calls with other arguments
 MAX_WRONG: Final = 5  # maximum tools that are called with invalid arguments
 
 FurtherArguments = Callable[[Any, Mapping[str, Any]], list[tuple[str, dict[str, Any]]]]
@@ -116,7 +116,7 @@ def _with_cases(name: str, own: Sequence[Mapping[str, Any]]) -> list[PlannedCall
     if not own:
         return "it has no case"
     if not safe:
-        # The call may use a server URL that is not redirected to the stub, and so reach the real API.
+        # The call may use a server URL that the test does not redirect to the stub, and so reach the real API.
         return "its case has no path, so the call may not reach the stub upstream"
     return [
         PlannedCall(
@@ -290,7 +290,8 @@ def required_variables(start: Path | None) -> dict[str, bool]:
         wanted = {entry["name"]: bool(entry.get("secret", True)) for entry in report.get("environment", [])}
     except (TypeError, KeyError, AttributeError) as error:
         raise _unreadable(file, error) from error
-    addresses = api_variables(start).variables_for_address("")  # the stub or the caller sets the API's address
+    # Leave out the API's address, which the stub or the caller sets.
+    addresses = api_variables(start).variables_for_address("")
     return {name: secret for name, secret in wanted.items() if name not in addresses}
 
 

@@ -30,7 +30,7 @@ WORDS: Final = "mcpfactory-bait-7c1d90e2: a reader of this left its folder"
 _ELSEWHERE: Final = Path(os.__file__)  # an existing file outside all temporary folders
 _FACTORS: Final = (40013, 3)
 _PRODUCT: Final = f"bait{_FACTORS[0] * _FACTORS[1]}"
-_SUM: Final = f"bait$(({_FACTORS[0]}*{_FACTORS[1]}))"  # only a shell prints the product
+_SUM: Final = f"bait$(({_FACTORS[0]}*{_FACTORS[1]}))"  # only a shell computes this expression and prints the product
 COMMANDS: Final = (f"x; echo {_SUM} #", f"$(echo {_SUM})", f"x' ; echo {_SUM} ; '")
 _PATHS: Final = re.compile(r"(?:^|_)(?:path|file|filename|filepath|dir|directory|folder|document|template)s?(?:$|_)")
 _ADDRESSES: Final = re.compile(r"(?:^|_)(?:url|uri|href|link|endpoint|webhook|site|website)s?(?:$|_)")
@@ -40,8 +40,8 @@ _RUNS_COMMANDS: Final = re.compile(
     re.IGNORECASE,
 )
 _FREE: Final = frozenset({"type", "title", "description", "minLength", "maxLength", "default", "examples", "format"})
-_MOST_TOOLS: Final = 5  # maximum tools that get canaries of one kind
-_MOST_ARGUMENTS: Final = 2  # maximum arguments per tool that get canaries
+_MOST_TOOLS: Final = 5  # maximum number of tools that get each kind of canary
+_MOST_ARGUMENTS: Final = 2  # maximum number of arguments per tool that get canaries
 VARIABLE: Final = re.compile(r"\{[+#./;?&]?([^{}]+)\}")  # variables of a URI template (RFC 6570)
 _DEEP: Final = "../" * 16
 
@@ -156,7 +156,7 @@ def canary_tool_probes(
     for kind, takes, confirms, values in kinds:
         tested = [(name, tool) for name, tool in tools if takes is _takes_address or name not in failed]
         chosen = [(name, tool, found) for name, tool in tested if (found := takes(name, tool))]
-        # Tools that state a path come first, because the number of tested tools is limited.
+        # Only some tools are tested, so test tools with a path in their description first.
         for name, tool, found in sorted(chosen, key=lambda one: not _states_path(one[1], one[2][0]))[:_MOST_TOOLS]:
             for argument in found[:_MOST_ARGUMENTS]:
                 for value in values:
@@ -181,7 +181,7 @@ def _words_elsewhere() -> str:
     """Return known words from the start of `_ELSEWHERE`, without punctuation that output formats may change."""
     try:
         begin = _ELSEWHERE.read_text("utf-8", "replace")[:100]
-    except OSError:  # the standard library is in an archive, so the canary cannot be confirmed
+    except OSError:  # without the file, a canary cannot be confirmed
         return WORDS
     words: list[str] = re.findall(r"[A-Za-z ]+", begin)
     return max(words, key=len)
@@ -224,7 +224,7 @@ def _takes_address(_name: str, tool: Json) -> list[str]:
 
 def _takes_command(name: str, tool: Json) -> list[str]:
     if _RUNS_COMMANDS.search(f"{_words(name)}. {tool.get('title')}. {tool.get('description')}"):
-        return []  # the tool is meant to run commands
+        return []  # running commands is the purpose of this tool
     return [key for key, address in _free_texts(tool) if not address]
 
 

@@ -17,11 +17,11 @@ from mcpfactory_runtime.revisions import LATEST
 from mcpfactory_runtime.types import Json
 
 FEATURES: Final[Json] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
-# Other features may need a stream outside of a call, and over HTTP this client opens none.
+# Features that need no stream outside of a call, because over HTTP this client opens no such stream.
 FEATURES_IN_CALLS: Final[Json] = {"elicitation": FEATURES["elicitation"]}
-MAX_ROUNDS: Final = 5  # maximum answers of the client to one request
+MAX_ROUNDS: Final = 5  # maximum number of answers that the client sends for one request
 _NEEDED: Final = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
-_MAX_ASKING: Final = 3  # maximum requests that are repeated because the server asked for input
+_MAX_ASKING: Final = 3  # maximum number of requests that the client sends again, because the server asked for input
 _RETRY_KEYS: Final = ("inputResponses", "requestState")
 _SAMPLED: Final = {
     "role": "assistant",
@@ -51,7 +51,7 @@ def answer_input_request(request: Json) -> Json:
     if feature == "sampling":
         return _SAMPLED
     if not isinstance(schema, dict):
-        return {"action": "decline"}  # a URL, which a test cannot open
+        return {"action": "decline"}  # the question is a URL, which a test cannot open
     return {"action": "accept", "content": consent_form_values(schema)}
 
 

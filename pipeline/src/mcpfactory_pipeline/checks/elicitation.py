@@ -92,7 +92,7 @@ async def observe_elicitations(
                     declined = await _call(client, person, "declines", planned, stub)
                     evidence.persons.append(ElicitationOutcome(question, call, agreed, declined))
     except (*_LOST, McpError):
-        pass  # keep the earlier observations
+        pass  # the connection failed, but earlier observations remain valid
     agreed_to = {id(one.unasked): one.agreed for one in evidence.persons}
     evidence.calls = [agreed_to.get(id(call), call) for call in evidence.calls]
 

@@ -106,8 +106,8 @@ def _person_faults(call: ExpectedCall, asked: Sequence[str]) -> Sequence[str]:
 
 _AT_ONCE: Final = 2  # maximum parallel cases; each needs two processes
 _ANSWER: Final = 30.0  # seconds; timeout of one answer
-_REFUSED: Final = 300  # from this HTTP status on, a response has no data
-_PROBE: Final = 10.0  # seconds; timeout of an unknown request, which a simulated API must reject
+_REFUSED: Final = 300  # responses with this HTTP status or a higher one contain no data
+_PROBE: Final = 10.0  # seconds; timeout of a request that a simulated API does not know, and so must reject
 _LOOPBACK: Final = re.compile(r"(https?://)?(127\.0\.0\.1|localhost|\[::1\]):(\d+)([^\s\"',]*)")
 _NOTHING: Final = {
     "status": 404,
@@ -217,7 +217,7 @@ class _EvaluationRun:
             except _LOST as error:
                 lost = ExpectedCallOutcome((f"the server gave no answer: {error or type(error).__name__}",))
                 one = _recorded(case, filled.right[0][0], lost, "", _ports(api))
-                # The server has started before, so a failed or slow start may only mean that the machine is busy.
+                # The server started successfully before, so now the machine may only be busy.
                 found.append(replace(one, slow=not speaking or isinstance(error, TimeoutError)))
         return found
 

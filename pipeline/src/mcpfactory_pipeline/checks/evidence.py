@@ -31,8 +31,8 @@ class ServerMessage:
 
     message: Json
     during: Json | None = None
-    modern: bool = False  # the session uses the per-request lifecycle
-    initialized: bool = False  # the client had already sent `notifications/initialized`
+    modern: bool = False  # True if the session uses the per-request lifecycle
+    initialized: bool = False  # True if the client had already sent `notifications/initialized`
     declared: Json = field(default_factory=dict)  # capabilities of the client in the session
 
     @property
@@ -52,18 +52,21 @@ class Session:
     """One session with the server, filled by its `Conversation`. On stdio it is a process, from start to end."""
 
     purpose: str
-    answered: bool = False  # the server sent at least one JSON-RPC message
-    milliseconds: int = 0  # milliseconds until the first answer
-    problem: str = ""  # why the session did not start, or ended early
+    answered: bool = False  # True if the server sent at least one JSON-RPC message
+    milliseconds: int = 0  # milliseconds from the start to the first answer
+    problem: str = ""  # reason why the session did not start, or ended early; "" if neither happened
     pollution: list[str] = field(default_factory=list)  # lines on stdout that are not JSON-RPC messages
-    pollution_causes: dict[str, None] = field(default_factory=dict)  # kinds of pollution, as an ordered set
-    notifications: list[str] = field(default_factory=list)  # raw lines of notifications
+    # Kinds of lines on stdout that are not messages; the dict serves as an ordered set.
+    pollution_causes: dict[str, None] = field(default_factory=dict)
+    notifications: list[str] = field(default_factory=list)  # lines with notifications, unchanged
     stderr: str = ""  # beginning of stderr, at most 1 MiB
-    ended_after: int | None = None  # milliseconds from the end of stdin until the process exited; None if it was killed
+    # Milliseconds from the end of stdin to the exit of the process; None if the process was killed.
+    ended_after: int | None = None
     memory: int | None = None  # peak memory of the process in kilobytes, if the system reports it
-    terminated: bool = False  # ended by SIGTERM instead of the end of stdin
-    busy: bool = False  # a request was pending at the end, so the process still had work
-    exchanges: list[WireExchange] = field(default_factory=list)  # requests in order of sending
+    terminated: bool = False  # True if SIGTERM ended the process, not the end of stdin
+    busy: bool = False  # True if the process still had to answer a request when the session ended
+    # Requests with their answers, in the order in which they were sent.
+    exchanges: list[WireExchange] = field(default_factory=list)
     messages: list[ServerMessage] = field(default_factory=list)  # server messages that are not answers
 
 
@@ -103,7 +106,7 @@ class EventStreamAnswer:
 
     ids: bool = False  # True if an event has an id
     primed: bool = False  # True if the first event has an id and no data
-    ended: bool | None = None  # True if the stream ended soon after its answer; None if this was not observed
+    ended: bool | None = None  # True if the stream ended soon after its answer; None if the end was not observed
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +150,7 @@ class Listing:
     method: str
     items: tuple[Any, ...] = ()
     exchanges: tuple[WireExchange, ...] = ()
-    problem: str = ""  # why the list is incomplete
+    problem: str = ""  # reason why the list is incomplete; "" if the list is complete
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +160,11 @@ class RecordedCall:
     tool: str
     exchange: WireExchange
     origin: Literal["case", "example", "no arguments", "guess"]
-    title: str = ""  # the name of the case
-    requests: tuple[Json, ...] = ()  # recorded requests to the stub upstream: method, path, …
-    mismatches: tuple[str, ...] = ()  # mismatches that the stub found in the requests
-    question: str = ""  # a request that only reads according to the API document, although its method suggests a change
-    response: Json | None = None  # the stub's response according to the case
+    title: str = ""  # name of the case
+    requests: tuple[Json, ...] = ()  # requests that the stub upstream received: method, path, …
+    mismatches: tuple[str, ...] = ()  # differences between the requests and the case
+    question: str = ""  # a request whose method suggests a change, but that only reads according to the API document
+    response: Json | None = None  # response of the stub, as the case describes it
 
     @property
     def failed(self) -> bool:
@@ -207,7 +210,7 @@ class AnswerDuringSlowCall:
     kind: Literal["ping", "after cancellation"]
     tool: str
     exchange: WireExchange
-    call: WireExchange  # the slow call; after a cancellation, an earlier call that was not canceled
+    call: WireExchange  # the slow call; if that call was canceled, an earlier call that was not canceled
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,9 +219,10 @@ class EvaluatedCall:
 
     case: str
     call: RecordedCall
-    faults: tuple[str, ...] = ()  # differences from the case
-    shows_nothing: str = ""  # why a correct answer does not prove that the tool works; "" if it does
-    slow: bool = False  # no answer came in time, possibly because the machine is busy
+    faults: tuple[str, ...] = ()  # differences between the call and the case
+    # Reason why even a correct answer does not prove that the tool works; "" if it does prove that.
+    shows_nothing: str = ""
+    slow: bool = False  # True if no answer came in time; the machine may only be busy
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,8 +261,8 @@ class FailureOutcome:
     method: str  # HTTP method of the documented request
     exchange: WireExchange
     requests: tuple[str, ...] = ()  # HTTP methods of the requests that reached the API
-    elsewhere: int = 0  # number of requests that followed the redirect to another host
-    grown: int | None = None  # growth of the process's peak memory in megabytes; None if it was not measured
+    elsewhere: int = 0  # number of requests that reached another host through a redirect
+    grown: int | None = None  # growth of the process's peak memory in megabytes; None if the growth was not measured
     again: WireExchange = field(default_factory=lambda: WireExchange({}))
 
     @property
@@ -345,24 +349,32 @@ class Evidence:
     revisions: tuple[str, ...] = ()  # protocol revisions that the server supports, oldest first
     lifecycles: set[Lifecycle] = field(default_factory=set)
     capabilities: dict[str, Any] = field(default_factory=dict)
-    probes: dict[str, WireExchange] = field(default_factory=dict)  # by name of the probe
+    probes: dict[str, WireExchange] = field(default_factory=dict)  # name of a probe → its request and answer
     lists: dict[str, Listing] = field(default_factory=dict)
-    later_reads: list[WireExchange] = field(default_factory=list)  # reads of further prompts, resources and templates
+    # Requests that read further prompts, resources and templates.
+    later_reads: list[WireExchange] = field(default_factory=list)
     calls: list[RecordedCall] = field(default_factory=list)
-    others: list[RecordedCall] = field(default_factory=list)  # further calls of the same tools with other arguments
-    further: list[RecordedCall] = field(default_factory=list)  # more valid arguments; `title` is the changed argument
+    others: list[RecordedCall] = field(default_factory=list)  # calls of the same tools with other arguments
+    # Calls with other valid arguments; `title` names the changed argument.
+    further: list[RecordedCall] = field(default_factory=list)
     comparisons: list[CallComparison] = field(default_factory=list)
-    busy: list[AnswerDuringSlowCall] = field(default_factory=list)  # requests while a slow call ran
-    wrong: list[RecordedCall] = field(default_factory=list)  # calls that break the schema; `title` is the error
-    changed: list[RecordedCall] = field(default_factory=list)  # calls from cases, with changed responses of the API
-    dialogues: list[tuple[WireExchange, ...]] = field(default_factory=list)  # requests for input, and their retries
+    # Answers to requests that were sent during a slow call.
+    busy: list[AnswerDuringSlowCall] = field(default_factory=list)
+    # Calls with arguments that the schema forbids; `title` describes the error.
+    wrong: list[RecordedCall] = field(default_factory=list)
+    changed: list[RecordedCall] = field(default_factory=list)  # calls from cases whose API response was changed
+    # Requests for which the server asked for input, and the repeated requests.
+    dialogues: list[tuple[WireExchange, ...]] = field(default_factory=list)
     modified_states: list[ModifiedStateAnswer] = field(default_factory=list)
-    streams: tuple[NotificationStream, ...] = ()  # the first was still open when the second was opened
-    older: list[RecordedCall] = field(default_factory=list)  # calls in older revisions; `title` is the revision
-    uncalled: dict[str, str] = field(default_factory=dict)  # tool → why it was not called
+    # Two streams: the first stream was still open when the second stream was opened.
+    streams: tuple[NotificationStream, ...] = ()
+    # Calls in older protocol revisions; `title` is the revision.
+    older: list[RecordedCall] = field(default_factory=list)
+    uncalled: dict[str, str] = field(default_factory=dict)  # tool → reason why it was not called
     with_cases: bool = False
-    evaluated: list[EvaluatedCall] = field(default_factory=list)  # correct calls from evaluation cases
-    persons: list[ElicitationOutcome] = field(default_factory=list)  # tools that ask; `calls` has the agreed calls
+    evaluated: list[EvaluatedCall] = field(default_factory=list)  # calls that evaluation cases describe as correct
+    # Tools that ask a person; `calls` contains their calls with the person's consent.
+    persons: list[ElicitationOutcome] = field(default_factory=list)
     server: dict[str, Any] = field(default_factory=dict)  # serverInfo
     secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of a secret that must not leak
     package: PackageFacts | None = None  # set for servers in a workspace

@@ -103,10 +103,10 @@ class ValidationTarget:
 HANDSHAKES: Final = tuple(sorted(LEGACY))
 MODERNS: Final = tuple(sorted(MODERN))
 LATEST_HANDSHAKE: Final = LATEST_LEGACY.name
-FIRST_MODERN: Final = min(MODERNS)  # first revision with the per-request lifecycle
-LATEST_MODERN: Final = max(MODERNS)  # revision that is tried first
+FIRST_MODERN: Final = min(MODERNS)  # oldest revision with the per-request lifecycle
+LATEST_MODERN: Final = max(MODERNS)  # newest revision, which is tried first
 STRUCTURED: Final = R2025_06_18.name  # first revision with outputSchema and structuredContent
-COMPLETIONS: Final = R2025_03_26.name  # first revision with this capability; the method is older
+COMPLETIONS: Final = R2025_03_26.name  # first revision with the capability `completions`; the method itself is older
 STREAMABLE: Final = R2025_03_26.name  # first revision with the streamable HTTP transport
 DIALECT: Final = R2025_11_25.name  # first revision that defines the default JSON Schema dialect
 _MEMBERS: Final = {"annotations": R2025_03_26.name, "title": R2025_06_18.name, "icons": R2025_11_25.name}  # in lists
@@ -142,10 +142,10 @@ def per_request_meta(version: str = LATEST_MODERN) -> dict[str, Any]:
     return {VERSION: version, CAPABILITIES: {}, META + "clientInfo": {"name": "mcpfactory-validate", "version": "1"}}
 
 
-QUICK: Final = 1_000  # milliseconds; slower calls are not compared, and ping must be answered during them
-BIG_INTEGERS: Final = (2**53, 2**53 + 1)  # arguments; a floating-point number cannot distinguish them
-TRIM: Final = 2_000  # maximum characters of a message in a report; tool lists would make reports unreadable
-MAX_DEPTH: Final = 200  # maximum nesting of accepted messages, so that code for evidence can recurse
+QUICK: Final = 1_000  # milliseconds; a slower call is not compared, and the server must answer ping during the call
+BIG_INTEGERS: Final = (2**53, 2**53 + 1)  # two arguments that are equal as floating-point numbers
+TRIM: Final = 2_000  # maximum characters of a message in a report, because tool lists are long
+MAX_DEPTH: Final = 200  # maximum nesting of accepted messages, so that recursive functions do not fail
 
 
 @dataclass(frozen=True, slots=True)

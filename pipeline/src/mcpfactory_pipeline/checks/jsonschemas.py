@@ -21,13 +21,15 @@ from referencing.jsonschema import DRAFT202012
 from mcpfactory_pipeline.checks.exchange import is_nested_deeper
 from mcpfactory_runtime.schemas.walk import APPLICATORS, children, pointer
 
-MAX_DEPTH: Final = 80  # deeper than any schema a model could read; jsonschema needs five Python frames per level
+MAX_DEPTH: Final = 80  # maximum nesting of schemas; jsonschema needs five Python stack frames per level
 
-_UNKNOWN: Final[Any] = None  # the library returns it for an unknown dialect, although its type stubs exclude it
+# `validator_for` returns this default for an unknown dialect, although its type stubs exclude None.
+_UNKNOWN: Final[Any] = None
 
-_LONGEST: Final = 1_000  # characters; longer texts are not matched, because a bad pattern may take exponential time
+_LONGEST: Final = 1_000  # maximum characters of a text that is matched, because a bad pattern may take exponential time
 
-_TEXTS: Final = frozenset({"description", "title"})  # emptied before caching, because they do not affect validity
+# Keywords whose texts are emptied before caching, because they do not affect validity.
+_TEXTS: Final = frozenset({"description", "title"})
 
 
 def is_known_dialect(schema: Mapping[str, Any]) -> bool:
@@ -59,7 +61,7 @@ def _error_in(dialect: Any, schema: Any, place: str) -> str:
                 outer[keyword] = ""
     try:
         found = _known_error(dialect, json.dumps(outer))
-    except (TypeError, ValueError):  # not JSON, so it was not sent by a server
+    except (TypeError, ValueError):  # the value is not JSON, so no server sent it
         found = _found_error(dialect, outer)
     return _sentence(place + found[0], found[1]) if found else ""
 
@@ -117,7 +119,7 @@ def broken_references(schema: Any) -> Iterator[tuple[str, str, bool]]:
 def _resolves(resolver: Any, reference: str) -> bool:
     try:
         resolver.lookup(reference)
-    except (Unresolvable, ValueError, TypeError, AttributeError):  # a malformed schema may cause any of these
+    except (Unresolvable, ValueError, TypeError, AttributeError):  # raised for malformed schemas
         return False
     return True
 

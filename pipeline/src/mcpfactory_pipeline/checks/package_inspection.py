@@ -74,7 +74,7 @@ def _unwritten(folder: Path) -> Iterator[tuple[str, str]]:
         try:
             tree = ast.parse(file.read_bytes()) if file.stat().st_size <= _LARGEST_README else ast.Module([], [])
         except (OSError, ValueError, SyntaxError, RecursionError):
-            continue  # such a module cannot be imported, which process.starts reports
+            continue  # Python cannot import the module; the rule process.starts reports this
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _is_tool(node) and _is_bare(node):
                 yield node.name, f"{file.relative_to(folder).as_posix()}:{node.lineno}"

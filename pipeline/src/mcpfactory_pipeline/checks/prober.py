@@ -149,12 +149,12 @@ class ServerProber:
         self._stub = stub
         self._examples = examples
         self._start_patience = max(timeout / 3, 1.0)
-        # With cases, a client without features shows what a tool does if it cannot ask a person.
+        # If there are cases, declare no features, to observe what each tool does if it cannot ask a person.
         features = {} if cases is not None else FEATURES
         self._requests = Requester(timeout, features, evidence.dialogues)
         self._planned: list[tuple[PlannedCall, RecordedCall]] = []
-        self._url = target.url or ""  # URL after redirects
-        self._asking: list[tuple[str, Json]] = []  # requests for which the server asked for input in a session
+        self._url = target.url or ""  # URL of the server after all redirects
+        self._asking: list[tuple[str, Json]] = []  # requests of a session for which the server asked for input
 
     async def run(self) -> None:
         """Send all messages within the time limit."""
@@ -232,13 +232,14 @@ class ServerProber:
             await self._probe_all(conversation, "unknown revision")
             if self._requests.seconds_left() <= 0:
                 return
-            if self.evidence.probes["unknown-version"].result is None:  # the server may refuse
+            # The server may have refused the unknown version.
+            if self.evidence.probes["unknown-version"].result is None:
                 hello = await self._requests.request(conversation, "initialize", initialize_params())
                 if hello.result is None:
                     return
             await conversation.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
             await self._send_all(conversation, "strays")
-            for method, params in self._asking:  # this client declares no feature
+            for method, params in self._asking:  # repeat these requests with a client that declares no features
                 await self._requests.exchange(conversation, self._requests.message(method, params))
 
     async def _before_handshake(self) -> None:
@@ -341,7 +342,7 @@ class ServerProber:
                 await self._probe_all(conversation, "first contact")
             alive = await self._send(conversation, PROBES["malformed"])
             if alive and self._cases is None and self._target.url is None:
-                # Extreme arguments may keep the server busy forever, but this process ends next.
+                # Do this last: extreme arguments may keep the server busy forever, and the process ends here anyway.
                 plan = [planned for planned, _ in self._planned]
                 extreme = plan_extra_valid_calls(self.evidence.read_only_tools, plan, extreme_arguments)
                 await self._call_further(conversation, extreme, _EXTREME)
@@ -448,7 +449,8 @@ class ServerProber:
         patience = max(min(ANSWER, self._requests.seconds_left()), 0.5)
         text = probe.raw if isinstance(probe.raw, str) else json.dumps(probe.raw)
         answer, alive = await conversation.send_raw(text, after, patience, wait=probe.answered)
-        if alive.received is None and probe.session != "malformed":  # findings about malformed messages need no example
+        # A finding about malformed messages already shows an example.
+        if alive.received is None and probe.session != "malformed":
             alive = replace(alive, problem=f"{alive.problem} (after {escape_surrogates(text)})")
         self.evidence.probes[probe.name] = answer
         if probe.after:
@@ -472,7 +474,8 @@ class ServerProber:
         evidence, tools = self.evidence, self.evidence.named_tools
         allow_calls = self._target.allow_calls
         plan, evidence.uncalled = plan_calls(tools, self._cases, examples=self._examples, allow_calls=allow_calls)
-        unshown: list[PlannedCall] = []  # repeats of calls whose results showed nothing of the API's response
+        # Calls to repeat, because their results contained nothing of the API's response.
+        unshown: list[PlannedCall] = []
         for planned in plan:
             if (problem := _last_problem(conversation)).startswith("the server"):
                 evidence.uncalled[planned.tool] = f"before its turn, {problem}"

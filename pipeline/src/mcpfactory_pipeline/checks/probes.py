@@ -26,25 +26,25 @@ from mcpfactory_runtime.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, 
 from mcpfactory_runtime.revisions import REVISIONS
 from mcpfactory_runtime.types import Json
 
-NOTHING: Final = "mcpfactory_nothing"  # no server has a tool or prompt of this name
+NOTHING: Final = "mcpfactory_nothing"  # no server has a tool or prompt with this name
 UNKNOWN_REVISION: Final = "1999-01-01"  # no revision has this date
 # A future revision, because servers may treat the client of any version before `MODERNS` as a legacy client.
 LATER_REVISION: Final = "2999-01-01"
 NOTHING_TO_ASK: Final = "the server lists no entry that the probe could use"
-_FURTHER_READS: Final = 30  # maximum prompts to read after the first one; the same for resources
+_FURTHER_READS: Final = 30  # maximum prompts, and maximum resources, to read after the first one
 
 Expectation = Callable[[WireExchange, str], Iterator[Fault]]
 """Function that yields the faults of an answer; the text describes the probe."""
 
 ProbeSession = Literal[
-    "handshake",  # the newest handshake revision, before anything else
-    "lists",  # the first session, after its lists were read
+    "handshake",  # a session of the newest handshake revision, before any other message
+    "lists",  # the first session, after all lists were read
     "per-request",
-    "first contact",  # per-request messages of a client that sent nothing before
+    "first contact",  # per-request messages of a client that has sent no other message before
     "unknown revision",
-    "strays",  # invalid messages, in the session of the unknown revision
+    "strays",  # invalid messages in the session of the unknown revision
     "before the handshake",
-    "batches",  # a revision with batches
+    "batches",  # a session of a revision with batches
     "batch initialize",
     "malformed",
 ]
@@ -234,7 +234,7 @@ _UNKNOWN: Final = {"name": NOTHING, "arguments": {}}
 _UNKNOWN_MEMBERS: Final = {"mcpfactoryUnknown": 1, "_meta": {"mcpfactory.example/unknown": {"a": 1}}}
 _UNKNOWN_COMPLETION: Final = {"ref": {"type": "ref/prompt", "name": NOTHING}, "argument": {"name": "a", "value": ""}}
 _NO_REVISION: Final = {key: value for key, value in initialize_params().items() if key != "protocolVersion"}
-_NEVER_ASKED: Final = "mcpfactory-never-asked"  # an id that no request uses
+_NEVER_ASKED: Final = "mcpfactory-never-asked"  # an id that no request has
 _NOTIFICATION: Final = {"jsonrpc": "2.0", "method": "notifications/mcpfactory/nothing"}
 _CANCELLATION: Final = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": _NEVER_ASKED}}
 _RESPONSE: Final = {"jsonrpc": "2.0", "id": _NEVER_ASKED, "result": {}}
@@ -387,7 +387,7 @@ async def read_all_pages(method: str, ask: Callable[[str, Json], Awaitable[WireE
             problem = exchange.problem or f"{method} was not answered with a list of {LISTS[method]}"
             break
         if page not in [(earlier.result or {}).get(LISTS[method]) for earlier in exchanges[:-1]]:
-            items += page  # a server that ignores the cursor repeats the same page
+            items += page  # leave out a page that the server repeats because it ignores the cursor
         cursor = (exchange.result or {}).get("nextCursor")
         if cursor is None:
             break

@@ -29,8 +29,8 @@ _DROPPED: Final = frozenset(
 )
 _TELLING: Final = ("key", "token", "secret", "password", "signature", "credential", "auth")
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
-_LARGEST: Final = 5_000_000  # bytes; maximum size of a body
-_SHORTEST: Final = 4  # characters; shorter values are not treated as secrets, because ordinary text contains them
+_LARGEST: Final = 5_000_000  # maximum bytes of a body
+_SHORTEST: Final = 4  # minimum characters of a secret; a shorter value may also occur in ordinary text
 _PATIENCE: Final = 60.0  # seconds; timeout of one request to the API
 
 

@@ -15,8 +15,9 @@ from mcpfactory_pipeline.checks.rule import Severity
 from mcpfactory_pipeline.workspace.waivers import Waiver
 
 _EVIDENCE_LINES: Final = 12
-_FOLLOWS: Final = 5  # maximum effects of a finding that the report lists
-_NAMED: Final = 12  # maximum rules that the report names as not applicable; a longer list becomes a number
+_FOLLOWS: Final = 5  # maximum number of effects that the report lists for a finding
+# Maximum number of inapplicable rules that the report names; of more rules, only the number is shown.
+_NAMED: Final = 12
 _LINE: Final = 400  # maximum characters of one line of evidence
 _SHOWN_BY: Final = (
     "calls with arguments that work (--cases FILE), the settings of its API (--env NAME=VALUE), "

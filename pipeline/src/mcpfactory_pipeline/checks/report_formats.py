@@ -143,7 +143,7 @@ def _escape_html(text: str) -> str:
     return html.escape(printable(text))
 
 
-# Characters that XML 1.0 (§2.2) forbids, even as references.
+# Characters that XML 1.0 (§2.2) forbids, even as character references.
 _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -286,7 +286,7 @@ def _sarif_result(report: ValidationReport, index: Mapping[str, int], finding: F
     return _about(report, index, finding.rule, finding.where) | {
         "level": level,
         "message": {"text": text},
-        "suppressions": [],  # all results must have this field, or none (§3.27.23)
+        "suppressions": [],  # either all results have this field, or no result has it (§3.27.23)
         "properties": properties,
     }
 
@@ -370,8 +370,8 @@ def to_badge(report: ValidationReport) -> str:
     )
 
 
-_MOST: Final = 20  # maximum findings in the Markdown summary; the other formats have all
-_PROOF: Final = 1_500  # maximum characters of one proof
+_MOST: Final = 20  # maximum findings in the Markdown summary; other formats list all findings
+_PROOF: Final = 1_500  # maximum characters of the evidence of one finding
 _SIGNS: Final = re.compile(r"([\\`*_{}\[\]<>|#@!~])")
 
 

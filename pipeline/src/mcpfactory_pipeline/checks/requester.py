@@ -20,9 +20,9 @@ from mcpfactory_runtime.revisions import LATEST
 from mcpfactory_runtime.types import Json
 
 ANSWER: Final = 10.0  # seconds; timeout of one answer
-SLOWER: Final = 10  # multiple of the first answer's duration; minimum timeout of every other answer
-TIRED: Final = 2.0  # seconds; timeout of one answer after three unanswered requests
-_STARTS: Final = 10  # multiple of the first answer's duration; extension of the total time limit
+SLOWER: Final = 10  # the timeout of an answer is at least this many times the duration of the first answer
+TIRED: Final = 2.0  # seconds; timeout of an answer after three requests got no answer
+_STARTS: Final = 10  # the total time limit grows by this many times the duration of the first answer
 
 
 class Requester:
@@ -105,9 +105,9 @@ class Requester:
         exchange = await conversation.ask(message, max(min(patience, self.seconds_left()), 0.5))
         self._unanswered += exchange.received is None
         if isinstance(message.get("id"), str) and (exchange.received is None or not exchange.id_echoed):
-            self._text_ids = False  # one such fault is enough; the other answers must remain usable
+            self._text_ids = False  # after one such fault, send numbers as ids, so that later answers remain usable
         if self.pace == 0 and exchange.received is not None:
-            # The first answer shows the speed of server and machine, so the time limit grows with it.
+            # The first answer shows the speed of server and machine; the total time limit depends on its duration.
             self.pace = exchange.milliseconds / 1000
             self._deadline += _STARTS * self.pace
         return exchange

@@ -31,7 +31,7 @@ from mcpfactory_pipeline.workspace.waivers import Waiver, refused_waivers, unexp
 
 COSTS: Final[Mapping[int, int]] = {5: 40, 3: 12, 2: 6, 1: 1}
 """Severity → points that a rule costs if all its subjects break it."""
-_MAX_NOTES: Final = 5  # maximum points that all findings of severity 1 cost together
+_MAX_NOTES: Final = 5  # maximum points that all findings of severity 1 together can cost
 
 Found = tuple[Rule, Fault]
 Match = Literal["tool", "exchange", "unanswered", "anywhere", "unchecked"]
@@ -162,7 +162,7 @@ def _root(at: int, parents: Mapping[int, int]) -> int:
     return at
 
 
-_NAMED: Final = 5  # maximum unjudged rules that a finding names; a longer list becomes a number
+_NAMED: Final = 5  # maximum number of unchecked rules that a finding names; of more rules, only the number is shown
 
 
 def evaluate_rules(
@@ -236,9 +236,9 @@ class _RuleResult:
 @dataclass(slots=True)
 class _ScoreSums:
     lost: Fraction = Fraction(0)
-    notes: Fraction = Fraction(0)  # cost of all findings of severity 1
+    notes: Fraction = Fraction(0)  # points that all findings of severity 1 cost
     applicable: int = 0
-    unknown: int = 0  # part of `applicable` that could not be checked
+    unknown: int = 0  # the part of `applicable` from rules that could not be checked
     unchecked: list[NotChecked] = field(default_factory=list)
     checked: list[str] = field(default_factory=list)
     inapplicable: dict[str, str] = field(default_factory=dict)

@@ -18,11 +18,11 @@ from mcpfactory_runtime.schemas.walk import properties_of, required_of, resolve,
 
 Origin = Literal["example", "no arguments", "guess"]
 
-_MAX_DEPTH: Final = 60  # maximum schema depth of generated values
+_MAX_DEPTH: Final = 60  # maximum depth of a schema for which values are generated
 _FREE: Final = frozenset({"type", "title", "description", "examples", "example"})
 _PLAIN: Final = (["string"], ["integer"], ["number"], ["boolean"])
-_MAX_FURTHER: Final = 12  # maximum sets of further arguments of a tool
-_MAX_EXTREME: Final = 4  # maximum sets of extreme arguments of a tool
+_MAX_FURTHER: Final = 12  # maximum number of additional valid argument sets per tool
+_MAX_EXTREME: Final = 4  # maximum number of argument sets with extreme values per tool
 _MAX_NAMED: Final = 8  # maximum values of one enum
 _LONG_TEXT: Final = "mcpfactory " * 1_000
 # An empty text, characters beyond the Basic Multilingual Plane with a combining character, a name that nothing has, and
@@ -170,7 +170,7 @@ def _others(schema: Any, value: Any) -> tuple[Any, ...]:
         return ()
     if schema.get("type") == "string" and isinstance(value, str):
         return _OTHER_TEXTS
-    # A larger number may be infinite, or have too many digits.
+    # A larger number may be read as infinity, or have too many digits.
     if schema.get("type") in ("integer", "number") and is_number(value) and abs(value) < BIG_INTEGERS[0]:
         return value + 1, value + 7
     return ()
@@ -230,7 +230,7 @@ def compare_with_answer(call: RecordedCall) -> ValueComparison:
     inner = structured.get("result") if isinstance(structured, dict) and not isinstance(body, dict) else structured
     got = {*_leaves(inner), *_leaves(_as_json(text))}
     lost = sorted(leaf for leaf in wanted - got if not _is_said(leaf[1], text))
-    places = {there for there, _ in got if there}  # an unstructured text has only the place ""
+    places = {there for there, _ in got if there}  # the place "" stands for text without structure
     return ValueComparison(
         len(wanted), tuple(path for path, _ in lost), tuple(path for path, _ in lost if path in places)
     )

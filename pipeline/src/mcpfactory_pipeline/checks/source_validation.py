@@ -23,12 +23,12 @@ from mcpfactory_pipeline.plan.policy import cost_limits, read_channels
 from mcpfactory_pipeline.workspace.waivers import read_waivers
 from mcpfactory_pipeline.workspace.workspace import CALLS, Workspace, WorkspaceServer
 
-Place = tuple[str, int]  # file below the workspace, line
+Place = tuple[str, int]  # path below the workspace, and line number
 
-_MANIFEST: Final = re.compile(r'^\{"name": ?"([^"]{1,200})"')  # the manifest has one tool per line
+_MANIFEST: Final = re.compile(r'^\{"name": ?"([^"]{1,200})"')  # each line of the manifest contains one tool
 _LARGEST: Final = 2_000_000  # maximum size in bytes of a hand-written module that is searched
 _REGISTERS: Final = ("tool", "add_tool")  # methods of a server that register a tool
-# Subject of findings of the family `packaging` → the file to blame.
+# Subject of a finding about the package → file that causes the finding.
 _FILES: Final[Mapping[str, str]] = {
     "README": "README.md",
     "project": "pyproject.toml",
@@ -169,7 +169,7 @@ async def _adopted_target(server: WorkspaceServer, adopted: AdoptedSettings) -> 
     try:
         drift, offer = await compare_with_adopted(adopted, server.folder, server.folder / LOCKS["url"])
     except (ServerError, ToolRejectedInputError, OSError):
-        drift, offer = None, ""  # unknown here; other rules check if the server answers
+        drift, offer = None, ""  # the drift is unknown; other rules check whether the server answers
     about: dict[str, Any] = {"examples": examples, "drift": drift, "drift_offer": offer}
     if adopted.url:
         return ValidationTarget(url=adopted.url, **about)

@@ -35,10 +35,11 @@ from mcpfactory_pipeline.workspace.waivers import Waiver
 from mcpfactory_runtime.oauth.steps_and_metadata import is_loopback
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
-CANARY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # constant, so that equal servers give equal reports
-_SHORTEST_SECRET: Final = 8  # characters; shorter secrets are not masked, because they occur all over a report
+CANARY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # a constant nonce, so that equal servers give equal reports
+_SHORTEST_SECRET: Final = 8  # minimum characters of a masked secret; shorter texts occur everywhere in a report
 _A_CASE: Final = 2.0  # seconds per evaluation case, including its processes
-_ITS_STARTS: Final = 12  # multiple of the first answer's duration, per evaluation case; for slow machines
+# Factor: for slow machines, each evaluation case gets the duration of the first answer, times this factor, in addition.
+_ITS_STARTS: Final = 12
 _A_CALL: Final = 0.03  # seconds per case, so that a server with 10,000 tools gets enough time
 
 
@@ -91,8 +92,9 @@ async def observe_server(
         name: value for name, value in environ.items() if name not in addresses and len(value) >= _SHORTEST_SECRET
     }
     for name, value in target.headers.items():
-        both = (value, corrupt_credentials(value))  # the authorization probes also send the second
-        words = [*both, *(one.rpartition(" ")[2] for one in both)]  # a report may show a token without its scheme
+        both = (value, corrupt_credentials(value))  # the authorization probes also send the corrupted value
+        # A report may contain the credentials without the name of their scheme.
+        words = [*both, *(one.rpartition(" ")[2] for one in both)]
         words = list(dict.fromkeys([*words, *(json.dumps(one)[1:-1] for one in words)]))
         secrets |= {f"header {name}" + at * "'": word for at, word in enumerate(words) if len(word) >= _SHORTEST_SECRET}
     evidence = Evidence(
@@ -128,7 +130,7 @@ async def observe_server(
             await observe_elicitations(evidence, target, environ, cases, stub, seconds=timeout)
     _require_tools(evidence, examples, target.examples)
     if cases is not None:
-        asking = {one.agreed.tool for one in evidence.persons}  # tools that ask a person are excluded here
+        asking = {one.agreed.tool for one in evidence.persons}  # leave out tools that ask a person
         plan = [one for one in plan_calls(evidence.named_tools, cases)[0] if one.tool not in asking]
         await observe_failures(evidence, target, plan, environ, seconds=timeout)
     if evaluations is not None and target.command is not None and evidence.named_tools:

@@ -33,8 +33,10 @@ _HINT: Final = "python -c 'import secrets; print(secrets.token_urlsafe())' makes
 _SESSION_SECONDS: Final = 8 * 3600.0  # seconds until a session expires
 _TICKET_SECONDS: Final = 600.0  # seconds; time limit for the confirmation of an action
 _MAX_SESSIONS: Final = 200
-_MAX_TICKETS: Final = 256  # maximum per session, oldest dropped first; a decision about a full inbox page needs 60
-_MAX_USED: Final = 1024  # maximum used tickets stored per session to detect their reuse; oldest dropped first
+# Maximum tickets per session. The oldest ticket is dropped first. A page with 60 decisions needs 60 tickets.
+_MAX_TICKETS: Final = 256
+# Maximum used tickets that a session remembers, to detect a second use. The oldest ticket is dropped first.
+_MAX_USED: Final = 1024
 _TOKEN: Final = "the token that you logged in with (--token-file, or MCPFACTORY_DASHBOARD_TOKEN)"  # noqa: S105 - a message
 _PROXY: Final = "the proxy of the dashboard, which logged you in (--proxy-header)"
 
@@ -74,7 +76,8 @@ def read_access_tokens(
     if file is not None:
         people |= _in_file(file)
     if token := environ.get(TOKEN_VARIABLE, "").strip():
-        others = {name: known for name, known in people.items() if name != owner}  # the owner may also be in the file
+        # The token file may also list the owner.
+        others = {name: known for name, known in people.items() if name != owner}
         people = _with(others, owner, token, TOKEN_VARIABLE)
     if not people and needed:
         raise ConfigError(
@@ -161,8 +164,9 @@ class DashboardAccess:
         self._people = {name: _hash(token) for name, token in people.items()}
         self._clock = clock
         self._sessions: dict[str, DashboardSession] = {}
-        self._bearers: dict[str, DashboardSession] = {}  # sessions of programs by person; they have no cookie
-        self._named: dict[str, DashboardSession] = {}  # sessions by person whom a proxy authenticated
+        # Person → session of the person's programs, which have no cookies.
+        self._bearers: dict[str, DashboardSession] = {}
+        self._named: dict[str, DashboardSession] = {}  # person → session, if a proxy authenticated the person
 
     def login(self, token: str) -> str:
         """Return the secret of a new session.
@@ -207,7 +211,7 @@ class DashboardAccess:
         session = self._named.pop(person, None) or DashboardSession(person, 0.0, source=_PROXY, proxied=True)
         while len(self._named) >= _MAX_SESSIONS:
             del self._named[next(iter(self._named))]
-        self._named[person] = session  # moved to the end, because the oldest session is dropped first
+        self._named[person] = session  # move the session to the end, because the first session is dropped first
         return session
 
     def ticket(self, session: DashboardSession, *about: object, seen: Mapping[str, str] | None = None) -> str:
@@ -260,10 +264,10 @@ def _hash(secret: str | bytes) -> str:
 
 PROXY_SECRET_VARIABLE: Final = "MCPFACTORY_DASHBOARD_PROXY_SECRET"  # noqa: S105 - the name of a variable
 SECRET_HEADER: Final = "X-MCPFactory-Proxy-Secret"  # noqa: S105 - the name of a header
-_MIN_SECRET: Final = 16  # minimum length of the secret in characters
+_MIN_SECRET: Final = 16  # minimum length of the proxy's secret in characters
 _MAX_NAME: Final = 100  # maximum length of a person's name in characters
 _HEADER: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,99}")
-# Headers with another meaning, which cannot also contain the person's name.
+# Reserved headers. Each already has a meaning, so a proxy must not send the person's name in such a header.
 _TAKEN: Final = frozenset(
     {
         "accept", "authorization", "connection", "content-length", "content-type", "cookie", "forwarded", "host", "origin", "referer", "user-agent",

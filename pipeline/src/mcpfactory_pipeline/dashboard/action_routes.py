@@ -59,7 +59,7 @@ _COOKIE: Final = "mcpfactory_session"
 _MAX_BODY: Final = 64 * 1024  # maximum size of a body in bytes
 _BODY_SECONDS: Final = 30.0  # seconds until a body must be complete
 _FORM: Final = "The form again"
-_MAX_QUERY: Final = 4000  # maximum characters of a query that fills in a form
+_MAX_QUERY: Final = 4000  # maximum characters of a URL's query with values for the form
 # Actions about a candidate; their pages show the facts for and against the candidate.
 _WEIGHED: Final = {"approve", "reject", "promote", "rollback"}
 _MAX_TOOL_CALLS: Final = 2  # maximum simultaneous tool calls
@@ -106,7 +106,8 @@ class ActionRoutes:
             AccessError: the origin is foreign, or the request is not logged in.
         """
         kind, _, token = request.headers.get("authorization", "").partition(" ")
-        program = kind.lower() == "bearer" and not _caller(request).person  # some proxies forward their own token
+        # If a proxy named the person, the token is not a program's, because some proxies forward their own token.
+        program = kind.lower() == "bearer" and not _caller(request).person
         self._refuse_foreign_origin(request, program=program)
         if program:
             return self.access.bearer(token.strip())
@@ -137,7 +138,7 @@ class ActionRoutes:
         """Refuse requests from pages of other sites. Browsers send the origin of each POST; programs need not."""
         origin = request.headers.get("origin")
         ours = {self._origin or f"{request.url.scheme}://{request.headers.get('host', '')}"}
-        if self._origin and not _caller(request).proxied:  # the request of a local user who bypasses the proxy
+        if self._origin and not _caller(request).proxied:  # a local user sent the request without the proxy
             ours.add(f"{request.url.scheme}://{request.headers.get('host', '')}")
         silent = origin is None and (program or request.method in {"GET", "HEAD"})
         elsewhere = request.headers.get("sec-fetch-site") in {"cross-site", "same-site"} and request.method == "POST"
@@ -181,7 +182,7 @@ class ActionRoutes:
             if wants_json(request):
                 raise
             return HTMLResponse(self._login_form(request, _next_path(given), error), error.status)
-        # End the previous session, so that a browser has only one person.
+        # End the previous session, so that only one person is logged in per browser.
         self.access.logout(request.cookies.get(_cookie(request), ""))
         answer = RedirectResponse(_next_path(given), 303)
         secure = request.headers.get("origin", "").startswith("https:")
@@ -341,7 +342,8 @@ async def read_body(request: Request) -> Mapping[str, Any]:
     try:
         if kind == "application/json":
             found = json.loads(body)
-            json.dumps(found, ensure_ascii=False).encode()  # raises for lone surrogates, which cannot be stored
+            # Raises UnicodeEncodeError for lone surrogates, which cannot be stored.
+            json.dumps(found, ensure_ascii=False).encode()
             if isinstance(found, dict):
                 return found
         elif kind == "application/x-www-form-urlencoded":

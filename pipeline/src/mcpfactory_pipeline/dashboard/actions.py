@@ -85,7 +85,7 @@ def _rules(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
 _CHOICES: Final[Mapping[str, ActionChoices]] = {
     "approve.channel": _approving,
     "reject.channel": _approving,
-    # All channels; channels with another available candidate come first.
+    # Returns all channels. Channels with another available candidate come first.
     "promote.channel": lambda _, detail: tuple(
         dict.fromkeys((*decidable_channels(detail), *(c.name for c in detail.channels)))
     ),
@@ -148,7 +148,7 @@ class Action:
         if getattr(done, "already", False):
             raise PromotionError(done.message, hint="no action is needed")
         names = {one.name for one in self.fields} & {"candidate", "precondition"}
-        if getattr(done, "stage", ""):  # the facts already identify the content that the stage shows
+        if getattr(done, "stage", ""):  # the precondition already identifies the content of the stage
             names -= {"candidate"}
         resolved = {name: str(value) for name in sorted(names) if (value := getattr(done, name, None))}
         facts, tools = getattr(done, "facts", {}), getattr(done, "tools", ())
@@ -159,10 +159,11 @@ def _run(workspace: Workspace, server: str, wanted: Run, start: Callable[[Run], 
     steps = wanted.plan(OperationContext(workspace))
     due = [step for step in steps if step.verdict == "run"]
     if start:
-        if not due:  # such a run leaves no events, so it has no page
+        if not due:  # without stages, a run records no events, so it has no page
             return ActionResult(f"{server} has no stage to run, so no run was started")
         return ActionResult(f"a run of {server} has started", run=start(wanted))
-    if held := next((step for step in steps if step.verdict == HELD), None):  # if one step is held, all are
+    # A hold applies to all steps of the server.
+    if held := next((step for step in steps if step.verdict == HELD), None):
         raise RefusedError(f"{server} is {held.reasons[0]}", hint=f"mcpfactory pipeline revive {server}")
     if not due:
         raise RefusedError(f"{server} has no stage to run", hint='select "Force" below')

@@ -44,8 +44,8 @@ from mcpfactory_pipeline.dashboard.workspace_reader import WorkspaceReader
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _ABOUT_MANY: Final = frozenset({"inbox", "board", "graph"})  # pages about all servers
-_FOLLOWED: Final = _ABOUT_MANY | {"server", "decision"}  # pages with live updates about all servers
-_CHUNK: Final = 64 * 1024  # bytes of a log per chunk
+_FOLLOWED: Final = _ABOUT_MANY | {"server", "decision"}  # pages that show changes without a reload
+_CHUNK: Final = 64 * 1024  # maximum bytes of a log that are sent at once
 _HEADERS: Final = {
     "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -115,8 +115,8 @@ def _endpoint(
     page: Page, reader: WorkspaceReader, acting: ActionRoutes | None
 ) -> Callable[[Request], Awaitable[Response]]:
     def answer(request: Request, visitor: Visitor | None) -> Response:
-        # Take the digest before building the view, so that the view is at least as new. Pages about many servers use
-        # the digest of the data that they were built from (`seen`).
+        # Take the digest before building the view, so that the view is never older than the digest. A page about many
+        # servers uses `seen`, the digest of the data from which the page was built.
         if page.name in _ABOUT_MANY:
             reader.workspace()
         seen = reader.digest() if page.name in {"server", "decision"} else reader.seen
@@ -148,7 +148,7 @@ def _events(
     reader: WorkspaceReader, followers: PageSubscriptions, page: Page | None
 ) -> Callable[[Request], Awaitable[Response]]:
     async def follow(request: Request) -> Response:
-        if request.method == "HEAD":  # HEAD has no body, and a stream would keep the request open
+        if request.method == "HEAD":  # do not stream, because a response to HEAD has no body
             return Response(media_type="text/event-stream")
         values, number = dict(request.path_params), request.query_params.get("page", "")
         position = request.headers.get("last-event-id") or request.query_params.get("from", "")
@@ -181,7 +181,8 @@ class _HostGuard:
             await send(message)
 
         host = Headers(scope=scope).get("host", "")
-        if self._public.netloc and host.lower() == self._public.netloc:  # the proxy terminates TLS
+        # The proxy uses HTTPS with the browser, but HTTP with this process.
+        if self._public.netloc and host.lower() == self._public.netloc:
             scope["scheme"] = self._public.scheme
         if _host(host) not in self._hosts:
             words = "this dashboard does not answer under this name\nhint: open http://127.0.0.1, or start it with --public-url URL\n"
@@ -228,7 +229,7 @@ async def _asset(request: Request) -> Response:
     return Response(asset(name), media_type=ASSETS[name], headers={"Cache-Control": "no-cache"})
 
 
-_VALUE: Final = 200  # maximum length in characters of a query value; no valid name is longer
+_VALUE: Final = 200  # maximum characters of a value in the query; valid names are shorter
 _VALUES: Final = 20
 
 # The first match wins. Other errors are internal.
@@ -247,7 +248,7 @@ def truncated_query(request: Request) -> dict[str, str]:
 
 async def problem_response(request: Request, error: Exception) -> Response:
     """Return the response for a request that failed."""
-    assert isinstance(error, PipelineError)  # the handler is registered for this class only
+    assert isinstance(error, PipelineError)  # Starlette calls this handler only for PipelineError
     if isinstance(error, AccessError):
         status, title = error.status, error.title
     else:

@@ -94,9 +94,9 @@ class BatchRoutes:
         for server, values in calls:
             try:
                 results.append(self._acting.perform(session, server, action, values).message)
-            except PipelineError as error:  # the other decisions are still made
+            except PipelineError as error:  # one error must not prevent the other decisions
                 results.append(error)
-            except OSError as error:  # for example a full disk; still report earlier decisions
+            except OSError as error:  # for example, the disk is full; the results of earlier decisions are still shown
                 results.append(PipelineError(f"{server}: the decision could not be saved: {error.strerror or error}"))
         return results
 
@@ -113,7 +113,7 @@ class BatchRoutes:
     ) -> ActionPage:
         try:
             view = self._acting.page(session, choice.server, action, values, explain=explain, before=before)
-        except PipelineError as trouble:  # the server was deleted or is unreadable
+        except PipelineError as trouble:  # the server was deleted, or cannot be read
             workspace = self._acting.reader.workspace_name()
             about = (workspace, choice.server, action.name, action.title, action.about)
             return ActionPage(

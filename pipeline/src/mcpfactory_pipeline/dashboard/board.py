@@ -95,7 +95,7 @@ class _ServerSummary:
     group: str
 
 
-# Sort keys of rows; rows without a value come last in either direction.
+# Column → sort key of a row. In both directions, rows without a value come last.
 SORTS: Final[dict[str, Callable[[_ServerSummary], Any]]] = {
     "status": lambda brief: brief.status.rank,
     "name": lambda brief: brief.server.name,

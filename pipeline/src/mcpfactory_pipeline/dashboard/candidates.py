@@ -16,7 +16,7 @@ from mcpfactory_pipeline.state.event_schema import Event
 from mcpfactory_pipeline.state.state import Candidate, ServerState
 from mcpfactory_pipeline.state.timeline import actor_of, approvers_since_rollback, last_rollbacks
 
-_SHOWN: Final = 12  # characters of a shortened hash
+_SHOWN: Final = 12  # number of characters of a shortened hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +157,9 @@ def _decisions(
 
 
 _MAX_FINDINGS: Final = 20  # maximum findings per page; the report has all findings
-_ROOM: Final = 16_000  # bytes; maximum evidence per page
+_ROOM: Final = 16_000  # maximum bytes of evidence per page
 _PLACES: Final = 12
-_TEXT: Final = 300  # maximum characters of one text
+_TEXT: Final = 300  # maximum characters of each text
 
 
 @dataclass(frozen=True, slots=True)

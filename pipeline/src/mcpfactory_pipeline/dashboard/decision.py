@@ -27,10 +27,10 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.timeline import actor_of, candidates_rolled_back, in_channel_since
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 
-# Function that tries a command. It returns a command that works, and the error of the tried command, if any.
+# Function that tries a command. It returns a command that works, and the error of the tried command or None.
 _Advise = Callable[[str], tuple[str, PipelineError | None]]
 
-_CHANGES: Final = 40  # maximum shown changes of one kind
+_CHANGES: Final = 40  # maximum number of changes of each kind that are shown
 _TEXT: Final = 240  # maximum characters of a change
 _TESTS: Final = (
     ("passed", "tests passed"),
@@ -396,7 +396,7 @@ def _source(
     for event in history:
         commit, candidate = str(event.get("made_from", {}).get("commit") or ABSENT), str(event.get("candidate"))
         if event.get("built") and commit != ABSENT and ("+" in commits.get(candidate, "+") or "+" not in commit):
-            commits[candidate] = commit  # a clean commit is preferred to one with uncommitted changes
+            commits[candidate] = commit  # prefer a clean commit to a commit with uncommitted changes
     pair = [one for one in (old, new) if one and one.id in commits]
     uncommitted = tuple(one.version for one in pair if "+" in commits[one.id])
     made = [commits[one.id][:12] for one in pair]

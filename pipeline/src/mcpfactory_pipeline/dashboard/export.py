@@ -17,7 +17,7 @@ from mcpfactory_pipeline.dashboard.pages import PAGES, Page, path_of
 from mcpfactory_pipeline.dashboard.render import ASSETS, Links, asset, page_folder, render
 from mcpfactory_pipeline.dashboard.workspace_reader import WorkspaceReader
 
-_RECORD: Final = "assets/export.json"  # lists the files of an exported site
+_RECORD: Final = "assets/export.json"  # file that lists the files of an exported site
 
 
 def export(workspace_root: Path, out: Path) -> tuple[Path, ...]:
@@ -82,8 +82,8 @@ def _read_record(file: Path) -> set[str]:
 
 
 def _site(reader: WorkspaceReader) -> Iterator[tuple[str, bytes]]:
-    facts = reader.workspace()  # raises if there is no workspace, before anything is written
-    yield ".nojekyll", b""  # otherwise hosts with Jekyll omit names that begin with an underscore
+    facts = reader.workspace()  # raises an error if there is no workspace, so do this before any file is written
+    yield ".nojekyll", b""  # without this file, hosts with Jekyll leave out files whose names begin with "_"
     for name in ASSETS:
         yield f"assets/{name}", asset(name)
     servers = [server.name for server in facts.servers]
@@ -92,7 +92,7 @@ def _site(reader: WorkspaceReader) -> Iterator[tuple[str, bytes]]:
         if page not in of_servers:
             for values in page.instances(reader, servers):
                 yield from _instance(reader, page, values)
-    for name in servers:  # server by server, so that the data of each is read once
+    for name in servers:  # export one server after the other, so that the data of each server is read once
         for page in of_servers:
             for values in page.instances(reader, [name]):
                 yield from _instance(reader, page, values)

@@ -28,15 +28,16 @@ class ServerFacts:
 
     workspace: str
     name: str
-    row: Mapping[str, Any]  # see mcpfactory_pipeline.views.status
+    row: Mapping[str, Any]  # a row of `mcpfactory_pipeline.views.status`
     template: str = ""
     source: str = ""
     tools: int | None = None
     tokens: int | None = None
     items: tuple[InboxItem, ...] = ()  # pending items
     owners: tuple[str, ...] = ()
-    logs: tuple[str, ...] = ()  # failed stages whose log is on this machine
-    approved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # channel → approvers of its next candidate
+    logs: tuple[str, ...] = ()  # failed stages that have a log on this machine
+    # Channel → people who approved its next candidate.
+    approved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +64,11 @@ class ServerDetail:
     stages: tuple[Stage, ...] = ()
     state: ServerState = field(default_factory=lambda: ServerState(""))
     history: Sequence[Event] = ()
-    report: Mapping[str, Any] = field(default_factory=dict)  # .mcpfactory/report.json: tools, skipped, environment
+    # Content of .mcpfactory/report.json: tools, skipped operations, environment variables.
+    report: Mapping[str, Any] = field(default_factory=dict)
     manifest: Mapping[str, Any] = field(default_factory=dict)  # manifest.json, the source of `tools/list` answers
     validation: Mapping[str, Any] = field(default_factory=dict)  # the report of the last validation
-    contract: Sequence[Mapping[str, Any]] = ()  # tools that the newest candidate listed in its validation
+    contract: Sequence[Mapping[str, Any]] = ()  # tools that the newest candidate listed when it was validated
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +84,7 @@ class RunFacts:
     workspace: str
     run: str
     events: Mapping[str, Sequence[Event]]
-    running: Mapping[str, Sequence[str]] = field(default_factory=dict)  # server → stages that are running
+    running: Mapping[str, Sequence[str]] = field(default_factory=dict)  # server → stages that run now
     logs: Mapping[tuple[str, str], str] = field(default_factory=dict)
     going: bool = False
     now: float = 0.0

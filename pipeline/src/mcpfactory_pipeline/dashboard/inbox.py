@@ -26,7 +26,7 @@ _SIZE: Final = 60  # items per page
 
 _AUTHORS: Final = "authors of the server"
 _OPERATORS: Final = "operators of the workspace"
-# Kind of item → icon, tone, and the people who must act if the policy names nobody.
+# Kind of item → icon, color tone, and the people who must act if the policy names nobody.
 _KINDS: Final = {
     "problem": ("alert", "bad", _OPERATORS),
     "failed": ("cross", "bad", _AUTHORS),
@@ -43,7 +43,7 @@ _KINDS: Final = {
     "never": ("dash", "none", _OPERATORS),
     "stale": ("redo", "warn", _OPERATORS),
 }
-_TEXT: Final = 200  # maximum characters of a cause
+_TEXT: Final = 200  # maximum characters of the text about the cause of an item
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +195,12 @@ class _Whom:
 
 
 _WORD: Final = re.compile(r"[\w-]+")
-_NAMED: Final = re.compile(r"\b\d[\w.+-]* \([\w.-]+\)(?: for)? ?")  # a version and its candidate
+# A version, followed by its candidate in parentheses.
+_NAMED: Final = re.compile(r"\b\d[\w.+-]* \([\w.-]+\)(?: for)? ?")
 
 
 def _cause(message: str, server: str) -> str:
-    # One pattern for all servers, because compiling one per name would dominate the time of the page.
+    # Use one pattern for all servers: with one pattern per server, compilation would take most of the time of the page.
     named = _WORD.sub(lambda word: "…" if word.group() == server else word.group(), _NAMED.sub("", message))
     named = named.strip(" ;:")
     return shorten(f"a candidate {named}" if named.startswith("is ") else named, _TEXT)
@@ -242,8 +243,8 @@ def _waiting(item: InboxItem, people: _Whom, now: datetime | None) -> InboxEntry
 
 
 BATCHED: Final = ("approve", "promote", "reject")  # actions that can be applied to several candidates at once
-_MAX: Final = 60  # maximum candidates per action: one full page of the inbox
-_TOLD: Final = 5  # maximum finished decisions that the next page lists
+_MAX: Final = 60  # maximum candidates per batch action; equal to the number on a full page of the inbox
+_TOLD: Final = 5  # maximum number of finished decisions that the following page lists
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,9 +28,9 @@ from mcpfactory_pipeline.dashboard.runs import RunPage
 from mcpfactory_pipeline.dashboard.workspace_files import open_log, strip_terminal_codes
 from mcpfactory_pipeline.dashboard.workspace_reader import WorkspaceReader
 
-_MAX_LOG: Final = 12_000  # bytes; maximum size of a log in the first event, and in an event after a longer gap
-_MAX_STEPS: Final = 16  # maximum logs that one page follows
-_LINE_END: Final = re.compile(r"\r\n|\r|\n")  # all end a line of an event stream, even a lone \r
+_MAX_LOG: Final = 12_000  # maximum bytes of a log in one event: in the first event, or after a gap
+_MAX_STEPS: Final = 16  # maximum number of logs that one page follows
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")  # in an event stream, "\r\n", "\r" and "\n" each end a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +133,11 @@ def read_log_tail(step: str, file: Path) -> LogTail:
 
 
 _INTERVAL: Final = 0.25  # seconds between two polls
-_IDLE_POLLS: Final = 8  # polls without a listener after which polling stops; people who change pages soon return
-_HEARTBEAT: Final = 15.0  # seconds of silence before a comment is sent, which detects dead connections
+# Number of polls without a listener after which polling stops; people who change pages return before that.
+_IDLE_POLLS: Final = 8
+_HEARTBEAT: Final = 15.0  # seconds without an event after which a comment is sent, to detect dead connections
 _MAX_LISTENERS: Final = 500  # maximum number of listeners
-_RENEWED: Final = 2.0  # seconds between updates of the duration of a running run
+_RENEWED: Final = 2.0  # seconds between two updates of the shown duration of a run
 _FIRST: Final = b"retry: 1500\n\n"
 
 Poll = Callable[[], PageSnapshot | None]
@@ -216,12 +217,12 @@ class PageSubscriptions:
                 f"{_MAX_LISTENERS} browsers already follow live updates, which is the maximum",
                 hint="close some, or reload the page to update it",
             )
-        async with self._joining:  # concurrent requests share one first poll
+        async with self._joining:  # one first poll serves all concurrent requests
             follower = self._known.get(name)
             if follower is None or follower.closed:
                 poll = make()
                 first = await asyncio.to_thread(poll)
-                assert first is not None  # the first poll never returns None
+                assert first is not None  # only later polls may return None
                 follower = self._known[name] = _Follower(first, poll, self._ended)
                 self._start(name, follower)
         return self._listen(follower, StreamPosition.read(position))
@@ -295,7 +296,7 @@ class RunPoll:
         except NotFoundError:
             if self._last is None:
                 raise
-            return replace(self._last, tails=(), over=True)  # the run ended without any stage to run
+            return replace(self._last, tails=(), over=True)  # the run has ended, and it had no stage to run
         return PageSnapshot(render_state(view, self._links), self._tails(view), over=not view.going)
 
     def _tails(self, view: RunPage) -> tuple[LogTail, ...]:

@@ -113,9 +113,9 @@ def _rows(reader: WorkspaceReader) -> tuple[RunRow, ...]:
     while True:
         rows = reader.cached_from_histories("runs", partial(run_rows, at_work=at_work), also=at_work)
         now = reader.running_stages_now()
-        if now <= at_work:  # a stage that ended during the read still counts as running
+        if now <= at_work:  # no stage began during the read; a stage that ended during the read counts as running
             return rows
-        at_work = now  # stages began during the read; without a new read, they would look crashed
+        at_work = now  # read again, because stages that began during the read would look crashed
 
 
 def _runs(reader: WorkspaceReader, _names: Sequence[str]) -> Iterator[dict[str, str]]:
@@ -124,7 +124,7 @@ def _runs(reader: WorkspaceReader, _names: Sequence[str]) -> Iterator[dict[str, 
 
 
 def _parts(reader: WorkspaceReader, _names: Sequence[str]) -> Iterator[dict[str, str]]:
-    for name, events in reader.histories().items():  # includes deleted servers
+    for name, events in reader.histories().items():  # the histories include deleted servers
         for run in dict.fromkeys(str(event["run"]) for event in events if event.get("run")):
             yield {"run": run, "name": name}
 

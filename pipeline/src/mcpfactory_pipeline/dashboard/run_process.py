@@ -22,8 +22,8 @@ from mcpfactory_pipeline.operations.run import Run
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _MAX_RUNS: Final = 4  # maximum simultaneous runs
-_START_TIMEOUT: Final = 20.0  # seconds to wait until a started run records its start
-_STOP_TIMEOUT: Final = 15.0  # seconds to wait for the end of a stopped run
+_START_TIMEOUT: Final = 20.0  # maximum seconds until a started run must have recorded its start
+_STOP_TIMEOUT: Final = 15.0  # maximum seconds to wait until a stopped run has ended
 
 
 class RunProcesses:
@@ -124,7 +124,7 @@ def main() -> None:
     root, run, wanted = sys.argv[1:]
     try:
         Run.model_validate_json(wanted).carry_out(OperationContext(Workspace.find(Path(root)), run_id=run))
-    except PipelineError as error:  # written to the log, which people read
+    except PipelineError as error:  # exit with the error as text, because people read the log
         sys.exit(f"error: {error}\nhint: {error.hint}")
 
 

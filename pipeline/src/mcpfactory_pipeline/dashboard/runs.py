@@ -271,12 +271,14 @@ def _cut_short(servers: Iterable[Iterable[StageAttempt]]) -> str:
     last = [step for steps in servers for step in {step.stage: step for step in steps}.values()]
     said = [step.message for step in last if step.status.key == "interrupted"]
     cancelled = any(message.startswith(RUN_ENDED) for message in said)
-    died = any(message in {RUN_DIED, _SILENT} for message in said)  # the whole run died, not only a stage
+    # The process of the whole run ended, not only one stage.
+    died = any(message in {RUN_DIED, _SILENT} for message in said)
     return "cancelled" if cancelled else "broke off" if died else ""
 
 
 def _unreached(needs: Mapping[str, Set[str]], servers: Iterable[Iterable[StageAttempt]]) -> Iterator[str]:
-    ended = [{step.stage: step.status.key for step in steps} for steps in servers]  # the last attempt counts
+    # Later attempts of a stage replace earlier ones.
+    ended = [{step.stage: step.status.key for step in steps} for steps in servers]
     for stage, before in needs.items():
         if any(stage not in last and any(last.get(one, "passed") != "passed" for one in before) for last in ended):
             yield stage
@@ -311,7 +313,7 @@ class GanttBar:
     x: float
     y: float
     width: float
-    label: str  # "" if the row above has the same server
+    label: str  # the server's name; "" if the row above has the same server
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_runtime.schemas.walk import properties_of
 
 _SIZE: Final = 8  # maximum tools per page, with their schemas
-_TOOL_TEXT: Final = 2_000  # maximum shown characters of a description
+_TOOL_TEXT: Final = 2_000  # maximum characters of a description that are shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +127,11 @@ def _tool(tool: Mapping[str, Any], shown: Mapping[str, Any], largest: int, *, ow
     )
 
 
-_HISTORY: Final = 30  # maximum shown events; the history file has all events
-_TOOLS: Final = 40  # maximum shown tools; a separate page has all tools
-_LEFT_OUT: Final = 40  # maximum shown skipped operations
+_HISTORY: Final = 30  # maximum number of events that are shown; the history file has all events
+_TOOLS: Final = 40  # maximum number of tools that are shown; a separate page has all tools
+_LEFT_OUT: Final = 40  # maximum number of skipped operations that are shown
 _TEXT: Final = 240  # maximum characters of one text in a list; longer texts are truncated
-_WHOLE: Final = 4_000  # characters; the page also has the full version of truncated texts, up to this total
+_WHOLE: Final = 4_000  # maximum characters of all full texts together that the page adds to truncated texts
 _KINDS: Final = {
     "publish.started": "publish started",
     "stage.started": "started",

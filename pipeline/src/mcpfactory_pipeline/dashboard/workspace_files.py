@@ -30,7 +30,7 @@ from mcpfactory_pipeline.dashboard.facts import (
     shorten,
 )
 
-_MAX_LOG: Final = 12_000  # bytes; maximum shown length, from the end of a log
+_MAX_LOG: Final = 12_000  # maximum bytes of a log that are shown, from its end
 # Terminal escape sequences and control characters.
 _COMMANDS: Final = re.compile(
     r"\x1b(?:\[[0-9;:?<=>]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ "
@@ -81,7 +81,7 @@ def read_validation_report(folder: Path, kept: Mapping[str, Any]) -> Mapping[str
 Stamps = tuple[FileStamp | None, ...]
 
 _FOLDERS: Final = ("state", "history", "locks", "locks/runs")
-_SUFFIXES: Final = (".json", ".jsonl", ".running")  # lock files are ignored, because they do not change the view
+_SUFFIXES: Final = (".json", ".jsonl", ".running")  # without lock files, because they do not change the view
 _IGNORED: Final = frozenset(
     {".git", ".venv", "__pycache__", "node_modules", ".pytest_cache", ".mypy_cache", ".ruff_cache"}
 )
@@ -92,7 +92,8 @@ def hash_workspace_files(pipeline: Path) -> str:
     digest = hashlib.sha256()
     for folder in _FOLDERS:
         digest.update(repr(sorted(_entries_of(pipeline / folder))).encode())
-    digest.update(repr(sorted(active_runs(pipeline / "locks"))).encode())  # the end of a killed run changes no file
+    # Include the active runs, because a killed run changes no file.
+    digest.update(repr(sorted(active_runs(pipeline / "locks"))).encode())
     return digest.hexdigest()[:16]
 
 
@@ -138,10 +139,10 @@ def file_stamps(paths: Iterable[str]) -> Stamps:
     return tuple(map(file_stamp, paths))
 
 
-_READ: Final = 4 * 1024 * 1024  # bytes; maximum read length, from the end of a log; a download has the whole log
+_READ: Final = 4 * 1024 * 1024  # maximum bytes that are read of a log, from its end; a download contains the whole log
 _PAGE: Final = 12_000  # maximum characters per page, so that a page with escapes stays below 100 kB
-_LEAST: Final = 40  # characters; length of a line's markup, and so the minimum size of a line
-_LINE: Final = 1_000  # maximum shown characters of a line; longer lines are data, not messages
+_LEAST: Final = 40  # number of characters of the HTML around each line; even an empty line counts as this number
+_LINE: Final = 1_000  # maximum characters of a line that are shown; a longer line is usually data, not a message
 _QUERY: Final = 200  # maximum characters of a search text
 _WRONG: Final = re.compile(
     r"\b(?:error|failed|failure|fatal|traceback|exception|assert)\b|^E[ \t]{2,}|^[^\s:]*Error:", re.IGNORECASE

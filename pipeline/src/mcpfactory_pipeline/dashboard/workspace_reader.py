@@ -67,13 +67,14 @@ from mcpfactory_pipeline.workspace.workspace import (
 )
 
 T = TypeVar("T")
-Steps = frozenset[tuple[str, str, str]]  # (run, server, stage)
+Steps = frozenset[tuple[str, str, str]]  # set of (run, server, stage)
 
-_SOAK_STEP: Final = 60  # seconds between computations of soak time
-_WRONG: Final = frozenset({"failed", "errored"})  # outcomes that logs explain
-_UNFINISHED: Final = frozenset({STAGE_START, "stage.interrupted"})  # kinds of the last event of an unfinished stage
+_SOAK_STEP: Final = 60  # seconds between two computations of the soak time
+_WRONG: Final = frozenset({"failed", "errored"})  # outcomes of a stage whose cause is in its log
+# If the last event of a stage is of one of these kinds, the stage is unfinished.
+_UNFINISHED: Final = frozenset({STAGE_START, "stage.interrupted"})
 _STEP_EVENTS: Final = STAGE_ENDS | {STAGE_START}
-# Large fields of events; pages about many servers omit them.
+# Large fields of events, which pages about many servers do not need.
 _LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})
 
 
@@ -103,8 +104,8 @@ class WorkspaceReader:
         self._read: tuple[tuple[str, ...], object] | None = None
         self._gone: tuple[object, tuple[InboxItem, ...]] = ((), ())
         self._owners: Owners = lambda _server: ()
-        self._guard = threading.Lock()  # requests come from several threads
-        self.seen = ""  # `digest` of the workspace before the last read about many servers
+        self._guard = threading.Lock()  # needed because requests run in several threads
+        self.seen = ""  # `digest` of the workspace, taken before the last read of all servers
 
     def workspace_name(self) -> str:
         """Return the name of the workspace."""
@@ -156,7 +157,7 @@ class WorkspaceReader:
 
     def _read_server(self, name: str) -> ServerDetail:
         workspace, inbox = self._open()
-        if name not in self._entries:  # the name comes from a URL, so only known servers are read
+        if name not in self._entries:  # the name comes from a URL, so refuse names of unknown servers
             _refuse_unknown(workspace, name)
         with self._guard:
             facts = self._server(workspace, inbox, name)
@@ -231,7 +232,7 @@ class WorkspaceReader:
                 f"the history of workspace {workspace.name} has no run {run}" + (f" of {server}" if server else ""),
                 hint="mcpfactory pipeline history NAME lists the runs of a server",
             )
-        # A stage that starts or ends during the read counts as running.
+        # If a stage starts or ends during the read, it counts as running.
         steps = before | self.running_stages_now()
         running = {name: [stage for *of, stage in steps if of == [run, name]] for name in found}
         logs = _logs(workspace, store, run, server) if server else {}
@@ -321,7 +322,7 @@ class WorkspaceReader:
         known = self._entries.get(name)
         if known is not None and known.stamps == file_stamps(known.paths):
             return known.facts
-        # Take the stamps first, so that a file that changes during the read is read again.
+        # Take the file stamps before reading, so that a file that changes during the read is read again next time.
         store, folder = inbox.store, f"{workspace.root}/servers/{name}"
         own = (store.state_file(name), store.history_file(name), store.locks / f"{name}.running")
         places = (*map(str, own), *paths_below(folder))
@@ -346,7 +347,7 @@ class WorkspaceReader:
             approved=dict(_approvers(inbox.channels, state)),
             **_size(workspace, server, state),
         )
-        if not row["at_work"]:  # not cached while running, because a killed process changes no file
+        if not row["at_work"]:  # do not cache while a stage runs, because a killed process changes no file
             watched = tuple(map(str, _watched(workspace, server, state)))
             self._entries[name] = _KnownServer((*places, *watched), (*before, *file_stamps(watched)), facts)
         return facts
@@ -445,7 +446,7 @@ def _events(store: Store, name: str) -> list[Event]:
     try:
         return store.history(name)
     except PipelineError:
-        return []  # the server's own page explains the repair
+        return []  # the page of the server explains the repair
 
 
 def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tuple[str, str], str]:

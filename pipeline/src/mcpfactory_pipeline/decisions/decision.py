@@ -249,7 +249,7 @@ def approve(
         _refuse_repeated(decision, chosen)
         lifted = [f"{who}: {why or 'no reason'}" for who, why in known.rejections.get(channel, {}).items()]
         waived = known.summary("validate").get("waived", 0)
-        decision.blockers(chosen)  # report failing queries before anything is recorded
+        decision.blockers(chosen)  # raises an error if a query fails, so do this before anything is recorded
         made = decision.record("approved", chosen, sign_with=sign_with)
         blockers = [asdict(one) for one in decision.blockers(chosen)]
         proof = [*filter(None, [decision.callers(chosen)]), *describe_check_results(known)]
@@ -264,7 +264,8 @@ def _refuse_repeated(decision: Decision, candidate: str) -> None:
         decision.workspace, state, events, channel, candidate
     ):
         return
-    since = approvers_since_rollback(events, channel, candidate)  # approvals from before a rollback no longer count
+    # Approvals that were given before a rollback do not count after it.
+    since = approvers_since_rollback(events, channel, candidate)
     given = [who for who in state.candidates[candidate].approvals.get(channel, {}) if since is None or who in since]
     about, subject = {"channel": channel, "candidate": candidate}, f"candidate {candidate} of {state.server}"
     missing = decision.blockers(candidate)

@@ -92,8 +92,9 @@ def _other_waiver(server: WorkspaceServer, known: Sequence[Drift]) -> str:
     )
 
 
-_EARLIER: Final = "offer"  # the channel's offer drifted, while the server matches the adopted one
-_DECIDED: Final = frozenset({"hold", "rejection", "approval", "retired"})  # kinds of blockers that a decision removes
+_EARLIER: Final = "offer"  # kind of drift: the server equals the adopted server, but the offer of the channel does not
+# Kinds of blockers that a person can remove by a decision.
+_DECIDED: Final = frozenset({"hold", "rejection", "approval", "retired"})
 
 
 def channel_drift_blockers(
@@ -173,7 +174,8 @@ def _way_of(workspace: Workspace, state: ServerState, policy: ChannelPolicy, can
 
     server, channels = state.server, read_channels(workspace)
     there, known = state.channels.get(policy.name), state.candidates[candidate]
-    if there and state.candidates[there.candidate].number > known.number:  # an older candidate that was adopted again
+    # The candidate is older than the channel's candidate, and was adopted again.
+    if there and state.candidates[there.candidate].number > known.number:
         back = f"mcpfactory pipeline rollback {server} --channel {policy.name} --candidate {candidate} --reason '…'"
         return (back if policy.name in known.channels else f"mcpfactory inbox {server}",)
     blockers = find_promotion_blockers(

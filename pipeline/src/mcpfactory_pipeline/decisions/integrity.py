@@ -55,7 +55,7 @@ def signature_faults(workspace: Workspace, names: Sequence[str] | None = None) -
     store, found = Store(workspace), []
     for server in names or store.servers():
         wrong = isolate_server_errors(server, partial(_unsigned, workspace, server, channels, stages))
-        if wrong and not isinstance(wrong, BrokenServer):  # an unreadable server is a separate difference
+        if wrong and not isinstance(wrong, BrokenServer):  # a server that cannot be read is reported elsewhere
             message = f"{server} has decisions that do not count: {wrong[0]}"
             hint = f"sign them: mcpfactory pipeline approve {server} --sign-with KEY; allowed keys are in {SIGNERS}"
             found.append(make_difference(server, message, hint, wrong))
@@ -80,7 +80,7 @@ def require_integrity(workspace: Workspace, server: str) -> None:
     store = Store(workspace)
     if not store.history_file(server).exists() and store.state_text(server) is None:
         return
-    with store.transaction(server):  # completes an older state file that a crashed run left
+    with store.transaction(server):  # a transaction completes the state file if a crashed run did not update it
         pass
     refuse_faults(workspace, server)
 
@@ -204,7 +204,7 @@ def channel_folder_faults(workspace: Workspace, names: Sequence[str] | None = No
     store, found = Store(workspace), []
     for server in names or store.servers():
         told = isolate_server_errors(server, partial(_lasting_faults, workspace, store, server))
-        if told and not isinstance(told, BrokenServer):  # an unreadable server is a separate difference
+        if told and not isinstance(told, BrokenServer):  # a server that cannot be read is reported elsewhere
             message = f"channels on this machine offer other files of {server} than were promoted"
             found.append(make_difference(server, message, f"{_RESTORE} {server}", told))
     if names:
@@ -252,7 +252,7 @@ def _unnamed(workspace: Workspace, pages: set[tuple[str, str]]) -> Iterator[tupl
         if not left:
             return
         state = isolate_server_errors(server, partial(store.state, server))
-        if isinstance(state, BrokenServer):  # ownership is unknown until the server is repaired
+        if isinstance(state, BrokenServer):  # until the server is repaired, its owner is unknown
             return
         left -= {(channel, project) for channel in state.channels for project in offered_project_names(state, channel)}
         if not workspace.has_folder(server):

@@ -20,7 +20,7 @@ from mcpfactory_pipeline.plan.stage import decisions_about_shown_content
 from mcpfactory_pipeline.state.state import Candidate, Release, ServerState
 from mcpfactory_pipeline.workspace.policy import ApprovalPolicy, ChannelPolicy
 
-_DIGITS: Final = 8  # hexadecimal digits of each part of a token
+_DIGITS: Final = 8  # number of hexadecimal digits in each part of a token
 _NOTHING: Final = "nothing"
 
 
@@ -184,7 +184,7 @@ def _plain(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-_WAIVED: Final = 5  # maximum waived rules in a line
+_WAIVED: Final = 5  # maximum number of waived rules in one line
 
 
 def describe_check_results(candidate: Candidate) -> list[str]:

@@ -50,7 +50,7 @@ from mcpfactory_pipeline.workspace.workspace import (
     read_settings_file,
 )
 
-_COMMITS: Final = 200  # maximum commits of a server that are searched for a candidate's sources
+_COMMITS: Final = 200  # maximum number of a server's commits in which the sources of a candidate are searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,10 +215,10 @@ def _sources(server: WorkspaceServer, wanted: str) -> Iterator[tuple[Path | None
                 continue
             try:
                 with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-                    # Python before 3.11.4 has no filter; archives that git made have no path outside the folder.
+                    # Python before 3.11.4 has no filter, but git's archives contain no path outside of the folder.
                     files.extraction_filter = getattr(tarfile, "data_filter", lambda member, _path: member)
                     files.extractall(work)  # noqa: S202 - see above
-            except tarfile.TarError:  # a link outside the folder; such sources never became a candidate
+            except tarfile.TarError:  # the archive has a link out of its folder, and no candidate has such sources
                 continue
             if _hash(Path(work), own) == wanted:
                 yield Path(work), f"commit {commit[:12]}"

@@ -29,7 +29,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 SIGNERS: Final = "pipeline/allowed_signers"
 _NAMESPACE: Final = "mcpfactory-decision"
 _SIGNED: Final = ("event", "channel", "candidate", "version", "reason", "actor", "nonce")
-_OF_STAGES: Final = ("stage", "shown", "restart")  # signed if present
+_OF_STAGES: Final = ("stage", "shown", "restart")  # fields that are signed if the event has them
 
 
 def sign_decision(key: Path, server: str, event: str, facts: Mapping[str, Any]) -> dict[str, str]:

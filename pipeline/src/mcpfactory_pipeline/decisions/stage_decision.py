@@ -33,7 +33,7 @@ from mcpfactory_pipeline.state.timeline import last_stage_records
 from mcpfactory_pipeline.workspace.policy import ApprovalPolicy, ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-# Content of an approval stage that has a tool list → the report with the list.
+# Content that a person approves → report with its tool list.
 _WITH_TOOLS: Final = {"candidate": f"validate/{contract.FILE}", "stage:generate": f"generate/{contract.FILE}"}
 
 
@@ -66,7 +66,7 @@ class _StageQuestion:
         known = state.candidates.get(candidate or "")
         about = {"stage": self.stage.name, "candidate": candidate, "version": known.version if known else None}
         items, tools = stage_output_items(self.stage, state), self._tools()
-        # Compare only with the last approved list. Like all artifacts, it exists on this machine only.
+        # Compare only with the last approved list, which exists on this machine only, as all artifacts do.
         approved = self.workspace.artifacts / state.server / "approved" / self.stage.name / contract.FILE
         before = _read_tools(approved)
         said = {**about, "shown": dict(self.shown), "reason": self.reason, **facts}

@@ -13,8 +13,8 @@ import sys
 from collections.abc import Mapping
 from typing import Final
 
-_FAILED: Final = 126  # exit code that shells use if a program cannot be started
-_OWN: Final = ("PATH",)  # variables that the image sets itself
+_FAILED: Final = 126  # exit code of a shell that cannot start a program
+_OWN: Final = ("PATH",)  # variables that the image itself sets
 
 
 def container_client_command(arguments: list[str], environ: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:

@@ -16,33 +16,36 @@ import struct
 import sys
 from typing import Final
 
-OLDEST: Final = 3  # minimum ABI version of Landlock; earlier ones do not prevent truncation of other files
-# System call numbers, which are equal on all architectures of Python's wheels.
+# Minimum ABI version of Landlock; before this version, a process can truncate files without permission.
+OLDEST: Final = 3
+# Numbers of system calls. The numbers are equal on all architectures for which Python has wheels.
 _CREATE: Final = 444
 _ADD: Final = 445
 _RESTRICT: Final = 446
 _NO_NEW_PRIVILEGES: Final = 38  # option of prctl(2)
 _DROP_CAPABILITY: Final = 24  # option of prctl(2)
-_CAPABILITIES: Final = 64  # upper bound for capability numbers
+_CAPABILITIES: Final = 64  # larger than each capability's number
 # Arguments of capset(2) that drop all capabilities of this process.
 _NO_CAPABILITIES: Final = (struct.pack("=Ii", 0x20080522, 0), struct.pack("=6I", *[0] * 6))
-_READ: Final = 0b1101  # rights: execute, read a file, read a folder
-_FILE: Final = 0b100_0000_0000_0111  # rights that apply to files, not folders
-_ALL: Final = (1 << 15) - 1  # all file rights of ABI version 3
-_SCOPES: Final = 0b11  # abstract sockets and signals must not reach processes outside; from ABI version 6
+_READ: Final = 0b1101  # permissions to execute a file, to read a file and to read a folder
+_FILE: Final = 0b100_0000_0000_0111  # permissions that exist for files, but not for folders
+_ALL: Final = (1 << 15) - 1  # all permissions for files in ABI version 3
+_SCOPES: Final = 0b11  # no abstract sockets and no signals to processes outside of the sandbox; needs ABI version 6
 _SECCOMP: Final = 22  # option of prctl(2)
 _FILTER: Final = 2  # mode of PR_SET_SECCOMP
-_SOCKET: Final = {"x86_64": 41, "aarch64": 198}  # number of socket(2), by architecture
-_PAIR: Final = {"x86_64": 53, "aarch64": 199}  # number of socketpair(2), by architecture
-_ARCHITECTURES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # audit numbers that seccomp(2) compares
+_SOCKET: Final = {"x86_64": 41, "aarch64": 198}  # architecture → number of the system call socket(2)
+_PAIR: Final = {"x86_64": 53, "aarch64": 199}  # architecture → number of the system call socketpair(2)
+# Architecture → number that seccomp(2) uses for the architecture.
+_ARCHITECTURES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _UNIX: Final = 1  # AF_UNIX of socket(2)
 _STREAM: Final = 1  # SOCK_STREAM of socket(2)
-_TYPES: Final = 0xF  # mask of the socket type without flags
-_IO_URING: Final = 425  # blocked, because io_uring opens sockets that system call filters do not see
-_SET_LIMITS: Final = {"x86_64": 302, "aarch64": 261}  # number of prlimit(2), by architecture
-_X32: Final = 0x4000_0000  # bit that selects the same calls by other numbers
-# BPF rows: operation, rows to skip if true, rows to skip if false, operand (linux/bpf_common.h).
-_LOAD: Final = 0x20  # loads a word of struct seccomp_data by its offset
+_TYPES: Final = 0xF  # mask that removes the flags from a socket type
+# System call that is blocked, because io_uring opens sockets that system call filters do not see.
+_IO_URING: Final = 425
+_SET_LIMITS: Final = {"x86_64": 302, "aarch64": 261}  # architecture → number of the system call prlimit(2)
+_X32: Final = 0x4000_0000  # with this bit, another number selects the same system call
+# BPF instructions: operation, rows to skip if true, rows to skip if false, operand (linux/bpf_common.h).
+_LOAD: Final = 0x20  # operation that loads a field of struct seccomp_data; the operand is the field's offset
 _MASK: Final = 0x54
 _EQUAL: Final = 0x15
 _HAS_BITS: Final = 0x45
@@ -83,13 +86,14 @@ def restrict_this_process(read: list[str], write: list[str]) -> None:
         _checked(libc.syscall(_ADD, ruleset, 1, rule, 0))
         os.close(place)
     _checked(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
-    # Capabilities bypass Landlock: CAP_PERFMON can read the variables of any process.
+    # Drop all capabilities, because they bypass Landlock. With CAP_PERFMON, a process can read variables of any
+    # process.
     for capability in range(_CAPABILITIES):
         libc.prctl(_DROP_CAPABILITY, capability, 0, 0, 0)
     _checked(libc.capset(*_NO_CAPABILITIES))
     _checked(libc.syscall(_RESTRICT, ruleset, 0))
     os.close(ruleset)
-    if sys.maxsize > 1 << 32 and (program := seccomp_program(os.uname().machine)):  # a 64-bit process
+    if sys.maxsize > 1 << 32 and (program := seccomp_program(os.uname().machine)):  # only for 64-bit processes
         code = ctypes.create_string_buffer(program, len(program))
         _checked(
             libc.prctl(_SECCOMP, _FILTER, struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code)), 0, 0)
@@ -106,20 +110,20 @@ def seccomp_program(machine: str) -> bytes:
     if machine not in _SOCKET:
         return b""
     rows = (
-        (_LOAD, 0, 0, 4),  # the architecture
+        (_LOAD, 0, 0, 4),  # load the architecture
         (_EQUAL, 0, 14, _ARCHITECTURES[machine]),
-        (_LOAD, 0, 0, 0),  # the number of the call
+        (_LOAD, 0, 0, 0),  # load the number of the system call
         (_HAS_BITS, 12, 0, _X32),
         (_EQUAL, 11, 0, _IO_URING),
         (_EQUAL, 3, 0, _SET_LIMITS[machine]),
         (_EQUAL, 4, 0, _SOCKET[machine]),
         (_EQUAL, 5, 0, _PAIR[machine]),
         (_ANSWER, 0, 0, _ALLOW),
-        (_LOAD, 0, 0, 16),  # first argument of prlimit, the process; 0 is the caller
+        (_LOAD, 0, 0, 16),  # load the first argument of prlimit, a process ID; 0 is the calling process
         (_EQUAL, 6, 5, 0),
-        (_LOAD, 0, 0, 16),  # first argument of socket, the address family
+        (_LOAD, 0, 0, 16),  # load the first argument of socket, the address family
         (_EQUAL, 3, 4, _UNIX),
-        (_LOAD, 0, 0, 24),  # second argument of socketpair, the type
+        (_LOAD, 0, 0, 24),  # load the second argument of socketpair, the socket type
         (_MASK, 0, 0, _TYPES),
         (_EQUAL, 1, 0, _STREAM),
         (_ANSWER, 0, 0, _REFUSE),

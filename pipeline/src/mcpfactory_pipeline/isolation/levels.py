@@ -17,7 +17,7 @@ from typing import Final
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.isolation import container_client, landlock
 
-# Variables that any program needs. They contain no tokens or passwords of the caller.
+# Variables that any program needs. Their values contain no tokens or passwords of the user.
 PLAIN: Final = (
     "PATH",
     "LANG",
@@ -65,7 +65,7 @@ def clean_environ(home: Path) -> dict[str, str]:
 _SYSTEM: Final = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store",
     "/proc", "/sys/devices/system", "/sys/fs/cgroup",
-    # Files of /etc that libraries read; no passwords, keys, or settings of package managers.
+    # Files in /etc that libraries read. They contain no passwords, keys, or settings of package managers.
     *(f"/etc/{name}" for name in (
         "alternatives", "ca-certificates", "ca-certificates.conf", "crypto-policies", "debian_version", "fonts", "gai.conf",
         "group", "host.conf", "hosts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.conf",
@@ -74,7 +74,7 @@ _SYSTEM: Final = (
     )),
 )  # fmt: skip
 _STARTS: Final = ("sitecustomize.py", "usercustomize.py")
-# No terminals and no shared memory, because other programs of the user share them.
+# Devices without terminals and without shared memory, which other programs of the user also use.
 DEVICES: Final = tuple(f"/dev/{name}" for name in ("full", "null", "random", "urandom", "zero"))
 
 
@@ -98,12 +98,12 @@ def _start_files() -> set[str]:
 
 
 AUTO: Final = "auto"
-REQUIRED: Final = "required"  # like auto, but fails instead of using no isolation
+REQUIRED: Final = "required"  # like "auto", but a failure if no isolation is available
 _CLIENT: Final = ("HOME", "XDG_RUNTIME_DIR", "DOCKER_HOST", "DOCKER_CONTEXT", "CONTAINER_HOST")
 _INSTALL: Final = (
     'install bubblewrap, use a machine with Landlock, or set isolation = "none" if you trust all server code'
 )
-_PATIENCE: Final = 10.0  # seconds; timeout of the no-op program that probes the sandbox
+_PATIENCE: Final = 10.0  # seconds; timeout of an empty program that tests the sandbox
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,9 @@ _PR_SET_DUMPABLE: Final = 4  # option of prctl(2)
 _PR_SET_CHILD_SUBREAPER: Final = 36  # option of prctl(2)
 _PROC: Final = Path("/proc")
 _ENDED: Final = (b"Z", b"X")
-_PATIENCE: Final = 10.0  # seconds; maximum wait until killed processes have ended
-_PAUSE: Final = 0.01  # seconds between scans
-_LOOKS: Final = 3  # required consecutive scans without a process
+_PATIENCE: Final = 10.0  # maximum seconds to wait until killed processes have ended
+_PAUSE: Final = 0.01  # seconds between two searches for processes
+_LOOKS: Final = 3  # number of searches in a row that must find no process
 
 
 def hide_process() -> None:
@@ -63,7 +63,8 @@ def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
     """
     ended: set[int] = set()
     seen: set[int] = set()
-    started: set[int] | None = None  # descendants before the first signal; their own parent reaps them
+    # Descendants that existed before the first signal; their own parent reaps these processes.
+    started: set[int] | None = None
     quiet, deadline = 0, time.monotonic() + _PATIENCE
     while quiet < _LOOKS and time.monotonic() < deadline:
         processes = _processes()

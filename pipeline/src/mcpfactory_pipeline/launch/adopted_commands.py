@@ -16,7 +16,8 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.adopted import adopted_files
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-_KEPT: Final = 2  # source folders to keep, including the current one; running servers may use an earlier one
+# Number of source folders to keep, including the current one, because running servers may use an earlier one.
+_KEPT: Final = 2
 
 
 def adopted_source_command(server: WorkspaceServer) -> list[str]:
@@ -27,7 +28,7 @@ def adopted_source_command(server: WorkspaceServer) -> list[str]:
         StageError: a package index did not respond.
     """
     adopted, root = server.adopted, server.folder.parents[1]
-    assert adopted is not None  # callers check that the server is adopted
+    assert adopted is not None  # callers have checked that the server is adopted
     if adopted.url:
         raise _not_started(server.name, adopted.url)
     own = adopted.folder(root)

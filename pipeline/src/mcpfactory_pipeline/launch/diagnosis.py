@@ -16,8 +16,8 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Final
 
-_CODE: Final = 160  # maximum characters of a line of code that are shown; messages may have three times as many
-_STEPS: Final = 2  # maximum stack frames shown before the frame that failed
+_CODE: Final = 160  # maximum characters of a shown line of code; a message may be three times as long
+_STEPS: Final = 2  # maximum number of stack frames that are shown before the frame with the error
 
 # Import name → distribution name, for popular packages where the two differ.
 _DISTRIBUTIONS: Final = {
@@ -71,7 +71,7 @@ def explain_error(error: BaseException, package: str, folder: str) -> str:
     else:
         place, code, led = sources.home, [], []
     lines = [f"error: {place}: {_message(error)}", *(f"    {text[:_CODE]}" for text in code if text.strip())]
-    # `__main__` only imports the server.
+    # Leave out `__main__`, which only imports the server.
     steps = [one for one in led if os.path.basename(one.filename) != "__main__.py"]  # noqa: PTH119 - no pathlib here
     lines += [
         f"  called from {sources.display_path(one.filename)}:{one.lineno}: {(one.line or '')[:_CODE]}"
@@ -128,7 +128,8 @@ def _message(error: BaseException) -> str:
     kind = type(error).__name__
     formatted = traceback.TracebackException.from_exception(error).format_exception_only()
     text = next((part for part in formatted if part.startswith(kind) or f".{kind}" in part), kind)
-    text = re.sub(r" \((?:/|[A-Za-z]:)[^()]*\)$", "", " ".join(text.split()))  # drop the path that import errors append
+    # Remove the path at the end of the message of an ImportError.
+    text = re.sub(r" \((?:/|[A-Za-z]:)[^()]*\)$", "", " ".join(text.split()))
     return text if len(text) <= 3 * _CODE else f"{text[: 3 * _CODE]}…"
 
 

@@ -111,7 +111,7 @@ def _backend_inputs(folder: Path, text: str) -> str:
 def unmet_requirement_in_venv(venv: Path, needs: Requirements, wanted: Sequence[str]) -> str:
     """Describe the first requirement that a user's own environment does not meet; return "" if it meets all."""
     if needs.found or needs.special:
-        return ""  # uv sources or the build backend determine the packages, which only the user can check
+        return ""  # uv sources or the build backend select the packages, so only the user can check them
     libraries = [*venv.glob("lib*/python*/site-packages"), *venv.glob("Lib/site-packages")]
     return unmet_requirement(wanted, [str(one) for one in libraries], _version_of(venv))
 
@@ -165,8 +165,8 @@ def _applies(wanted: Requirement, extras: frozenset[str], environment: Environme
     return any(wanted.marker.evaluate({**values, "extra": extra}) for extra in (extras or {""}))
 
 
-READY: Final = "ready.json"  # written last, so an environment with this file is complete
-_MARKED: Final = 86_400  # seconds; minimum time between updates of an environment's last-used time
+READY: Final = "ready.json"  # file that is written last; an environment with this file is complete
+_MARKED: Final = 86_400  # minimum seconds between two updates of the time of an environment's last use
 
 
 def is_environment_ready(folder: Path) -> bool:
@@ -179,4 +179,4 @@ def is_environment_ready(folder: Path) -> bool:
     if time.time() - used > _MARKED:
         with suppress(OSError):
             mark.touch()
-    return venv_python(folder).exists()  # the link may point to a deleted interpreter
+    return venv_python(folder).exists()  # the environment may link to an interpreter that was deleted

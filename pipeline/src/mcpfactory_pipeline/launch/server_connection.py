@@ -53,7 +53,8 @@ async def connect_server(
             env=own | dict(environ or {}),
             cwd=home,
             inherit=False,
-            start_new_session=True,  # otherwise Ctrl-C also ends the server, and we would report that end
+            # Without a new session, Ctrl-C would also end the server, and the end would be reported as an error.
+            start_new_session=True,
             timeout=timeout,
             elicitation=elicitation,
         ) as client:
@@ -73,8 +74,8 @@ async def _connected(server: WorkspaceServer, url: str, seconds: float) -> Async
         ) from error
 
 
-_PATIENCE: Final = 60.0  # seconds; maximum wait for the line with the program's address
-_ENDING: Final = 10.0  # seconds; maximum wait for the program's exit after the end of its input
+_PATIENCE: Final = 60.0  # maximum seconds to wait for the line with the program's address
+_ENDING: Final = 10.0  # maximum seconds to wait for the program's exit after its input ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,21 +130,22 @@ async def run_simulated_api(
     try:
         try:
             line = await asyncio.wait_for(process.stdout.readline(), _PATIENCE)
-        except (TimeoutError, ValueError):  # no output, or a line without an end
+        except (TimeoutError, ValueError):  # the program printed nothing, or a line without an end
             line = b""
         yield _read(line)
     finally:
         process.stdin.close()
         try:
             await _wait(process)
-        finally:  # also after a cancellation, because asyncio warns about processes that were not awaited
+        finally:  # await the process even after a cancellation, because asyncio otherwise warns
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)  # kills the process and any child processes that it left
+                os.killpg(process.pid, signal.SIGKILL)  # kills the program and its remaining child processes
             await _wait(process)
 
 
 async def _wait(process: asyncio.subprocess.Process) -> None:
-    with contextlib.suppress(TimeoutError):  # processes outside the group may hold the pipes
+    # Do not wait longer, because processes outside of the group may keep the pipes open.
+    with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(process.wait(), _ENDING)
 
 

@@ -20,7 +20,7 @@ from mcpfactory_pipeline.workspace.api_addresses import reported_variables, serv
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 from mcpfactory_runtime.upstream.secrets import SETTINGS, SHARED
 
-# Variables that a person's programs need: file locations, locale, certificates, keyring and browser for logins.
+# Variables that programs of a user need: file locations, locale, certificates, and keyring and browser for logins.
 _OF_PROGRAMS: Final = (
     *PLAIN,
     *("HOME", "USER", "LOGNAME", "SHELL", "TERM", "USERNAME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA"),
@@ -83,12 +83,12 @@ def _own_variables(server: WorkspaceServer) -> Iterator[str]:
 
 
 _SCRIPT: Final = Path(start.__file__)
-STARTERS: Final = _SCRIPT.parent  # folder that `package_command` must be able to read
+STARTERS: Final = _SCRIPT.parent  # folder that must be readable for `package_command`
 _TOLD: Final = re.compile(r"^error: (?P<what>.+(?:\n {2,}.*)*)\nhint: (?P<hint>.+)$", re.MULTILINE)
 _TRACE: Final = "Traceback (most recent call last):\n"
 _FRAME: Final = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+), in .+\n {4}(?P<code>.+)$', re.MULTILINE)
 _RAISED: Final = re.compile(r"^[\w.]+(?:: .*)?$", re.MULTILINE)
-_PATIENCE: Final = 15.0  # seconds; maximum wait for a server's exit after the end of its input
+_PATIENCE: Final = 15.0  # maximum seconds to wait for a server's exit after its input ends
 
 
 def package_command(python: Path, package: str, folder: Path) -> list[str]:

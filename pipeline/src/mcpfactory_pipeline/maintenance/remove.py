@@ -24,9 +24,9 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-_PATIENCE: Final = 0.2  # seconds to wait for the run lock; a running server is not removed
+_PATIENCE: Final = 0.2  # seconds to wait for the run lock; a server that is being run is not removed
 _MADE: Final = (".venv/", "__pycache__/", ".pytest_cache/", ".ruff_cache/", ".mypy_cache/", "dist/", "build/")
-_SUBMODULE: Final = "160000 "  # mode of a submodule in git's index
+_SUBMODULE: Final = "160000 "  # mode that marks a submodule in git's index
 
 
 def remove(

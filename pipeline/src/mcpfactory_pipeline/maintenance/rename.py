@@ -146,7 +146,7 @@ def _moved(folder: Path, renaming: Renaming, place: Path) -> Iterator[None]:
 def _record(workspace: Workspace, store: Store, old: str, new: str, *, keep_channels: bool) -> None:
     before = close_history(workspace, store, old, gone=f"renamed to {new}", reason="", keep_channels=keep_channels)
     if not before.stages and not before.holds and not before.channels:
-        return  # the server never ran, so there is no history to continue
+        return  # no stage of the server has run, so no history needs to continue
     with store.transaction(new) as transaction:
         transaction.append("renamed", previous=old, reason="")
         for channel, hold in sorted(before.holds.items()):

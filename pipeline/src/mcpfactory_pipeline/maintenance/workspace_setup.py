@@ -34,7 +34,7 @@ from mcpfactory_pipeline.delivery.ci.github import PLACE, github_workflow
 from mcpfactory_pipeline.workspace.settings import WorkspaceSettings
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, read_settings_file, read_toml
 
-# Lines to add to existing files of a repository, if missing. They must not affect files that are not ours.
+# Lines that a repository needs in its existing files. The lines must not affect files of the repository's owner.
 IGNORED: Final = (
     "/pipeline/artifacts/",
     "/pipeline/channels/",
@@ -47,9 +47,9 @@ IGNORED: Final = (
 )
 ATTRIBUTES: Final = ("pipeline/history/*.jsonl merge=union",)
 
-CODEOWNERS: Final = ("CODEOWNERS", ".github/CODEOWNERS", ".gitlab/CODEOWNERS", "docs/CODEOWNERS")  # read by forges
+CODEOWNERS: Final = ("CODEOWNERS", ".github/CODEOWNERS", ".gitlab/CODEOWNERS", "docs/CODEOWNERS")  # read by code forges
 
-NOBODY: Final = "@OWNER"  # placeholder until a person sets an owner
+NOBODY: Final = "@OWNER"  # placeholder that a person replaces by the owner
 
 
 def _template(name: str) -> str:
@@ -118,13 +118,14 @@ def _existing(folder: Path) -> Path:
     return next(place for place in (folder, *folder.parents) if place.is_dir())
 
 
-_HARMLESS: Final = re.compile(r"\.git|LICEN[CS]E.*|README.*")  # files allowed in a folder that becomes a workspace
+# Names of files that a folder may contain before it becomes a workspace.
+_HARMLESS: Final = re.compile(r"\.git|LICEN[CS]E.*|README.*")
 _OURS: Final = ("pipeline/state", "pipeline/history", "pipeline/artifacts", "pipeline/channels", "pipeline/locks")
-WRITE: Final = "write"  # create a missing file
-ADD: Final = "add"  # append lines to an existing file
-WHEELS: Final = "wheels"  # put the factory's wheels into a folder
-NOTE: Final = "tell"  # only report to the user
-BLOCKED: Final = "blocked"  # an obstacle that prevents the setup
+WRITE: Final = "write"  # action: create a missing file
+ADD: Final = "add"  # action: append lines to an existing file
+WHEELS: Final = "wheels"  # action: put the factory's wheels into a folder
+NOTE: Final = "tell"  # action: only print a message to the user
+BLOCKED: Final = "blocked"  # action: stop, because something prevents the setup
 _FILE: Final = "pyproject.toml"
 _MEMBERS: Final = "servers/*"
 
@@ -369,7 +370,7 @@ def apply_setup(setup: WorkspaceSetup, *, git: bool = True) -> Workspace:
         )
     try:
         for change in setup.changes:
-            if change.action == WHEELS:  # first, because it may fail
+            if change.action == WHEELS:  # do this first, because it may fail
                 refresh_factory_wheels(setup.folder / change.path)
         for change in setup.changes:
             file = setup.folder / change.path

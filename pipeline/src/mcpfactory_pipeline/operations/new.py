@@ -340,4 +340,4 @@ class Adopt(Operation):
         done = AdoptResult(
             message=message, **facts, written=tuple(written), next=f"mcpfactory pipeline run {proposal.server}"
         )
-        return done.of(proposal if sure else None)  # otherwise the confirmation question already showed the proposal
+        return done.of(proposal if sure else None)  # omit the proposal if the confirmation question already showed it

@@ -277,7 +277,8 @@ class Operation(BaseModel):
         options: list[str] = []
         for name, info, param in self.fields("cli"):
             value = getattr(self, name)
-            if value == info.default and not value:  # non-empty defaults, such as a channel, are written out
+            # Omit empty defaults; other defaults, such as a channel, are written.
+            if value == info.default and not value:
                 continue
             for one in value if isinstance(value, tuple) else (value,):
                 if param.argument:

@@ -29,7 +29,7 @@ from mcpfactory_pipeline.workspace.workspace import (
 )
 
 
-@dataclass(frozen=True)  # no slots: cached properties
+@dataclass(frozen=True)  # no slots, because cached properties need a `__dict__`
 class InputReader:
     """The inputs and state of one server. Files are read once; create a new reader to read again."""
 
@@ -71,7 +71,7 @@ def _document(subject: InputReader) -> str:
 
 
 def _documents_in(subject: InputReader, folder: str) -> str:
-    if not folder:  # without a separate folder, any document here counts, except generated files
+    if not folder:  # if documents have no separate folder, count every document here except generated files
         files = [path for path in subject.files if path.endswith(_DOCUMENTS) and "_generated/" not in path]
         return subject.hash_all(path for path in files if not path.startswith(".mcpfactory/"))
     return subject.hash_all(list_source_files(subject.server.folder / folder), f"{folder}/")
@@ -170,7 +170,7 @@ INPUTS: Final[dict[str, Callable[[InputReader], str]]] = {
     "checks": _checks,
     "template": lambda subject: template_version(subject.server.template, subject.server.folder),
     "codegen": lambda _subject: distribution_version("mcpfactory-codegen"),
-    # Adopted servers do not use this factory's runtime; if one needs a runtime, its own files include the wheel.
+    # Adopted servers do not use the runtime of this factory. If a server needs a runtime, its own files include one.
     "runtime": lambda subject: ABSENT if subject.server.adopted else distribution_version("mcpfactory-runtime"),
     "rules": lambda _subject: distribution_version("mcpfactory-pipeline", "checks"),
     "python": lambda _subject: python_version(),
@@ -197,7 +197,7 @@ def _shown_artifact(state: ServerState, name: str) -> str:
     return next((value for path, value in kept.items() if path.partition("/")[2] == name), ABSENT)
 
 
-# Kind of a part that an approval stage shows (the prefix before the colon) → function that hashes the part.
+# Kind of a shown part, such as "stage" in "stage:test" → function that returns the hash of the part.
 _OF_STATE: Final[dict[str, Callable[[ServerState, str], str]]] = {"stage": _shown_stage, "artifact": _shown_artifact}
 SHOWN_FILE: Final = "file:"
 
@@ -235,7 +235,7 @@ def read_stage_inputs(stages: Sequence[Stage], subject: InputReader) -> dict[str
     values = {name: _read(name, subject) for name in dict.fromkeys(name for stage in stages for name in stage.reads)}
     found = {stage.name: {"stage": stage.stamp, **{name: values[name] for name in stage.reads}} for stage in stages}
     for stage in stages:
-        if "checks" in stage.reads:  # only required checks count; later checks in a channel do not matter
+        if "checks" in stage.reads:  # only checks that the stage needs count, not later checks of the channel
             found[stage.name]["checks"] = _checks(subject, stage.needs)
     return found
 
@@ -253,7 +253,7 @@ def fingerprint(inputs: Mapping[str, str]) -> str:
     return hash_named_texts(inputs)
 
 
-# Inputs that are not compared: promoters may use another Python version, and `decisions.drift` reports drift.
+# Inputs that may differ. The Python version may differ on each machine, and `decisions.drift` checks drift.
 _NOT_COMPARED: Final = ("python", "drift")
 _OF_FACTORY: Final = "stage"
 

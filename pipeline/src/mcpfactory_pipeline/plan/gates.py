@@ -104,7 +104,7 @@ def _at_most(value: Any, limit: Any) -> bool:
     return bool(value <= limit)
 
 
-# Name of a limit → measured value (`checks.evidence.measure`). Rules of the family `performance` use the same names.
+# Limit → measured value (`checks.evidence.measure`). The rules about performance have the same names as the limits.
 COST_GATES: Final[Mapping[str, str]] = {
     "max_start_ms": "start_ms",
     "max_call_ms": "call_ms",

@@ -34,7 +34,7 @@ def shown_content_approvers(policy: ApprovalPolicy, made: StageDecisions | None,
     given = current.approvals if (current := decisions_about_shown_content(made, shown)) else ()
     people = {
         normalize_person_name(who): who for who in sorted(given, reverse=True)
-    }  # spellings of one name count as one person
+    }  # different spellings of a name count as one person
     allowed = {normalize_person_name(who) for who in policy.approvers}
     return sorted(who for key, who in people.items() if not allowed or key in allowed)
 
@@ -51,13 +51,13 @@ def describe_missing_approvals(policy: ApprovalPolicy, made: StageDecisions | No
     return missing + ("; what was approved before has changed" if changed else "")
 
 
-# `passed` and `failed` are verdicts on the server. `errored` means that a tool or the pipeline failed, `interrupted`
-# that the process died, `inconclusive` that no verdict is possible. Only `errored` and `interrupted` stages are
-# retried.
+# `passed` and `failed` are verdicts on the server. `errored` means that a build tool or the pipeline failed.
+# `interrupted` means that the process died. `inconclusive` means that no verdict is possible. Only `errored` and
+# `interrupted` stages are retried.
 OUTCOMES: Final = ("passed", "failed", "errored", "interrupted", "inconclusive")
 RETRIED: Final = ("errored", "interrupted")
-RUN_ENDED: Final = "the run was ended"  # first words of the message of a stage whose run somebody ended
-RECORD: Final = ".mcp.json"  # suffix of an adopted candidate's record, which channels link to
+RUN_ENDED: Final = "the run was ended"  # if a user ended a run, the messages of its stages begin with these words
+RECORD: Final = ".mcp.json"  # suffix of the record of an adopted candidate; channels contain links to such records
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Artifact:
     def offered(self) -> Path:
         """The file that channels link to."""
         name = offered_file_name(self.files)
-        assert name is not None  # every candidate has a wheel or a record
+        assert name is not None  # every candidate contains a wheel or a record
         return self.folder / name
 
 
@@ -277,4 +277,4 @@ def local_isolation_level(workspace: Workspace, stages: Sequence[Stage]) -> str:
     except StageError:
         if wanted == REQUIRED:
             raise
-        return wanted  # the stages of this server will report the missing parts
+        return wanted  # no error here: the stages of the server report the missing parts

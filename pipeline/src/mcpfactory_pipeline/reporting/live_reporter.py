@@ -18,11 +18,12 @@ from mcpfactory_pipeline.base import events
 from mcpfactory_pipeline.base.text import pluralize, printable, terminal_width
 from mcpfactory_pipeline.reporting.line_reporter import OUTCOME_LABELS, event_lines
 
-_REFRESHES: Final = 4  # refreshes per second
+_REFRESHES: Final = 4  # screen updates per second
 _GAP: Final = 2
-_NAME: Final = 12  # columns; minimum for a server's name: in narrower terminals, stages are not listed
-_FRAME: Final = 4  # lines that are not servers: header, count of hidden servers, total, cursor line
-_EVERY: Final = 100  # servers; the final table of a larger run omits servers that passed
+_NAME: Final = 12  # minimum columns for a server's name; in narrower terminals, stages are not listed
+_FRAME: Final = 4  # number of lines that show no server: header, number of hidden servers, total, cursor line
+# Number of servers; if a run has more servers, its final table leaves out servers that passed.
+_EVERY: Final = 100
 _BAD: Final = frozenset({"failed", "errored", "interrupted", "inconclusive", "blocked"})
 _GOOD: Final = frozenset({"passed", "up-to-date", "held", "waiting"})
 _RUNNING: Final = "running"
@@ -81,7 +82,7 @@ class RunTable:
         self._clock, self._guard, self._began = clock, threading.Lock(), clock()
         self._stages: tuple[str, ...] = ()
         self._cells: dict[str, dict[str, _Cell]] = {}
-        self._notes: dict[str, str] = {}  # server → reason why none of its stages is running
+        self._notes: dict[str, str] = {}  # server → reason why none of its stages runs now
         self._newest: dict[str, int] = {}  # server → sequence number of its last event
 
     def update(self, event: events.RunEvent) -> None:
@@ -125,7 +126,7 @@ class RunTable:
             shown = servers[: max(1, height - _FRAME)]
             hidden = len(servers) - len(shown)
             if not hidden:
-                shown = list(self._cells)  # if all servers fit, keep their order
+                shown = list(self._cells)  # if there is room for all servers, keep their order
             more = [_line(f"… and {pluralize(hidden, 'server')} more", "dim")] if hidden else []
             return Group(self._table(shown, width), *more, _line(self._sum()))
 

@@ -27,8 +27,8 @@ from mcpfactory_pipeline.base.text import pluralize, printable
 from mcpfactory_pipeline.workspace.settings import EventSettings, MailSettings
 from mcpfactory_runtime.errors import connection_error_reason, find_os_error
 
-_LONGEST: Final = 1500  # characters; maximum length of a line, because chats reject much longer ones
-# Kind of event → text after the server's name. Other kinds are shown by their name.
+_LONGEST: Final = 1500  # maximum characters of a line, because chats refuse much longer messages
+# Kind of event → text after the server's name. For other kinds, the text is the name of the kind.
 _SENTENCES: Final = {
     "waits": "{kind}: {message}", "step.finished": "{stage} {outcome}: {message}", "trouble": "{message}",
     "approved": "{version} is approved for {channel}{stage} by {actor}: {reason}",
@@ -116,8 +116,8 @@ def delivery_error_reason(error: Exception) -> str:
     return known or (connection_error_reason(system) if system is not None else type(error).__name__)
 
 
-_WAITING: Final = 1000  # maximum queued events; more events are dropped
-_LEFT: Final = 10.0  # seconds; maximum wait for pending events at the end of a command
+_WAITING: Final = 1000  # maximum number of events in the queue; further events are dropped
+_LEFT: Final = 10.0  # maximum seconds to wait for pending events at the end of a command
 _PAUSE: Final = 0.5  # seconds before the second attempt; the pause doubles before each later attempt
 
 
@@ -134,8 +134,8 @@ class WebhookSender:
         self._queue: queue.Queue[Mapping[str, Any] | None] = queue.Queue(_WAITING)
         self._closing = threading.Event()
         self._why = ""
-        self._answered = ""  # the receiver's last response to the current event
-        self._sent: set[str] = set()  # ids of accepted events that are not delivered yet
+        self._answered = ""  # last response of the receiver for the current event
+        self._sent: set[str] = set()  # ids of the events in the queue that are not delivered yet
         self._thread = threading.Thread(target=self._deliver, name="webhook", daemon=True)
         self._thread.start()
 
@@ -150,7 +150,7 @@ class WebhookSender:
     def close(self) -> str:
         """Stop within seconds; return a message about undelivered events, or ""."""
         deadline = time.monotonic() + _LEFT
-        with suppress(queue.Full):  # if the queue is still full, the thread is too slow
+        with suppress(queue.Full):  # if the queue stays full, the receiver is too slow, so give up
             self._queue.put(None, timeout=_LEFT)
         self._thread.join(max(0.0, deadline - time.monotonic()))
         self._closing.set()
@@ -208,8 +208,8 @@ class WebhookSender:
         return {**headers, "X-MCPFactory-Timestamp": timestamp, "X-MCPFactory-Signature": signed}
 
 
-_MOST: Final = 200  # maximum events that one mail lists; further events are only counted
-_SUBJECT: Final = 150  # characters; maximum length of a subject
+_MOST: Final = 200  # maximum number of events that one mail lists; of further events, only the number is shown
+_SUBJECT: Final = 150  # maximum characters of a subject
 
 
 class MailSender:
@@ -236,7 +236,7 @@ class MailSender:
         try:
             self._send(message)
         except (OSError, smtplib.SMTPException, ValueError) as error:
-            # ValueError: a user or password is not ASCII.
+            # smtplib raises ValueError if the user or password contains non-ASCII characters
             return f"{pluralize(len(self._notices), 'event')} not mailed by {settings.host}: {delivery_error_reason(error)}"
         return ""
 
@@ -264,7 +264,7 @@ def compose_mail(settings: MailSettings, notices: list[Mapping[str, Any]]) -> Em
     message["Subject"] = f"[{workspace}] {many}{first}"[:_SUBJECT]
     message["From"], message["To"] = settings.sender, ", ".join(settings.to)
     message["Date"], message["Message-ID"] = formatdate(), make_msgid(domain=settings.sender.rpartition("@")[2])
-    message["Auto-Submitted"] = "auto-generated"  # prevents automatic replies
+    message["Auto-Submitted"] = "auto-generated"  # asks mail programs not to send automatic replies
     parts = [
         "\n  ".join(filter(None, (notice_line(one), notice_command(one), notice_link(one)))) for one in notices[:_MOST]
     ]

@@ -23,9 +23,9 @@ from mcpfactory_pipeline.build.programs import job_environ
 from mcpfactory_pipeline.isolation.processes import hide_process
 from mcpfactory_pipeline.plan.stage import RUN_ENDED, StageOutputs
 
-_ROOM: Final = 512 * 2**20  # bytes; minimum free memory for each parallel job
-_POLL: Final = 0.25  # seconds between checks of a job
-_ENDING: Final = 20.0  # seconds; timeout of a supervisor's exit, which takes at most ten seconds
+_ROOM: Final = 512 * 2**20  # minimum bytes of free memory for each parallel job
+_POLL: Final = 0.25  # seconds between two checks of a job
+_ENDING: Final = 20.0  # maximum seconds to wait for the exit of a supervisor, which normally needs at most ten
 _PROC: Final = Path("/proc")
 
 
@@ -83,7 +83,7 @@ class LocalExecutor:
         with self._guard:
             if self._cancelled:
                 return StageOutputs("interrupted", f"{RUN_ENDED} before this stage began")
-            hide_process()  # Without isolation, this keeps our environment from the code of servers.
+            hide_process()  # Without isolation, server code could otherwise read our environment variables.
             process = subprocess.Popen(
                 command,
                 env=None if job["environ"] == "caller" else job_environ(),
@@ -144,12 +144,12 @@ class LocalExecutor:
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End a job by closing the stdin of its supervisor, which ends all processes of the job."""
     if process.returncode is not None:
-        return  # the PID may belong to another process by now
+        return  # the process has ended, so its PID may now belong to another process
     assert process.stdin is not None
     process.stdin.close()
     try:
         process.wait(_ENDING)
-    except subprocess.TimeoutExpired:  # something stopped the supervisor
+    except subprocess.TimeoutExpired:  # the supervisor hangs, for example because it was suspended
         if os.name == "posix":
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)

@@ -69,7 +69,7 @@ def _run_to_file(job_file: Path, result_file: Path) -> NoReturn:
     """Run the job, end all its processes (they could change the outputs), and write the outputs."""
     adopt_orphans()
     outputs = run_job(json.loads(job_file.read_text(encoding="utf-8")))
-    if left := end_descendants():  # a process left behind could change outputs after the verdict
+    if left := end_descendants():  # a remaining process could still change outputs after the stage ended
         print(f"ended {pluralize(left, 'orphan')} that the stage left behind")  # noqa: T201 - the log of the stage
     sys.stdout.flush()
     temporary = result_file.with_suffix(".tmp")
@@ -96,11 +96,11 @@ def main() -> None:
         die_with_parent()
         _run_to_file(*files)
     threading.Thread(target=_kill_at_eof, args=(worker,), daemon=True).start()
-    if worker == os.getpid():  # without fork there is no supervisor
+    if worker == os.getpid():  # systems without fork run the job in this process, without a supervisor
         _run_to_file(*files)
     code = os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
     end_descendants()
-    if code < 0:  # Where descendants cannot be listed, only the process group can be ended.
+    if code < 0:  # if descendants cannot be listed, only the process group can be ended
         end = os.killpg if os.getpgrp() == os.getpid() else os.kill
         end(os.getpid(), -code)
     os._exit(abs(code))

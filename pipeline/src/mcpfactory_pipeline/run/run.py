@@ -192,7 +192,7 @@ def _run_all(
     runner: ServerRunner, servers: Sequence[WorkspaceServer], forced: Sequence[str], jobs: int, stop: threading.Event
 ) -> list[ServerRunResult]:
     with ThreadPoolExecutor(max(1, min(jobs, len(servers) or 1)), thread_name_prefix="server") as pool:
-        # Each server runs in a copy of the context, which contains the actor.
+        # Copy the context for each server, because the context contains the actor.
         futures = {pool.submit(copy_context().run, runner.run, server, forced): server for server in servers}
         try:
             _wait_for(futures, stop)

@@ -43,13 +43,13 @@ from mcpfactory_pipeline.state.timeline import seconds_in_channel
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-_SHOWN: Final = 15  # maximum lines shown of a log
+_SHOWN: Final = 15  # maximum lines of a log that are shown
 
 
 def failed_stage_log_excerpt(lines: Sequence[str], gates: Collection[str]) -> list[str]:
     """Return the lines about closed gates with their details; if no gate is closed, return the last lines."""
     found: list[str] = []
-    about = False  # True while lines belong to a gate
+    about = False  # True if the current lines describe a gate
     margin = 0
     for line in lines:
         indent = len(line) - len(line.lstrip())
@@ -117,7 +117,7 @@ def rollback_failed_channels(
     return done
 
 
-_LONGEST_PAUSE: Final = 60.0  # seconds; maximum pause between attempts; the pause doubles after each attempt
+_LONGEST_PAUSE: Final = 60.0  # maximum seconds between two attempts; the pause doubles after each attempt
 
 
 @dataclass(slots=True)
@@ -248,7 +248,7 @@ class ServerRunner:
         for step in steps:
             record = state.stages.get(step.stage)
             if step.stage in waiting and step.stage in result.ran:
-                continue  # only soak time is missing
+                continue  # the stage only waits for the end of the soak time
             if (
                 step.verdict != UP_TO_DATE
                 and record is not None
@@ -299,7 +299,7 @@ class ServerRunner:
             for (step, stage, before), (outputs, seconds) in zip(begun, results, strict=True):
                 self._finish(server, stage, before, outputs, seconds)
                 at_work.remove(stage.name)
-                with suppress(StateError):  # only other processes read it; record the remaining ends
+                with suppress(StateError):  # the note is only for other processes, so ignore the error and continue
                     announce(at_work)
                 if outputs.outcome in RETRIED:
                     again.append(step)

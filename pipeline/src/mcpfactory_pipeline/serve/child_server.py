@@ -39,7 +39,7 @@ from mcpfactory_runtime.types import Json
 Condition = Literal["asleep", "starting", "awake", "broken"]
 
 _START_TIMEOUT: Final = 60.0  # seconds; timeout of a server's first response
-_MAX_ERROR: Final = 500  # characters; maximum length of a stored error
+_MAX_ERROR: Final = 500  # maximum characters of a stored error
 
 
 class ChildServer:
@@ -77,7 +77,8 @@ class ChildServer:
         self._on_started, self._on_log = on_started, on_log
         self._client: Client | None = None
         self._starting = asyncio.Lock()
-        self._flights: dict[Context, None] = {}  # calls in flight, oldest first, as an ordered set
+        # Calls that are running, oldest first; the dict serves as an ordered set.
+        self._flights: dict[Context, None] = {}
         self._idle_timer: asyncio.TimerHandle | None = None
         self._idle_since = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -166,7 +167,7 @@ class ChildServer:
                 await client.__aenter__()
             except McpError as error:
                 raise ProtocolError(f"it rejected the initialize request: {error}") from None
-            except asyncio.CancelledError:  # canceled by the first caller; no other call is in flight
+            except asyncio.CancelledError:  # the first caller canceled; no other call runs
                 self._set_condition("asleep")
                 raise
             self._client = client
@@ -198,7 +199,7 @@ class ChildServer:
         end = self._idle_since + self._idle
         self._idle_timer = None
         if self._flights:
-            return  # the end of the last call starts a new timer
+            return  # when the last call ends, a new timer starts
         if loop.time() < end:
             self._idle_timer = loop.call_at(end, self._look_idle)
         else:
@@ -214,7 +215,7 @@ class ChildServer:
     def _tool_error(self, error: Exception) -> ToolError:
         """Return the caller's error: with a remedy if the server does not start, else with a hint to call again."""
         self.errors += 1
-        said = strip_invisible_characters(str(error))  # contains the end of the server's stderr
+        said = strip_invisible_characters(str(error))  # the error contains the last lines of the server's stderr
         failure = error if isinstance(error, PipelineError) else parse_start_failure(said)
         self.last_error = str(failure or said)[:_MAX_ERROR]
         if self._client is None or self._client.lost is not None:
@@ -250,7 +251,7 @@ class ChildServer:
         task.add_done_callback(self._tasks.discard)
 
 
-MAX_NAME: Final = 64  # characters; longest tool name that all clients accept
+MAX_NAME: Final = 64  # maximum characters of a tool name that all clients accept
 _HASH: Final = 8  # hexadecimal digits of the hash at the end of a shortened name
 _MARKED: Final = re.compile(r"_[0-9a-f]{8}$")
 _SCHEME: Final = "mcp://"
@@ -319,16 +320,17 @@ class GatewayNames(relay.RelayNames):
         return block
 
 
-_MAX_TEXT: Final = 20_000  # characters; maximum length of a description or of instructions
+_MAX_TEXT: Final = 20_000  # maximum characters of a description, and of instructions
 _LOST: Final = f"hidden characters, or text after {_MAX_TEXT:,} characters, left out"
-_EXAMPLES: Final = frozenset({"default", "example", "examples"})  # can be dropped, because no program needs them
+# Members that may be dropped, because no program needs them.
+_EXAMPLES: Final = frozenset({"default", "example", "examples"})
 _VALUES: Final = frozenset({"const", "enum", "required", "dependentRequired"})
 _WORDS: Final = _VALUES | {
     *("name", "uri", "uriTemplate", "mimeType", "type", "format", "pattern"),
     *("$ref", "$schema", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "contentEncoding", "contentMediaType"),
 }
 """Members whose values must not change, because programs read them. Texts in all other members are descriptions."""
-_SIGNS: Final = re.compile(rb"\\[ubf]|\x7f")  # JSON escapes of control characters in ASCII, and DEL
+_SIGNS: Final = re.compile(rb"\\[ubf]|\x7f")  # DEL, and the JSON escapes of ASCII control characters
 
 
 def sanitize_listing(listing: ServerListing) -> tuple[ServerListing, tuple[str, ...]]:
@@ -389,7 +391,8 @@ def _plain_items(items: Iterable[Mapping[str, Any]], key: str, notes: list[str])
 
 
 def _plain(value: Any, key: str = "") -> Any:
-    if isinstance(value, Mapping) and APPLICATORS.get(key) == "map":  # keys are argument names and can be any string
+    # Here, each key is the name of an argument, which may be any string.
+    if isinstance(value, Mapping) and APPLICATORS.get(key) == "map":
         return {name: _plain(one) for name, one in value.items()}
     if isinstance(value, Mapping):
         kept = {name: one for name, one in value.items() if not (name in _EXAMPLES and _is_foul(one))}

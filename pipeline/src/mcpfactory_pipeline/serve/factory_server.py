@@ -53,7 +53,7 @@ def make_factory_server(root: Path, documents: Sequence[str] = (), *, local: boo
 
 
 _LOOPBACK: Final = {"127.0.0.1", "localhost", "::1"}
-_SHORTEST: Final = 16  # characters; minimum length of a token
+_SHORTEST: Final = 16  # minimum characters of a token
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def make_authorization(place: HttpAddress, environ: Mapping[str, str]) -> Author
             return {"aud": made.resource, "sub": f"the holder of {place.token}"} if same else None
 
         made = Authorization(issuer=origin, resource=url, verify=verify)
-    except (AuthorizationError, RuntimeError) as error:  # RuntimeError: a library is missing
+    except (AuthorizationError, RuntimeError) as error:  # RuntimeError means that a library is missing
         message, _, hint = str(error).partition("\nhint: ")
         raise ConfigError(message, hint=hint) from None
     return made
@@ -145,7 +145,8 @@ def listen(server: Server, place: HttpAddress | None, **options: Any) -> None:
         server.run_stdio()
         return
     auth = make_authorization(place, os.environ)
-    for name in variables_hidden_from_children(place):  # the secrets were read; child processes must not inherit them
+    # Child processes must not inherit the secrets, which were read above.
+    for name in variables_hidden_from_children(place):
         os.environ.pop(name, None)
     try:
         server.run_http(place.host, place.port, auth=auth, **options)

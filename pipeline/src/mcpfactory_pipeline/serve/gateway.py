@@ -76,9 +76,9 @@ def make_health_page(read: Callable[[], Sequence[ChildHealth]]) -> Callable[[str
     return page
 
 
-IDLE: Final = 600.0  # seconds; a server without calls for this long is stopped
-_MAX_INSTRUCTIONS: Final = 300  # characters; maximum shown length of a server's own instructions
-_STARTS_AT_ONCE: Final = 2  # maximum parallel starts of servers without a recorded listing
+IDLE: Final = 600.0  # seconds; if a server gets no call for this long, the server is stopped
+_MAX_INSTRUCTIONS: Final = 300  # maximum characters of each server's instructions that a gateway shows
+_STARTS_AT_ONCE: Final = 2  # maximum number of servers that start at the same time because their tools are unknown
 
 
 class Gateway:
@@ -106,8 +106,9 @@ class Gateway:
         self._workspace, self._search, self._private = workspace, search, private
         self._known = {one.name: one for one in known}
         self._listings: dict[str, ServerListing] = {}
-        self._notes: dict[str, tuple[str, ...]] = {}  # changes and omissions in a listing
-        self._inner: dict[str, tuple[str, str]] = {}  # outer name of a prompt → server and inner name
+        self._notes: dict[str, tuple[str, ...]] = {}  # server → notes about changed or omitted parts of its listing
+        # Name of a prompt in the gateway → server, and name of the prompt in the server.
+        self._inner: dict[str, tuple[str, str]] = {}
         self._children = {
             one.name: ChildServer(
                 one.name,
@@ -128,7 +129,7 @@ class Gateway:
             "mcpfactory-gateway", version=version("mcpfactory-pipeline"), title=f"Servers of {workspace.name}"
         )
         self.server.lifespan(self._lifespan)
-        self.server.registry.declares_tools = True  # a gateway offers tools, even before it knows any tool
+        self.server.registry.declares_tools = True  # declare the capability `tools` before any tool is known
         for one in known:
             if (found := recorded_listing(workspace, one)) is not None:
                 self._listings[one.name] = found
@@ -162,7 +163,7 @@ class Gateway:
             async with gate:
                 try:
                     await child.probe()
-                except ToolError as error:  # the health page shows it as `broken`, with the reason
+                except ToolError as error:  # the health page shows the server as `broken`
                     sys.stderr.write(f"{printable(str(error))}\n")
 
         try:
@@ -176,7 +177,7 @@ class Gateway:
     async def _update_listing(self, child: ChildServer, client: Client) -> None:
         before = self._listings.get(child.name)
         if before is not None and before.complete and child.starts == 1:
-            return  # the listing comes from these sources
+            return  # the stored listing was made from the same sources
         found = await request_listing(client)
         if found == before:
             return
@@ -313,7 +314,7 @@ def store_listing(workspace: Workspace, server: WorkspaceServer, listing: Server
         beside = file.with_suffix(f".{os.getpid()}.tmp")
         beside.write_text(text, encoding="utf-8")
         beside.replace(file)
-    except (OSError, PipelineError):  # for example links out of the source folder, which other commands report
+    except (OSError, PipelineError):  # reported by other commands, for example links out of the folder
         return
 
 
@@ -338,7 +339,7 @@ def _contract(workspace: Workspace, server: WorkspaceServer) -> tuple[Mapping[st
     try:
         state = Store(workspace).state(server.name)
         contract = stored_contract(workspace.artifacts / server.name / state.candidate) if state.candidate else None
-    except PipelineError:  # other commands report the error; the server can still be started
+    except PipelineError:  # the server can start nevertheless; other commands report the error
         return None
     return contract.tools if contract else None
 

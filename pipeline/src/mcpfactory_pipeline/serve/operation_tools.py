@@ -45,7 +45,8 @@ from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 from mcpfactory_runtime import Context, Server, ToolError
 from mcpfactory_runtime.types import Json
 
-_ASKED: Final = 3  # maximum questions to a person about one operation if the facts keep changing
+# Maximum number of times that a person is asked about one operation, in case the facts change meanwhile.
+_ASKED: Final = 3
 _FORM: Final[Json] = {
     "type": "object",
     "properties": {"yes": {"type": "boolean", "title": "Yes, do it"}},

@@ -29,8 +29,8 @@ from mcpfactory_pipeline.views.status import list_servers, read_candidate_report
 from mcpfactory_runtime import Server
 
 _READS: Final = {"readOnlyHint": True, "openWorldHint": False}
-_EVIDENCE: Final = 4_000  # characters; maximum length of a finding's evidence
-_LOG: Final = 20_000  # characters; maximum shown length, from the end of a log
+_EVIDENCE: Final = 4_000  # maximum characters of a finding's evidence
+_LOG: Final = 20_000  # maximum characters of a log that are shown, from its end
 
 SomeServers = Annotated[tuple[str, ...], Field(examples=[["bookshop"]])]
 OneServer = Annotated[str, Field(examples=["bookshop"])]
@@ -54,7 +54,7 @@ class ReadTools:
         }
         for title, tool in looks.items():
             server.tool(title=title, annotations=_READS)(tool)
-        abroad = {**_READS, "openWorldHint": True}  # for tools that start servers, which may use the network
+        abroad = {**_READS, "openWorldHint": True}  # for tools that start servers, because servers may use the network
         server.tool(title="Changes for callers", annotations=abroad)(self.diff)
         server.tool(title="Tools that models confuse", annotations=abroad)(self.confused_tools)
         writes = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": True}

@@ -70,7 +70,7 @@ class FactoryResources:
         def read(workspace: Workspace) -> Any:
             try:
                 return function(workspace, *arguments, **options)
-            except (NotFoundError, PromotionError):  # PromotionError: no candidate exists yet
+            except (NotFoundError, PromotionError):  # the promotion error means that no candidate exists yet
                 return None
 
         return await self._access.read(read)

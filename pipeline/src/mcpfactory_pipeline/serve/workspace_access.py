@@ -21,7 +21,7 @@ from mcpfactory_runtime.urls import host_port_of, is_public, private_target_kind
 Options = ParamSpec("Options")
 Result = TypeVar("Result")
 
-_NAME: Final = 60  # characters; maximum length of a client's name in the history
+_NAME: Final = 60  # maximum characters of a client's name that the history records
 _POLL: Final = 0.2  # seconds between checks for cancellation
 
 
@@ -36,7 +36,7 @@ class WorkspaceAccess:
     root: Path
     documents: tuple[str, ...] = ()
     local: bool = True
-    permits_private: ClassVar[bool] = False  # only a person at a terminal may permit private addresses
+    permits_private: ClassVar[bool] = False  # private addresses need the permission of a person at a terminal
 
     def workspace(self) -> Workspace:
         """Return the workspace with its current configuration.
@@ -74,7 +74,7 @@ class WorkspaceAccess:
                 hint=f"ask the operator to permit it: mcpfactory serve --documents {host_port_of(name) or 'HOST'}",
             )
         folders = (self.root, *(Path(one).expanduser() for one in self.documents if _is_folder(one)))
-        with suppress(OSError, RuntimeError, ValueError):  # a circular link, or an invalid file name
+        with suppress(OSError, RuntimeError, ValueError):  # the path contains a circular link or an invalid name
             path = (self.root / name).resolve()
             if any(path.is_relative_to(folder.resolve()) for folder in folders):
                 return str(path)

@@ -87,7 +87,7 @@ _VALIDATE: Final = Stage(
     sandboxed=True,
     adopted=f"{_MODULE}.adopted:validate",
 )
-_EVALUATE: Final = Stage(  # only in workspaces that configure models
+_EVALUATE: Final = Stage(  # this stage exists only in workspaces that configure models
     name="evaluate",
     needs=("validate",),
     reads=("candidate", "evals", "reports"),
@@ -207,7 +207,7 @@ def _with_checks(stages: Sequence[Stage], stage: Stage, channels: Sequence[Chann
     if stage.channel is None:
         return stage
     checks = [one.name for one in required_stages(stages, stage.channel, channels)]
-    if stage.awaits:  # the first channel needs the checks that do not await a channel
+    if stage.awaits:  # before the first channel, only checks that do not need a channel can run
         checks = [name for name in checks if channels_needed_before(stages, name)]
     return replace(stage, needs=tuple(dict.fromkeys((*stage.needs, *checks))))
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.checks.report import ValidationReport
 
 
-_CRITICAL: Final = 5  # the highest severity (docs/reference/rules.md)
+_CRITICAL: Final = 5  # the highest severity of a rule (docs/reference/rules.md)
 
 
 def store_validation_report(inputs: StageInputs, report: ValidationReport, tools: Sequence[Any]) -> None:
@@ -95,10 +95,10 @@ def _message(report: ValidationReport, gates: Sequence[str]) -> str:
     return f"score {report.score}{report.waived_words}, {found}{closed}{ignored}"
 
 
-_READY: Final = "ready"  # subfolder of a candidate where stages install it
+_READY: Final = "ready"  # subfolder of a candidate's folder in which stages install the candidate
 _SHOWN: Final = 3
 _UNKNOWN_DEPENDENCY: Final = re.compile(r"\b(AttributeError|ImportError|ModuleNotFoundError|TypeError): ")
-_SAID: Final = 300  # characters; maximum quoted length of a server's stderr
+_SAID: Final = 300  # maximum characters of a server's stderr that are quoted
 _FACTS: Final = ("tests", "passed", "failed", "skipped", "deselected", "tool_tests", "tools_run")
 
 
@@ -226,7 +226,7 @@ def validate(inputs: StageInputs) -> StageOutputs:
         )
     policy = WaiverPolicy(**inputs.settings.get("waivers", {}))
     report = asyncio.run(examine(target, waivers=read_waivers(inputs.folder), policy=policy))
-    # The live list of a server at a URL may differ from its candidate; the contract is the adopted list.
+    # For a server at a URL, use the adopted tools as the contract, because the current tools may differ.
     listed = parse_offers(offers.read_bytes())["tools"] if ready.record.url else report.listed
     store_validation_report(inputs, report, listed)
     refused = tuple(dict.fromkeys(finding.rule for finding in report.findings if finding.gate))

@@ -12,7 +12,7 @@ from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 from mcpfactory_pipeline.workspace.coverage import coverage
 from mcpfactory_pipeline.workspace.workspace import REPORT, Workspace
 
-_BROKEN: Final = ("write", "internal")  # codes of `CreateError` with a cause other than the document
+_BROKEN: Final = ("write", "internal")  # codes of a `CreateError` that the document did not cause
 
 
 def run(inputs: StageInputs) -> StageOutputs:
@@ -22,7 +22,7 @@ def run(inputs: StageInputs) -> StageOutputs:
         template = Lockfile.read(server.folder).template
     except LockfileError as error:
         return StageOutputs("failed", f"{error}; hint: {error.hint}")
-    origin = {"template": template} if template else {}  # drift is computed from this record
+    origin = {"template": template} if template else {}  # later, drift is found by a comparison with this record
     if server.document is None:
         return StageOutputs("passed", "not made from an API document: nothing to generate", origin)
     from mcpfactory_codegen.servers.create import regenerate  # noqa: PLC0415 - heavy, and only this job needs it

@@ -16,7 +16,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     candidate = inputs.built_candidate
     for name, content in candidate.files.items():
         read_verified_file(candidate.folder / name, content)
-    if candidate.offered.suffix == ".whl":  # adopted servers list their dependencies in their own lock
+    if candidate.offered.suffix == ".whl":  # an adopted server has its own list of dependencies
         cached_runtime_wheel(inputs.artifacts)
     channel = str(inputs.settings["channel"])
     return StageOutputs("passed", f"{candidate.version} ({candidate.id}) is in {channel}", channel=channel)

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 PLUGIN: Final = Path(__file__).parent / "pytest_plugin"  # folder that the test process must be able to read
-_KEPT: Final = "tests.json"  # file with the tests that a candidate passed, next to its report
-_LARGEST: Final = 1 << 26  # bytes; maximum size of a record
+_KEPT: Final = "tests.json"  # file next to the report of a candidate, with the tests that the candidate passed
+_LARGEST: Final = 1 << 26  # maximum bytes of a record
 _SHOWN: Final = 3  # maximum tests that a message lists
 
 
@@ -144,7 +144,7 @@ def defined_tests(folder: Path, files: Sequence[str]) -> list[str]:
             try:
                 found += (f"tests/{file}::{one}" for one in _functions(ast.parse((folder / file).read_bytes())))
             except (OSError, ValueError, SyntaxError, RecursionError):
-                continue  # pytest reports the error
+                continue  # skip the file, because pytest reports the error
     return found
 
 
@@ -252,7 +252,8 @@ def _with_history(
 def _run_pytest(
     inputs: StageInputs, python: Path, tests: Sequence[str], sandbox: Sandbox
 ) -> tuple[StageOutputs, ObservedTests]:
-    workdir = sandbox.folder / "bench"  # tests and settings without the sources, so that imports find the wheel
+    # Folder with tests and settings, but without the sources, so that imports find the wheel.
+    workdir = sandbox.folder / "bench"
     copy_files(inputs.folder / "tests", tests, workdir / "tests")
     copy_files(inputs.folder, ["pyproject.toml"], workdir)
     report, evidence = sandbox.folder / "junit.xml", prepare_evidence(sandbox.folder / "evidence")
@@ -274,7 +275,7 @@ def _run_pytest(
     judged = judge_tests(code, observed)
     if judged.outcome == "failed":
         mistake = diagnose_start(python, inputs.package, inputs.folder, sandbox=sandbox)
-        if mistake is not None:  # the start failure explains all failed tests
+        if mistake is not None:  # if the server does not start, this error explains all failed tests
             judged = replace(judged, message=f"the server does not start: {start_failure_summary(mistake)}")
     return judged, observed or ObservedTests()
 
@@ -291,7 +292,7 @@ def _run_declared(
     dummies = dict.fromkeys(required_variables(inputs.folder), "dummy")
     modes = {**FULL_TOOL_SET, "MCPFACTORY_MODE": "full"}
     command = sandbox.command(package_command(python, inputs.package, inputs.folder))
-    empty = sandbox.folder / "declared"  # an empty working directory, so that imports cannot find sources
+    empty = sandbox.folder / "declared"  # a working directory without sources, so that imports cannot find them
     empty.mkdir()
     environ = {**sandbox.environ, **dummies, **modes}
     setup = DeclaredTestSetup(command, environ, cwd=empty, api=api_variables(inputs.folder))
@@ -304,7 +305,7 @@ def _combine(
     """Return the verdict of pytest's tests and declared tests, which must all pass. `observed` covers both kinds."""
     facts: dict[str, Any] = observed.facts()
     if not replayed:
-        assert judged is not None  # at least one of the two exists
+        assert judged is not None  # without replayed tests, pytest ran and so a verdict exists
         return replace(judged, summary=facts) if judged.summary else judged
     facts["declared"] = len(replayed)
     if judged is not None and judged.outcome != "passed":

@@ -65,7 +65,7 @@ def run(inputs: StageInputs) -> StageOutputs:
     report = with_locations(report, inputs.root, inputs.folder)
     tools = [*report.listed, *_searched_tools(report.listed, candidate.folder)]
     store_validation_report(inputs, report, tools)
-    gates = report.failed_gates  # includes gates that could not be checked
+    gates = report.failed_gates  # gates that could not be checked are included
     message, summary = summarize_validation(inputs, report, tools, level=sandbox.level.name, gates=gates)
     if any(finding.rule == "process.starts" for finding in report.findings):
         mistake = diagnose_start(environment.python, inputs.package, inputs.folder, sandbox=sandbox)

@@ -16,14 +16,15 @@ from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import format_time, max_id_at, utc_now
 
 UPGRADE: Final = "update mcpfactory: a newer version wrote this"
-_AHEAD: Final = timedelta(minutes=5)  # maximum clock difference between machines that share a history
+# Maximum time by which an event may be in the future, because clocks of machines differ.
+_AHEAD: Final = timedelta(minutes=5)
 
 Event = Mapping[str, Any]
 Members = Mapping[str, core_schema.CoreSchema]
 
 _TEXT: Final = core_schema.str_schema(strict=True)
 _COUNT: Final = core_schema.int_schema(strict=True)
-# Integers come first, so that 1 does not become 1.0.
+# Try integers first, so that 1 does not become 1.0.
 _NUMBER: Final = core_schema.union_schema([_COUNT, core_schema.float_schema(strict=True)], mode="left_to_right")
 _TEXTS: Final = core_schema.list_schema(_TEXT, strict=True)
 _TEXT_BY_NAME: Final = core_schema.dict_schema(_TEXT, _TEXT, strict=True)
@@ -83,7 +84,8 @@ EVENT_KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
     "stage.interrupted": (_STEP, {"message": _TEXT}),
     "promoted": (_OFFER, _REASON),
     "rolled-back": (_OFFER, {"stage": _TEXT, **_REASON}),
-    "approved": ({}, {**_DECIDED, **_ABOUT_STAGE, "version": _TEXT, **_REASON}),  # about a channel or a stage
+    # The decision is about a channel or about a stage.
+    "approved": ({}, {**_DECIDED, **_ABOUT_STAGE, "version": _TEXT, **_REASON}),
     "rejected": ({}, {**_DECIDED, **_ABOUT_STAGE, "version": _TEXT, **_REASON}),
     "held": ({"channel": _TEXT}, {"stage": _TEXT, **_REASON}),
     "released": ({"channel": _TEXT}, _REASON),
@@ -95,7 +97,7 @@ EVENT_KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
     "published": ({"target": _TEXT, **_OFFER}, {"digest": _TEXT, "evidence": _TEXT_BY_NAME}),
 }
 _COMMON: Final[Members] = {"id": _ID, "at": _MOMENT, "actor": _TEXT}
-# Members that code reads from events of any kind, so they are checked in every event.
+# Members that code reads without a check of the event's kind. Therefore the members are checked in every event.
 _ABOUT: Final[Members] = dict.fromkeys(("stage", "run", "outcome", "channel", "candidate", "target", "rule"), _TEXT)
 
 
@@ -176,7 +178,7 @@ def _first(error: ValueError) -> Mapping[str, Any]:
 
 
 STAGE_START: Final = "stage.started"
-RUN_DIED: Final = "the run died while this stage ran"  # recorded for a stage without an end
+RUN_DIED: Final = "the run died while this stage ran"  # message of a stage that started, but has no recorded end
 STAGE_ENDS: Final = frozenset({"stage.finished", "stage.interrupted"})
 
 Step = tuple[object, object]  # (stage, run)
@@ -193,7 +195,7 @@ def describe_invalid_order(events: Iterable[Event]) -> Iterator[str]:
     Two clones may both record a crashed run as interrupted, and one clone may have continued the run. So an end
     after an interruption is valid, and so is an interruption after any end.
     """
-    ended = dict[Step, str]()  # the last end of each step; "" while it runs
+    ended = dict[Step, str]()  # step → kind of its last end; "" while the step runs
     for event in events:
         step, kind = stage_and_run_of(event), str(event["event"])
         if kind in STAGE_ENDS:

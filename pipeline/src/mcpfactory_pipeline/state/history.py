@@ -16,10 +16,10 @@ from mcpfactory_pipeline.base.files import read_regular_file
 from mcpfactory_pipeline.state import event_schema
 from mcpfactory_pipeline.state.state import repair_hint
 
-MAX_HISTORY_BYTES: Final = 1 << 31  # bytes; enough for millions of events
+MAX_HISTORY_BYTES: Final = 1 << 31  # maximum bytes of a history; enough for millions of events
 MAX_EVENT_BYTES: Final = 1 << 24  # bytes
 
-# Line prefixes that git writes into a file with merge conflicts.
+# First characters of the lines that git adds to a file with merge conflicts.
 CONFLICT_MARKERS: Final = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 
@@ -150,7 +150,7 @@ def half_written(file: Path, *, remove: bool = False) -> bytes:
     except OSError:
         if remove:
             raise
-        return b""  # the reader of the history reports the error
+        return b""  # no error here, because reading the history reports the error
     try:
         size, tail = _last_line(descriptor) if stat.S_ISREG(os.fstat(descriptor).st_mode) else (0, b"")
         if not tail.strip() or _is_json(tail):

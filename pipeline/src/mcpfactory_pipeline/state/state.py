@@ -34,7 +34,7 @@ from mcpfactory_pipeline.state.event_schema import STAGE_ENDS, STAGE_START, UPGR
 
 SCHEMA: Final = 2
 _KEPT: Final = 10
-_OFFERED_BEFORE: Final = 5  # maximum earlier candidates of a channel that are kept for rollbacks
+_OFFERED_BEFORE: Final = 5  # number of earlier candidates of a channel that are kept for rollbacks
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +262,7 @@ def _decided(state: ServerState, event: Event, kind: str, against: str) -> Serve
         return _stage_decided(state, event, kind)
     name, channel, who = str(event["candidate"]), str(event["channel"]), _who(event)
     known = state.candidates.get(name)
-    if known is None:  # old candidates are dropped, but another branch may still decide about them
+    if known is None:  # the state drops old candidates, but another branch may have decided about an old candidate
         return state
     before: Mapping[str, Mapping[str, str]] = getattr(known, kind)
     lifted = {other: said for other, said in getattr(known, against).items() if other != channel}
@@ -320,7 +320,8 @@ def _who(event: Event) -> dict[str, str]:
 
 
 EVENT_HANDLERS: Final[Mapping[str, Callable[[ServerState, Event], ServerState]]] = {
-    "stage.started": lambda state, _: state,  # no copy of the state, because half of all events are starts
+    # Return the state without a copy, because half of all events are of this kind.
+    "stage.started": lambda state, _: state,
     "stage.finished": _finished,
     "stage.interrupted": _interrupted,
     "promoted": _promoted,

@@ -41,7 +41,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _log: Final = logging.getLogger(__name__)
 
-_LARGEST: Final = 1 << 26  # bytes; maximum size of a state file
+_LARGEST: Final = 1 << 26  # maximum bytes of a state file
 
 
 @functools.cache
@@ -62,7 +62,7 @@ class Transaction:
         self._store, self._server, self._rehearsal = store, server, rehearsal
         self._before = state.last
         self.size = store.history_size(server)
-        self.alone = True  # False after another program has added to the history
+        self.alone = True  # False if another program has changed the history in the meantime
         self.state = state
         self.appended: list[Event] = []
 
@@ -86,7 +86,7 @@ class Transaction:
         if reason := facts.get("reason"):
             facts["reason"] = join_lines(reason)
         event |= {key: value for key, value in facts.items() if value is not None}
-        state = extend(self.state, [event])  # raises before an invalid event is written
+        state = extend(self.state, [event])  # raises an error for an invalid event, before the event is written
         if not self._rehearsal:
             text = state_to_text(state)
             changed = text != state_to_text(self.state) or not self._store.state_file(self._server).exists()
@@ -94,7 +94,8 @@ class Transaction:
             with self._store.writing_state(self._server, text if changed else None):
                 where = self._store.where(self._server, "history")
                 start, end = history.append(self._store.history_file(self._server), [event], where)
-            self.alone, self.size = self.alone and start <= self.size + 1, end  # + 1: a missing line end was added
+            # One more byte is allowed, because a missing line end may have been added.
+            self.alone, self.size = self.alone and start <= self.size + 1, end
             self.appended.append(event)
             _log.info("%s: recorded %s", self._server, kind)
         self.state = state
@@ -365,4 +366,5 @@ class Store:
 def is_state_of_prefix(server: str, text: str, events: Sequence[Event]) -> bool:
     """Return True if the text is the fold of a prefix of the history, as after an interrupted write."""
     states = list(accumulate(events, apply_event, initial=ServerState(server)))
-    return any(text == state_to_text(state) for state in reversed(states))  # newest first: usually one write is missing
+    # Compare with the newest state first, because usually only one write is missing.
+    return any(text == state_to_text(state) for state in reversed(states))

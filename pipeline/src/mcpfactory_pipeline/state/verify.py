@@ -164,7 +164,7 @@ def verify(
     for server in names or known:
         if server not in known:
             workspace.server(server)
-        if _mismatch(store, server) is not None:  # may be a write in progress, so check again under the lock
+        if _mismatch(store, server) is not None:  # another process may be writing now, so check again with the lock
             with store.write_lock(server):
                 if (wrong := _mismatch(store, server)) is not None:
                     found.append(make_difference(server, wrong.message, wrong.hint, _changes(store, server)))
@@ -268,7 +268,8 @@ def _facts(value: Any, name: str = "") -> dict[str, str]:
 def _repair(store: Store, server: str) -> list[str]:
     with file_lock(store.locks / f"{server}.lock"):
         markers = _remove_markers(store, server)
-        store.snapshot_file(server).unlink(missing_ok=True)  # safe to delete: the next command writes a new one
+        # The snapshot can be deleted, because the next command writes a new one.
+        store.snapshot_file(server).unlink(missing_ok=True)
         if not (events := store.history(server)):
             raise store.missing_history_error(server)
         _require_order(store, server, events)

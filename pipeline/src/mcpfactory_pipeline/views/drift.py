@@ -86,7 +86,7 @@ def refresh_adopted_drift(server: WorkspaceServer) -> list[Drift]:
     from mcpfactory_pipeline.adoption.drift_check import check_adopted_drift, record_known_drift  # noqa: PLC0415 - heavy
 
     seen = check_adopted_drift(server)
-    with suppress(OSError):  # readers without write permission still get the result
+    with suppress(OSError):  # show the result even to users who cannot write the record
         record_known_drift(server, seen)
     return seen
 
@@ -156,7 +156,7 @@ def _merged_with(case: _DriftInputs) -> str:
 def _moved(case: _DriftInputs) -> Iterator[Drift]:
     """Yield the parts of the factory that changed since stages last used them."""
     moved: dict[str, str] = {}
-    # `_template` reports a changed template, unless its changes are already merged.
+    # If the template has changed, `_template` reports that, unless the changes are already merged.
     own_line = _merged_with(case) != ABSENT
     for stage, now in case.inputs.items():
         record = case.state.stages.get(stage)
@@ -168,7 +168,8 @@ def _moved(case: _DriftInputs) -> Iterator[Drift]:
         return
     words = ", ".join(moved[part] for part in _PARTS if part in moved)
     means, command = "until the next run, callers get what older parts made", case.run
-    if "template" in moved:  # a run regenerates generated files; update merges the template into the user's files
+    # A run updates only generated files. The suggested update also merges the template into other files.
+    if "template" in moved:
         means, command = f"{means}; update also merges template changes into your files", case.update
     yield Drift("moved", f"the factory changed: {words}", means, command)
 

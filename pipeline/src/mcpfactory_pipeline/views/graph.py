@@ -184,16 +184,16 @@ FORMATS: Final[Mapping[str, Callable[[Sequence[GraphNode]], str]]] = {
 }
 
 
-MANY: Final = 30  # servers; for more, the graph shows counts
-# Statuses that are also kinds of inbox items: chips link to the inbox, and chips of other statuses to the board.
+MANY: Final = 30  # servers; if there are more servers, the graph shows only numbers
+# Statuses that are also kinds of inbox items. Chips of these statuses link to the inbox, other chips to the board.
 _IN_INBOX: Final = frozenset({"gate", "approval", "ready"})
-_CHIPS: Final = 8  # maximum chips per place; one more chip counts the rest
+_CHIPS: Final = 8  # maximum number of chips per place; one further chip shows the number of the rest
 
 # Statuses of a server at a place, in order of display.
 _ORDER: Final = (
     "running", "failed", "errored", "interrupted", "inconclusive", "gate", "held", "approval", "rejected", "waiting", "ready", "stale", "never", "offered",
 )  # fmt: skip
-# Kinds of items about a channel that need no decision about a candidate.
+# Kinds of items that belong to a channel, but need no decision about a candidate.
 _NO_QUESTION: Final = frozenset({"hold", "stale", "never", "failed"})
 
 
@@ -261,7 +261,7 @@ def _front(row: Mapping[str, Any], stages: Sequence[Stage], nodes: set[str]) -> 
     )
     names = at_work or set(itertools.islice(undone, 1))
     for stage in stages:
-        # A stage that awaits a channel has its position at the channel.
+        # A stage that needs a channel is shown at the channel.
         if stage.name in at_work or (stage.name in names and not stage.awaits):
             yield _position_at(row, stage, stages, nodes, running=stage.name in at_work)
 

@@ -56,7 +56,7 @@ _SHAPES: Final[Mapping[str, str]] = {
     "hand": "M8 2.5a2.5 2.5 0 1 1 0 5 2.5 2.5 0 1 1 0-5M3 13.5c0-3 2-4.5 5-4.5s5 1.5 5 4.5",
 }
 
-# Colors of assets/style.css, for standalone pictures.
+# The colors of assets/style.css, repeated for pictures that are shown without the page.
 LIGHT: Final[Mapping[str, str]] = {
     "ground": "#f6f7f9", "card": "#ffffff", "ink": "#171a1f", "quiet": "#565d6b", "line": "#dfe3e9", "link": "#1f56b8",
     "good": "#14643a", "bad": "#a3151f", "bad-ground": "#fde7e8", "warn": "#7a4a00", "busy": "#1f56b8", "busy-ground": "#e4edfb",
@@ -98,21 +98,21 @@ PICTURE_STYLE: Final = (
     + ".flow a:focus-visible{outline:2px solid var(--link);outline-offset:1px}\n"
 )
 
-_EDGE: Final = 16  # pixels; width of the margin, where connections turn
+_EDGE: Final = 16  # pixels; width of the margin in which connections turn
 _WIDTH: Final = 160  # width of a card in pixels
 _COLUMN: Final = 192
-_COLUMNS: Final = 7  # maximum cards per line that fit on a page
-_NARROW: Final = 320  # pixels; total width of the vertical layout (phones have 390, minus margins)
+_COLUMNS: Final = 7  # maximum number of cards per line, so that a line fits on a page
+_NARROW: Final = 320  # pixels; total width of the vertical layout, for phones (390 pixels, minus margins)
 _LANE: Final = 11
 _GUTTER: Final = 4
 _GAP: Final = 20  # pixels between cards in a column
 _HEAD: Final = 46
 _CHIP: Final = 26
-_TALL_CHIP: Final = 38  # pixels; height of a chip with the word below the label
+_TALL_CHIP: Final = 38  # pixels; height of a chip that has a word below its label
 _CHIP_GAP: Final = 4
 _PAD: Final = 8
-_TITLE: Final = 200  # characters; maximum length of a tooltip
-_LETTERS: Final = {"name": 7.8}  # pixels per letter, rounded up
+_TITLE: Final = 200  # maximum characters of a tooltip
+_LETTERS: Final = {"name": 7.8}  # kind of text → pixels per letter, rounded up
 _LETTER: Final = 6.2
 
 
@@ -185,7 +185,7 @@ def _across(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, 
     levels = 1 + max((place.node.level for place in places), default=0)
     columns = -(-levels // -(-levels // _COLUMNS))
     used: Counter[int] = Counter()
-    rows: dict[str, tuple[int, int]] = {}  # place → (line, row in the line)
+    rows: dict[str, tuple[int, int]] = {}  # place → number of its line, and row in the line
     heights: dict[tuple[int, int], int] = {}
     for place in places:
         level = place.node.level
@@ -280,7 +280,8 @@ def _drawn(card: _Card, link: _Link | None) -> str:
     kind = _KINDS.get(node.kind, "")
     sign = SIGNS[node.status][2] if node.status in SIGNS else ""
     room = card.width - 20 - (19 if kind else 0)
-    fits = len(node.name) * _LETTERS["name"] <= room  # if not, the channel's card shows the rest
+    # If the name does not fit, show its first part; the card of the channel shows the rest.
+    fits = len(node.name) * _LETTERS["name"] <= room
     short = node.name if fits or node.kind != "approval" else node.name.partition(" for ")[0]
     name = _text(card.x + 10 + (19 if kind else 0), card.y + 19, "name", short, room)
     inline = card.x + 10 + (17 if sign else 0)
@@ -326,7 +327,7 @@ def _text(x: int, y: int, kind: str, text: str, room: int) -> str:
     if not text:
         return ""
     shown = truncate(text, max(3, int(room / _LETTERS.get(kind, _LETTER))))
-    # Fit truncated text to its width, because the letters of the reader's font may be wider.
+    # Set the width of truncated text, because the reader's font may have wider letters.
     fit = f' textLength="{int(room)}" lengthAdjust="spacingAndGlyphs"' if shown != text else ""
     return f'<text class="{kind}" x="{x}" y="{y}"{fit}>{escape(shown)}</text>'
 

@@ -97,20 +97,21 @@ def _approved_since(decisions: Iterable[Event], wanted: int, approvers: Iterable
     return since
 
 
-# Kinds of items, most blocking first.
+# Kinds of items. The kind that blocks most is first.
 KINDS: Final = (
     "problem", "failed", "errored", "interrupted", "inconclusive", "publish", "gate", "approval", "ready", "hold", "waiver", "drift",
     "never", "stale",
 )  # fmt: skip
-# These kinds of drift also make stages stale. The inbox lists only the drift.
+# Kinds of drift that also make stages stale. For these kinds, the inbox lists only the drift.
 _STALE_TOO: Final = {"document", "edited", "moved", "replaced", "offers"}
 
 _RUN: Final = "mcpfactory pipeline run"
 _STATUS: Final = "mcpfactory pipeline status"
 _VERIFY: Final = "mcpfactory pipeline verify"
-_RENEWED: Final = 90  # days; suggested extension of a waiver, which the policy may limit
-_SURE: Final = {"approval", "hold"}  # kinds of items whose commands are known to succeed
-_NAMED: Final = 3  # maximum servers that a suggested run names; for more servers, the run names none
+_RENEWED: Final = 90  # number of days by which a suggestion extends a waiver; the policy may limit this number
+_SURE: Final = {"approval", "hold"}  # kinds of items whose suggested commands always succeed
+# Maximum number of server names in a suggested command; with more servers, the command names no server.
+_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +167,7 @@ def deleted_server_items(workspace: Workspace) -> list[InboxItem]:
     """Return the items of deleted servers whose releases are still in channels."""
     found = {
         one.server: one for one in reversed(list(orphaned_channel_offers(workspace)))
-    }  # the first item of each name
+    }  # if several servers have one name, keep the first one
     return [
         InboxItem("drift", name, one.kind, f"{one.message}; {one.means}", one.command) for name, one in found.items()
     ]
@@ -205,7 +206,7 @@ def unreadable_server_item(server: str, about: str, message: str, hint: str) -> 
     return InboxItem("problem", server, about, f"{message}; hint: {hint}" if hint else message, command)
 
 
-@dataclass(frozen=True)  # no slots: cached properties
+@dataclass(frozen=True)  # no slots, because cached properties need a `__dict__`
 class InboxReader:
     """Shared context for the items of all servers, at one time."""
 
@@ -271,7 +272,8 @@ class InboxReader:
             yield InboxItem("problem", server.name, "history", f"{half['message']}; hint: {half['hint']}", command)
         if state.retired:
             return
-        recent = cache(lambda: self.store.history(server.name))  # read once, and only if something is pending
+        # Read the history only if an item is pending, and only once.
+        recent = cache(lambda: self.store.history(server.name))
         due = [
             *self._stages(server, state, row), *self._offered(state, recent), *self._publishing(state), *self._channels(server, state, recent),
             *self._holds(state),
@@ -293,7 +295,8 @@ class InboxReader:
         first = self._first_stale(row)
         if not due and first and not _STALE_TOO & kinds and not row["at_work"]:
             reasons = "; ".join(row["stages"][first]["reasons"])
-            # If only the template changed, the drift item suggests an update, which must precede the run.
+            # If only the template changed, the item about drift suggests an update. The update must come before the
+            # run.
             if "template" not in kinds or reasons != "template changed":
                 kind = "never" if row["stages"][first]["outcome"] is None else "stale"
                 yield InboxItem(
@@ -347,7 +350,7 @@ class InboxReader:
                 )
                 return
             if outcome == "inconclusive" and stage["summary"].get("soaking"):
-                continue  # only soak time is missing
+                continue  # the stage only waits for the end of the soak time
             if outcome in {"errored", "interrupted", "inconclusive"}:
                 yield InboxItem(outcome, server.name, name, f"{name} {outcome}: {stage['message']}", run)
                 return
@@ -450,7 +453,7 @@ class InboxReader:
         offer = replacement_hash(read_known_drift(server.folder, server.adopted)) if ending else ""
         for waiver, left in ending:
             if waiver.rule == DRIFT_RULE and (not offer or uncovered_reason(waiver, offer)):
-                continue  # the waiver excuses nothing
+                continue  # no finding needs the waiver
             what = f"{waiver.rule} of {waiver.tool}" if waiver.tool else waiver.rule
             when = "ends today" if left == 0 else f"ends in {pluralize(left, 'day')}" if left > 0 else "has ended"
             then = (
@@ -462,7 +465,7 @@ class InboxReader:
             message = f"the waiver of {what} by {waiver.person} ({waiver.reason}) {when}: what it excused {then}"
             rule, until = shlex.quote(waiver.rule), self.now.date() + timedelta(days=days)
             command = f"mcpfactory waive {rule} --server {server.name}{tool} --reason '…' --expires {until}"
-            if waiver.rule == DRIFT_RULE and server.adopted:  # drift must be reviewed, not waived repeatedly
+            if waiver.rule == DRIFT_RULE and server.adopted:  # a person must review drift again, not extend its waiver
                 command = f"mcpfactory adopt {server.adopted.again} --name {server.name}"
             yield InboxItem("waiver", server.name, what, message, command)
 

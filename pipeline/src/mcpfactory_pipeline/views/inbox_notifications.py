@@ -45,7 +45,8 @@ def _about_url(item: InboxItem) -> bool:
     return (item.kind, item.about) == ("drift", "offers")
 
 
-_KINDS: Final = frozenset({"approval", "ready", "gate", "problem"})  # items that may concern a candidate for a channel
+# Kinds of items that can be about a candidate for a channel.
+_KINDS: Final = frozenset({"approval", "ready", "gate", "problem"})
 
 
 def decision_page_channel(item: InboxItem, channels: Collection[str]) -> str:
@@ -61,12 +62,13 @@ def decision_path(server: str, about: str, channel: str) -> str:
     return f"servers/{server}/" + (f"decide/{channel}/" if channel else "")
 
 
-_SENT: Final = "told.json"  # file below pipeline/artifacts with the sent IDs of each receiver
+_SENT: Final = "told.json"  # file in pipeline/artifacts that lists the IDs of the items that each receiver got
 
 
 def inbox_item_id(workspace: str, item: InboxItem) -> str:
     """Return the ID of a pending item: constant while it is pending, even if its message changes."""
-    # Without a start time, the message identifies an item, except for a waiver, whose message counts the days.
+    # Without a start time, the message identifies an item. For waivers, the message is ignored, because it counts the
+    # days.
     key = item.since or ("" if item.kind == "waiver" else item.message)
     return uuid.uuid5(
         uuid.NAMESPACE_URL, json.dumps(["mcpfactory", workspace, item.server, item.kind, item.about, key])
@@ -103,10 +105,11 @@ def notify_inbox_items(
     missed = notifier.close()
     delivered = {one: set(ids) - missed.get(one, frozenset()) for one in wanting}
     fresh = {name for one in wanting for name in delivered[one] - sent[one]}
-    # Forget resolved items, so that they are sent again if they come back.
+    # Forget an item that is resolved, so that the item is sent again if it returns.
     now = {one: {name for name in sent[one] if names or name in ids} | delivered[one] for one in wanting}
     if now != sent:
-        with suppress(OSError):  # for example on a full disk; the item is then sent again
+        # If the file cannot be written, for example because the disk is full, the items are sent again.
+        with suppress(OSError):
             replace_file(file, json.dumps({receiver: sorted(some) for receiver, some in now.items()}).encode())
     return [item for name, item in ids.items() if name in fresh]
 

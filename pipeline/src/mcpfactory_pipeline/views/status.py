@@ -54,7 +54,7 @@ def _listed(folder: Path, *, template: str = "", tools: int | None = None, sourc
 def _tools(server: WorkspaceServer) -> int | None:
     try:
         report = inspection_report(server.folder)
-    except StageError:  # the stage generate reports and rewrites it
+    except StageError:  # the stage `generate` reports the broken file and writes it again
         return None
     return len(report["tools"]) if report is not None else None
 
@@ -142,7 +142,7 @@ def status_row(
     def read() -> tuple[dict[str, Any], ServerState]:
         state, channels = store.state(server.name), read_channels(workspace)
         now = extend(state, store.crashed_stages(server.name))
-        # Refresh before the inputs are read, because known drift is an input.
+        # Update the known drift before reading the inputs, because drift is one of the inputs.
         seen = refresh_adopted_drift(server) if refresh and not state.retired else []
         inputs = read_stage_inputs(stages, InputReader(server, now))
         steps = plan_server_stages(workspace, server, stages, now, inputs=inputs)
@@ -181,7 +181,7 @@ def _row(
         },
         "published": {target: asdict(live) for target, live in sorted(state.published.items())},
         "publishing": sorted(state.publishing),
-        # A hold of a channel that the workspace no longer has is hidden; it reappears with the channel.
+        # If a channel is missing from the workspace, its holds are hidden. The holds reappear with the channel.
         "holds": {name: dict(hold) for name, hold in sorted(state.holds.items()) if name in policies},
         "rejected": {name: known for name, policy in policies.items() if (known := _rejected(state, policy))},
         "precondition": {name: channel_decision_facts(state, policy).precondition for name, policy in policies.items()},

@@ -23,12 +23,14 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-_STEPS: Final = 4  # maximum consecutive hints to try until a command succeeds
+_STEPS: Final = 4  # maximum number of suggested commands to try, one after the other, until one succeeds
 _LOG: Final = re.compile(r"mcpfactory pipeline history (?P<server>[\w.-]+) (?P<stage>[a-z][\w.-]*)")
-# Explanation after a command in a hint: a verb and its object. Before an option, `lists` is a server's name.
+# Explanation after a command in a hint: a verb with its object. Before an option, a word like `lists` is a server's
+# name.
 _SAID: Final = re.compile(r"[,;]? (?:shows|makes|writes|says|names|lists|takes|then) (?!-).*", re.DOTALL)
-_TRIED: Final = (Decision, Retire, Revive, Waive)  # dry runs of other operations start servers or read documents
-_STRANGER: Final = "somebody"  # actor for dry runs; this actor has made no decision yet
+# Only these operations are tried, because dry runs of other operations start servers or read documents.
+_TRIED: Final = (Decision, Retire, Revive, Waive)
+_STRANGER: Final = "somebody"  # actor of dry runs; a name that no decision has used
 
 
 def hinted_command(hint: str) -> str:

@@ -22,8 +22,9 @@ from mcpfactory_pipeline.base.hashing import hash_file, hash_named_texts, list_s
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 
 FILE: Final = "drift.json"
-STOPPING: Final = ("replaced", "offers")  # kinds of drift that block the server; a newer version does not block it
-DRIFT_RULE: Final = "security.drift"  # rule of `validate` that reports drift; waivers refer to it
+# Kinds of drift that block the server; a newer version is also drift, but does not block the server.
+STOPPING: Final = ("replaced", "offers")
+DRIFT_RULE: Final = "security.drift"  # name of the rule of `validate` that reports drift; waivers contain this name
 OFFERS: Final = "offers.json"
 _SCHEMA: Final = 2
 _SHORT: Final = 12  # characters of a hash in messages
@@ -65,7 +66,7 @@ def adopted_version(adopted: AdoptedSettings, folder: Path) -> str:
     return found if isinstance(found, str) else ""
 
 
-# Kind → file with the version, its parser, and the keys of the version.
+# Kind of server → file that contains the version, parser of the file, and keys of the version.
 _VERSION_FILES: Final[Mapping[str, tuple[str, Callable[[str], Any], tuple[str, ...]]]] = {
     "python": ("pyproject.toml", tomllib.loads, ("project", "version")),
     "node": ("package.json", json.loads, ("version",)),

@@ -10,7 +10,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.workspace.workspace import REPORT
 
-_REASON: Final = 200  # characters; maximum length of a stored reason
+_REASON: Final = 200  # maximum characters of a stored reason
 
 
 def coverage(folder: Path, operations: int = 0) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Json
 from mcpfactory_codegen.settings import Names, OneOf, Settings, Strings, validation_error
 from mcpfactory_pipeline.base.text import pluralize
 
-MEMORY: Final = 4 * 2**30  # bytes; default memory limit of a stage and its child processes
+MEMORY: Final = 4 * 2**30  # default memory limit in bytes of a stage with its child processes
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _SIZES: Final = {"MB": 10**6, "GB": 10**9, "MiB": 2**20, "GiB": 2**30}
 _DURATION: Final = r"^\d{1,6}[smhd]$"
@@ -59,7 +59,8 @@ Number = Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0)]
 
 
 AGENT_ACTIONS: Final = ("approve", "reject", "promote", "rollback", "hold", "unhold", "publish")
-_BY_NAME: Final = "publish"  # not included in `agents = true`, because a publication cannot be undone
+# Action that agents may take only if it is named; `agents = true` does not include publishing, which cannot be undone.
+_BY_NAME: Final = "publish"
 AGENT_DECISIONS: Final = ("approve", "reject")
 
 

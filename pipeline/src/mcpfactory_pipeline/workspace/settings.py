@@ -87,9 +87,9 @@ DECISIONS: Final = (
     *("retired", "revived", "renamed", "waived", "published"),
 )
 KINDS: Final = (*RUN_KINDS, *DECISIONS, "waits")
-# Results and decisions, for chat and incident tools; the other events only show progress.
+# Results and decisions, for chats and incident tools. Other events only show progress.
 _DEFAULT_KINDS: Final = ("step.finished", "trouble", "run.finished", *DECISIONS)
-_FOR_PEOPLE: Final = ("waits",)  # default for chats and mail: only events that require action
+_FOR_PEOPLE: Final = ("waits",)  # default for mails and chats: only events that require an action
 _TLS: Final = {"starttls": 587, "tls": 465, "none": 25}  # TLS mode → default port
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 Kinds = Annotated[

@@ -59,9 +59,9 @@ def broken_server_of_error(name: str, error: Exception) -> BrokenServer:
 
 
 CONFIG: Final = "mcpfactory.toml"
-CALLS: Final = "tests/calls.json"  # hand-written cases of an adopted server
-CASES: Final = "tests/_generated/cases.json"  # generated cases; the path is relative to a server's folder
-REPORT: Final = ".mcpfactory/report.json"  # report of code generation, also relative to a server's folder
+CALLS: Final = "tests/calls.json"  # path of the hand-written cases of an adopted server
+CASES: Final = "tests/_generated/cases.json"  # path of the generated cases in a server's folder
+REPORT: Final = ".mcpfactory/report.json"  # path of the report of code generation in a server's folder
 _NOT_THERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP})
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -115,7 +115,7 @@ class WorkspaceServer:
         return self.folder / REPORT
 
 
-@dataclass(frozen=True)  # no slots: cached properties
+@dataclass(frozen=True)  # no slots, because cached properties need a `__dict__`
 class Workspace:
     """A root folder whose `mcpfactory.toml` has a `[workspace]` table."""
 
@@ -310,7 +310,7 @@ def simulated_api_files(paths: Iterable[str]) -> list[str]:
 
 
 CODEOWNERS: Final = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
-_LARGEST: Final = 1_000_000  # characters; maximum read length of a CODEOWNERS file
+_LARGEST: Final = 1_000_000  # maximum characters of a CODEOWNERS file that are read
 
 Owners = Callable[[str], tuple[str, ...]]
 """The owners of a server, by its name."""
@@ -343,7 +343,8 @@ def _codeowners(text: str) -> Owners:
     rows: list[tuple[re.Pattern[str], tuple[str, ...]]] = []
     for line in text.splitlines():
         words = line.partition("#")[0].split()
-        if words and not words[0].startswith(("[", "^[", "!")):  # sections and exclusions, which only GitLab supports
+        # Skip section headings and exclusions, which only GitLab supports.
+        if words and not words[0].startswith(("[", "^[", "!")):
             rows.append((_pattern(words[0]), tuple(who.removeprefix("@") for who in words[1:])))
 
     def of(server: str) -> tuple[str, ...]:

@@ -72,11 +72,11 @@ def dashboard(
         listener = listen(host, port)
     except OSError as error:
         output.fail(f"cannot listen on {host}:{port}: {error.strerror}", listening_hint(error), Exit.BAD_INPUT)
-    name = f"[{host}]" if ":" in host else host  # brackets, as in URLs and Host headers
+    name = f"[{host}]" if ":" in host else host  # IPv6 addresses need brackets in URLs and Host headers
     url = f"http://{name}:{listener.getsockname()[1]}/"
     if as_json:
         output.data({"workspace": workspace.name, "url": url})
-        sys.stdout.flush()  # the parent process waits for the address
+        sys.stdout.flush()  # the parent process waits for this line, because it contains the address
     else:
         output.note(f"dashboard of {workspace.name}: {url}  (Ctrl-C ends it)")
     import uvicorn

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 
-_COUNTED: Final = 5  # search results; the tool of a question must be among this many
+_COUNTED: Final = 5  # a search passes if the tool of the question is among this number of first results
 _PAGE: Final = Path("evals", "report.md")
 _REPORTS: Final = Path("evals", "reports")
 

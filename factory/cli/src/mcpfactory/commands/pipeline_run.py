@@ -18,7 +18,8 @@ from mcpfactory_pipeline.plan.plan import PlanStep
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.errors import Exit
 
-_NAMED_SERVERS: Final = 3  # servers; a larger run prints no pending items, only the command that lists them
+# Maximum servers of a run whose pending items are printed; larger runs print only a command that lists the items.
+_NAMED_SERVERS: Final = 3
 
 
 def plan(names: Names = None, as_json: AsJson = False) -> None:

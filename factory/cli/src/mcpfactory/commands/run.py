@@ -20,8 +20,8 @@ from mcpfactory_runtime.server.generated.catalog import MODES
 if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-_MAX_SUGGESTIONS: Final = 5  # maximum tools suggested for an unknown tool
-_MIN_LENGTH: Final = 3  # characters; minimum length of a word, because shorter ones match too many tools
+_MAX_SUGGESTIONS: Final = 5  # maximum number of tools that an error suggests for an unknown tool
+_MIN_LENGTH: Final = 3  # minimum characters of a word; a shorter word matches too many tools
 _WARNING: Final = "warning: "  # prefix of lines on a server's stderr that the user must see
 _INVALID: Final = "Invalid arguments"  # prefix of the runtime's message about invalid arguments
 
@@ -60,7 +60,7 @@ def run(
         _offered(space, server, channel, chosen + web) if channel else server_command(server, *chosen, *web, web=http)
     )
     environ = server_environ(server) | ({"MCPFACTORY_DEMO": "1"} if demo else {})
-    if os.name == "nt":  # Windows cannot replace a process
+    if os.name == "nt":  # on Windows, a program cannot replace its own process
         sys.exit(subprocess.run(command, env=environ, check=False).returncode)
     sys.stdout.flush()
     os.execve(command[0], command, environ)  # noqa: S606 - the server replaces this process
@@ -221,10 +221,11 @@ async def _call(
         except McpError as error:
             output.fail(f"{server.name} returned error {error.code}: {error}", code=Exit.NEGATIVE)
     for line in client.stderr.splitlines():
-        if line.startswith(_WARNING):  # such as a warning about an API address
+        if line.startswith(_WARNING):  # for example, a warning about an API address
             output.warning(line.removeprefix(_WARNING))
     if result.get("isError") and (failure := find_tool_failure(client.stderr, server.name, server.folder)) is not None:
-        output.error(str(failure), failure.hint)  # the response hides the location, which the owner needs
+        # Show the owner where the tool failed, because the response hides the location.
+        output.error(str(failure), failure.hint)
     elif result.get("isError") and str(next(iter(result.get("content") or [{}])).get("text", "")).startswith(_INVALID):
         output.hint(f"{tool} takes {_describe_arguments(schema)}")
     return result

@@ -56,7 +56,7 @@ def serve(
     workspace.
     """
     names, gateway = [name.strip() for name in ",".join(server or ()).split(",") if name.strip()], bool(server) or all_
-    if server and not names:  # without names, a gateway serves all servers
+    if server and not names:  # if no names are given, a gateway serves all servers
         output.usage_error("--server is empty", "mcpfactory serve --server NAME --server NAME, or --all")
     if (server and all_) or (search and not gateway):
         output.usage_error(

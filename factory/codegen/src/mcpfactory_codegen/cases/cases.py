@@ -36,8 +36,8 @@ from mcpfactory_runtime.schemas.walk import items_of, properties_of, required_of
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.secrets import server_override_variables
 
-MAX_CASES_PER_TOOL: Final = 10  # limit per tool, applied separately to refused calls, answers and variants
-MAX_CASES: Final = 12_000  # maximum tests of one server; above it, each tool has fewer
+MAX_CASES_PER_TOOL: Final = 10  # maximum cases of each kind per tool; the kinds are refused calls, answers and variants
+MAX_CASES: Final = 12_000  # maximum tests of one server; with more tests, each tool gets fewer
 _SAFE: Final = re.compile(r"[A-Za-z0-9._~-]+\Z")
 _JSON: Final = re.compile(r"application/([\w.+-]+\+)?json\Z")
 _ENCODED: Final = (
@@ -45,7 +45,7 @@ _ENCODED: Final = (
     "a c&d?é",
     "a é",
     "é",
-)  # the first valid value is used; each value needs encoding in every place
+)  # the test uses the first text that the schema permits; each text needs encoding in URLs and forms
 # First bytes of binary formats. Clients and `validate` check these bytes.
 _BEGINNINGS: Final[dict[str, bytes]] = {
     "application/pdf": b"%PDF-1.7\n",
@@ -63,9 +63,9 @@ _FREE: Final = frozenset(
     {"type", "minLength", "maxLength", "nullable", "title", "description", "default", "example", "examples"}
 )
 _MADE: Final = "made to fail by a test"
-# Members with an error message (RFC 9457 §3.1, RFC 6749 §5.2).
+# Members of a response that may contain an error message (RFC 9457 §3.1, RFC 6749 §5.2).
 _WORDS: Final = ("detail", "message", "error_description", "error", "title")
-_STEPS: Final = 9  # nearby values to try if another argument already has the value
+_STEPS: Final = 9  # number of nearby values to try if another argument already has the wanted value
 _UNKNOWN: Final = "mcpfactory_unknown"
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
 _ONCE: Final = frozenset({"POST", "PATCH"})
@@ -123,10 +123,11 @@ class _Callee:
 def cases(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[Json]:
     """Return the case of each testable tool, at most `MAX_CASES` tests in total."""
     operations = api.operations_by_key()
-    more = 4 * len(tools) < 3 * MAX_CASES  # otherwise nearly all variants, refused calls and answers would be removed
+    # With too many tools, the limit would remove nearly all variants, refused calls and answers.
+    more = 4 * len(tools) < 3 * MAX_CASES
     callees = (_callee(operations[tool.key], tool, api, names) for tool in tools)
     built = [case for callee in callees if (case := _case(callee, more=more)) is not None]
-    for key in ("refused", "answers", "variants"):  # least important first
+    for key in ("refused", "answers", "variants"):  # the least important kind of cases comes first
         for most in range(MAX_CASES_PER_TOOL, -1, -1):
             if most < MAX_CASES_PER_TOOL and count_tests(built) <= MAX_CASES:
                 break
@@ -343,7 +344,7 @@ def _refused(one: _Callee, arguments: Json) -> Iterator[Json]:
     if one.refuses({**arguments, _UNKNOWN: 1}):
         yield {"set": {_UNKNOWN: 1}}
     rows = [[(one.arguments[item.slot], value) for value in _invalid_for(item, one)] for item in one.items]
-    for column in zip_longest(*rows):  # the first value of each argument, then the second values
+    for column in zip_longest(*rows):  # use the first value of each argument, then the second value of each argument
         for name, value in filter(None, column):
             if one.refuses({**arguments, name: value}):
                 yield {"set": {name: value}}
@@ -405,11 +406,11 @@ def _answers(one: _Callee, usual: int) -> Iterator[Json]:
         # Retries must not slow down the tests (RFC 9110 §10.2.3).
         yield answer | ({"headers": {"Retry-After": "0"}} if status in _TRANSIENT else {})
     made: Json = {"content_type": "application/json", "body": {"message": _MADE}}
-    if one.operation.method != "HEAD":  # RFC 9110 §9.3.2: no body
+    if one.operation.method != "HEAD":  # a response to HEAD has no body (RFC 9110 §9.3.2)
         made["says"] = _MADE
     if not {"5XX", "500", "DEFAULT"} & documented:
         yield {"status": 500, **made}
-    if one.operation.method in _ONCE and not _TRANSIENT & stated:  # must not be retried
+    if one.operation.method in _ONCE and not _TRANSIENT & stated:  # the server must not retry POST and PATCH
         yield {"status": 503, **made, "headers": {"Retry-After": "0"}}
 
 
@@ -448,7 +449,7 @@ def test_files(api: Api, names: Names, tools: Sequence[ApiTool], package: str, *
     if dialect:
         module = module.replace('profile="full")', 'profile="full", dialect="standard")')
     built = cases(api, names, tools)
-    # Tests set all credential variables, because the server refuses calls without credentials.
+    # Set all credential variables in tests, because the server refuses calls without credentials.
     head: Json = {"environment": sorted(variable for variables in names.variables.values() for variable in variables)}
     head |= {"address": f"{names.prefix}_BASE_URL", "base_url": api.base_url}
     if api.own_servers:

@@ -20,9 +20,11 @@ from mcpfactory_runtime.upstream.encoding import is_json, media_type
 from mcpfactory_runtime.upstream.operation import CookieStyle, HeaderStyle, PathStyle, QueryStyle, check_table_complete
 
 _FORM: Final = "application/x-www-form-urlencoded"
-_OF_THE_CLIENT: Final = frozenset({"accept", "content-type", "authorization"})  # ignored by OpenAPI (§4.8.12.1)
+# OpenAPI ignores these headers (§4.8.12.1).
+_OF_THE_CLIENT: Final = frozenset({"accept", "content-type", "authorization"})
 _ENDS_PATH: Final = re.compile(r"[?#]")
-_ENDS: Final = re.compile(r"[,;|&=\s%+#\[\]]")  # characters that these rules do not cover in joined values
+# Joined values with one of these characters are not tested, because encoding rules differ.
+_ENDS: Final = re.compile(r"[,;|&=\s%+#\[\]]")
 
 Given = Sequence[tuple[Input, Any]]
 Pairs = list[list[Any]]
@@ -51,7 +53,8 @@ def expected_request(
     template = _ENDS_PATH.split(operation.path, maxsplit=1)[0]
     within = sum(
         str(value).count("/")
-        * template.count(f"{{{item.name}}}")  # a path can contain a parameter twice, or only in its query
+        # A path may contain a parameter twice; a parameter may also occur only in the path's query.
+        * template.count(f"{{{item.name}}}")
         for item, value in given
         if item.place == "path" and not _is_segments(item)
     )
@@ -319,7 +322,7 @@ def _credentials(operation: ApiOperation, api: Api, names: Names) -> list[dict[s
     built: list[dict[str, Any]] = []
     for name in usable[0] if usable else ():
         scheme = schemes[name]
-        if scheme.kind == "mutualTLS":  # not part of the request
+        if scheme.kind == "mutualTLS":  # TLS carries this credential, not the request
             continue
         kind = "bearer" if scheme.kind == "oauth2" else scheme.kind
         variables = list(names.variables[name][: {"basic": 2, "awsSigV4": 0}.get(kind, 1)])

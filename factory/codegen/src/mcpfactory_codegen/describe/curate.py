@@ -260,7 +260,7 @@ BOUND: Final = 20_000
 """Tokens, a tenth of common context windows; a tool list with more tokens gets suggestions of groups."""
 
 _MOST: Final = 15
-_SHARE: Final = 0.9  # share of all tools; a larger group is not a useful selection
+_SHARE: Final = 0.9  # maximum share of all tools in a suggested group; a larger group is not a useful selection
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ _NO_VALUE: Final = frozenset({"object", "array", "boolean"})
 _PLACES: Final = frozenset({"query", "body", "form"})
 _WHOLE: Final = frozenset({"integer", "number"})
 _DEPTH: Final = 3
-_MOST: Final = 300  # maximum members of a response to read
+_MOST: Final = 300  # maximum number of members that are read of a response
 
 
 def recognize_paging(
@@ -86,7 +86,8 @@ def recognize_paging(
     else:
         if not any("link" in one.headers for one in operation.responses):
             cursor = inputs.first(_CURSOR - _LAST | _PAGE | _OFFSET, whole=False)
-            sure = cursor in _CURSOR or not _SIZE.isdisjoint(found)  # `start` alone can be a time
+            # A parameter `start` without a page size may be a time.
+            sure = cursor in _CURSOR or not _SIZE.isdisjoint(found)
             if not (cursor and sure and answer() and effect_of(operation).kind == "reads"):
                 return None, ""
             return None, f"its response does not contain the next value of `{found[cursor].name}`"
@@ -127,7 +128,7 @@ class _Inputs:
 @dataclass(frozen=True, slots=True)
 class _PagingMatch:
     kind: Literal["link", "cursor", "last", "page", "offset"]
-    argument: str  # normalized name of the argument
+    argument: str  # normalized name of the argument that selects the page
     next: Path = ()
 
 
@@ -181,7 +182,8 @@ def _by_cursor(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
     place = seen.at(_NEXT) or seen.at(_URLS)
     if not name or not place:
         return None
-    if name in _LAST and normalize_name(place[-1]) == "cursor":  # could be the cursor of the current page
+    # The response's cursor may belong to the current page, not to the next page.
+    if name in _LAST and normalize_name(place[-1]) == "cursor":
         return None
     return _PagingMatch("cursor", name, place)
 

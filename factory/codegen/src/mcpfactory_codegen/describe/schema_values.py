@@ -20,8 +20,8 @@ EXAMPLE_DEPTH: Final = 1
 _MEANINGS: Final = ("x-enum-descriptions", "x-enumDescriptions")
 _NAMES: Final = ("x-enumNames", "x-enum-varnames", "x-enum-names")
 _MOST_VALUES: Final = 16
-_ONE: Final = 80  # characters; maximum of one value's meaning
-_ALL: Final = 400  # characters; maximum of all meanings of one enum
+_ONE: Final = 80  # maximum characters that explain one enum value
+_ALL: Final = 400  # maximum characters that explain all values of one enum
 _LONGEST_EXAMPLE: Final = 32
 _BESIDE_A_PART: Final = frozenset({"allOf", "title", "description", "default", "example", "examples", "deprecated"})
 _PLACEHOLDERS: Final = frozenset(
@@ -49,7 +49,8 @@ def _said(schema: dict[str, Any], values: list[Any]) -> dict[int, str]:
         rows = [one for one in entries if isinstance(one, dict)]
         texts = {_shown(one.get("value")): one.get("description") for one in rows}
         return _texts(texts, values)
-    if all(isinstance(value, int) for value in values):  # names of string values only repeat the values
+    # Only integers need names; the name of a text usually repeats the text.
+    if all(isinstance(value, int) for value in values):
         return next((found for key in _NAMES if (found := _texts(schema.get(key), values))), {})
     return {}
 

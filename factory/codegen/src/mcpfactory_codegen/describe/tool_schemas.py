@@ -39,15 +39,16 @@ BUDGET: Final = 24_000
 
 _DROPPED: Final = frozenset(
     {"title", "example", "examples", "externalDocs", "xml", "discriminator", "$comment", "$schema", "$id", "$anchor"}
-    | {"unevaluatedItems", "unevaluatedProperties"}  # the runtime does not check them
+    | {"unevaluatedItems", "unevaluatedProperties"}  # the runtime does not check these keywords
     | {"writeOnly", "readOnly", "contentMediaType", "contentEncoding", "nullable", "collectionFormat"}
 )
 _ANNOTATIONS: Final = frozenset({"description", "default", "deprecated", "title"})
-_DESCRIPTION: Final = (400, 300, 160)  # maximum characters, by depth
+# Maximum characters of a description: at the top level, one level deeper, and below.
+_DESCRIPTION: Final = (400, 300, 160)
 _DEPTH: Final = 40
 _TINY: Final = 64
 _MOST_DEFAULT: Final = 200
-_OUTLINED: Final = 12  # maximum required members to show of a definition that is left open
+_OUTLINED: Final = 12  # maximum required members to list of a definition whose schema was omitted
 _CHOICES: Final = 24
 
 
@@ -232,8 +233,8 @@ def _compiles(pattern: str) -> bool:
 
 
 _BYTES_A_TOKEN: Final = 4
-_OUTPUT_DEPTH: Final = 6  # maximum levels of properties; deeper levels are left open
-_OUTLINE: Final = 3  # maximum levels of properties that `shape` returns
+_OUTPUT_DEPTH: Final = 6  # maximum levels of properties; schemas below these levels allow any value
+_OUTLINE: Final = 3  # maximum nesting of the properties that `shape` returns
 _MOST_EXAMPLES: Final = 8
 _LONGEST_EXAMPLES: Final = 100
 _MOST_PROPERTIES: Final = 500
@@ -275,7 +276,8 @@ class OutputSchemas:
         self._strict = mode == "declared"
         self._known: dict[tuple[str, int], Shape] = {}
         self._active: set[tuple[str, int]] = set()
-        self._done: dict[tuple[tuple[int, ...], bool], OutputSchema] = {}  # by id(); the API keeps the schemas alive
+        # Keys contain id() of each schema, which is safe because the API keeps the schemas alive.
+        self._done: dict[tuple[tuple[int, ...], bool], OutputSchema] = {}
 
     def of(self, operation: ApiOperation) -> OutputSchema:
         """Return the output schema of an operation, for all its successful JSON responses."""
@@ -306,7 +308,8 @@ class OutputSchemas:
     def shape(self, operation: ApiOperation) -> dict[str, Any]:
         """Return the plain form of the first successful JSON response, to a limited depth; {} means anything."""
         found = (one.schema for one in operation.responses if one.status.startswith("2") and self._carries_json(one))
-        levels = _OUTLINE + (operation.body is not None and bool(operation.body.graphql))  # one more level: `data`
+        # GraphQL responses have one more level: `data`.
+        levels = _OUTLINE + (operation.body is not None and bool(operation.body.graphql))
         return next((self._shape(one, levels) for one in found if one is not None), {})
 
     def _fitting(self, schemas: list[JsonSchema], perhaps_empty: bool) -> OutputSchema:
@@ -318,7 +321,7 @@ class OutputSchemas:
             if not shape:
                 return OutputSchema()
             root = self._root(shape)
-            if root == fitting:  # there are no deeper levels
+            if root == fitting:  # the previous depth already contained the whole schema
                 break
             if _size(root, self._room) > self._room:
                 break
@@ -330,7 +333,8 @@ class OutputSchemas:
     def _root(self, shape: Shape) -> Shape:
         if shape.get("type") == "object":
             return shape
-        if "object" in shape.get("type", ()):  # an object is the root itself; other types would be in `result`
+        # At run time, objects become the root; values of other types become the member `result`.
+        if "object" in shape.get("type", ()):
             members = properties_of(shape)
             return {"type": "object", "properties": members} if members else {"type": "object"}
         wrapped: Shape = {"type": "object", "properties": {"result": shape}}
@@ -354,7 +358,7 @@ class OutputSchemas:
     def _shared(self, name: str, depth: int) -> Shape:
         key = (name, depth)
         if key not in self._known:
-            if key in self._active:  # a cycle of references without an object
+            if key in self._active:  # the definition refers to itself without an object between the references
                 return {}
             self._active.add(key)
             try:

@@ -43,7 +43,7 @@ FILE_PROPERTIES: Final[dict[str, Any]] = {
 }
 _FILE_SCHEMA: Final[dict[str, Any]] = {"type": ["object", "string"], "properties": FILE_PROPERTIES}
 _FILE_NOTE: Final = "A file: its text, or an object with text or base64."
-_WHOLE: Final = {  # descriptions of arguments for a whole body, form or query string
+_WHOLE: Final = {  # descriptions of arguments that contain a whole body, form or query string
     "body": "The whole body of the request.",
     "form": "All fields of the form that is sent.",
     "querystring": "The whole query, behind the question mark of the address.",
@@ -128,7 +128,7 @@ def describe_all(api: Api, names: Names, responses: ResponseOptions | None = Non
     """Return the tools of an API. An operation that cannot become a tool is skipped and reported."""
     library = SharedDefinitions(api.schemas)
     responses = responses or ResponseOptions()
-    # The structure of a selected part is unknown, so there are no output schemas with `select`.
+    # With `select`, a tool returns a part whose structure is unknown, so it has no output schema.
     outputs = OutputSchemas(api.schemas, "none" if responses.select else responses.output, responses.output_tokens)
     tools: list[ApiTool] = []
     skipped: list[SkippedOperation] = []
@@ -202,7 +202,8 @@ def _tool(
 
 def _fixed(operation_inputs: Inputs, schemas: dict[str, JsonSchema]) -> dict[tuple[str, str], str | int | float]:
     """Return the required inputs with only one valid value, which the caller need not supply."""
-    alternatives = {name for choice in operation_inputs.choices for name in choice}  # the caller chooses among them
+    # The caller chooses one of the alternative inputs.
+    alternatives = {name for choice in operation_inputs.choices for name in choice}
     values = {
         item.slot: constant_value(item.schema, schemas)
         for item in operation_inputs.items
@@ -212,7 +213,8 @@ def _fixed(operation_inputs: Inputs, schemas: dict[str, JsonSchema]) -> dict[tup
 
 
 def _input_schema(items: Sequence[Input], named: OperationNames, library: SharedDefinitions) -> dict[str, Any]:
-    ordered = sorted(items, key=lambda item: not item.required)  # otherwise in the order of the document
+    # Required inputs first; otherwise, keep the order of the document.
+    ordered = sorted(items, key=lambda item: not item.required)
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {named.arguments[item.slot]: _property(item, library) for item in ordered},

@@ -161,7 +161,7 @@ def manifest(api: Api, names: Names, tools: Sequence[ApiTool], options: Options)
     if options.workflows:
         listed += rows(options.workflows)
     offer = dict(options.offer)
-    if api.own_servers:  # printed at startup, before api.py is loaded
+    if api.own_servers:  # the addresses are printed at startup, before api.py is loaded
         own = {one.name: one.url for one in api.own_servers}
         offer["addresses"] = {"prefix": names.prefix, "base_url": api.base_url, "servers": own}
     workflows = [one.name for one in options.workflows]
@@ -173,7 +173,8 @@ def manifest(api: Api, names: Names, tools: Sequence[ApiTool], options: Options)
 def _api_module(api: Api, names: Names, options: Options) -> str:
     schemes = "".join(f"    {_scheme(scheme, api, names)},\n" for scheme in api.security_schemes)
     oauth = any(scheme.flows for scheme in api.security_schemes)
-    more = f", name={literal(options.server)}" if oauth else ""  # for the hint to log in
+    # The name appears in the hint that asks the user to log in.
+    more = f", name={literal(options.server)}" if oauth else ""
     more += f", prefix={literal(names.prefix)}"
     more += f", private={literal(options.private)}" if options.private else ""
     title = one_line(api.title, 80) or "the API"
@@ -305,7 +306,8 @@ def constant(one: OperationCodeContext) -> str:
     if (accept := accept_header(operation, structured=one.tool.output.schema is not None)) != _JSON:
         keywords["accept"] = literal(accept)
     paging = one.tool.paging
-    if paging is not None and paging.argument in properties_of(one.tool.input_schema):  # not a hidden argument
+    # Omit paging if the paging argument is hidden from the model.
+    if paging is not None and paging.argument in properties_of(one.tool.input_schema):
         keywords["paging"] = call("Paging", literal(paging.kind), literal(paging.argument), **_stated(paging))
     if one.tool.select:
         keywords["select"] = literal(one.tool.select)

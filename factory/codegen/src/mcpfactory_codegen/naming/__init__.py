@@ -36,7 +36,7 @@ from mcpfactory_codegen.text import (
     words,
 )
 
-# Names that are used by the code of generated modules.
+# Names that generated modules already use.
 _RESERVED_FUNCTIONS: Final = frozenset(
     {"api", "str", "int", "float", "bool", "list", "dict", "tuple", "type", "print", "object"}
 )
@@ -74,7 +74,7 @@ def name_api(api: Api, *, server: str = "", pinned: Mapping[str, str] | None = N
     `server` is the server's name ("": from the API's title). `pinned` maps operation keys ("GET /books/{id}") to tool
     names to keep; invalid ones are ignored. `prefix` is the variable prefix of an existing server.
     """
-    # Of operations with the same key, only the first one is named.
+    # If several operations have one key, only the first operation gets a name.
     operations = tuple({one.key: one for one in reversed(api.operations)}.values())[::-1]
     tools = name_labeled_tools(operations, pinned or {})
     modules = name_labeled_modules(operations)
@@ -101,7 +101,7 @@ def _functions(tools: Mapping[str, str], modules: Mapping[str, str]) -> dict[str
     for key, name in plain.items():
         claims[modules[key], name].append(key)
     for (_, name), keys in claims.items():
-        if len(keys) > 1:  # pinned names that differ only in characters that identifiers cannot contain
+        if len(keys) > 1:  # pinned names can become equal when characters that Python does not allow are replaced
             for key in keys:
                 plain[key] = name if tools[key] == name else identifier(f"{name} {key}", prefix="tool")
     return plain
@@ -121,7 +121,7 @@ def _constant(function: str) -> str:
 MAX_OPERATIONS_PER_MODULE: Final = 60
 _MODULE_LIMIT: Final = 48
 _DEPTH: Final = 6
-# File names that Windows reserves.
+# File names that Windows forbids.
 _RESERVED_MODULES: Final = frozenset({"con", "aux", "nul", "prn", "com1", "lpt1"})
 
 
@@ -197,7 +197,7 @@ def name_labeled_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, 
         if stays and plain[key].lower() not in taken:
             names[key] = plain[key]
             taken.add(plain[key].lower())
-    # Names that two documents propose without pinned names stay reserved, even if pinned names avoid the conflict.
+    # If two documents propose one name, the name stays reserved, even if pinned names avoid the conflict.
     wanted = Counter(name.lower() for name in _each(operations, lambda some: name_tools(some, {})).values())
     taken |= {name for name, claims in wanted.items() if claims > 1}
     return names | choose_unique_names(

@@ -97,7 +97,7 @@ def _variables(scheme: ApiSecurityScheme, prefix: str, stem: str) -> tuple[str, 
     variables = []
     for part in credential_parts(scheme):
         if f"_{lead}".endswith((f"_{part}", "_TOKEN") if part == "API_KEY" and stem else f"_{part}"):
-            variables.append(lead)  # `api_key` is MCPF_BOOKSHOP_API_KEY, not MCPF_BOOKSHOP_API_KEY_API_KEY
+            variables.append(lead)  # a scheme `api_key` gets MCPF_BOOKSHOP_API_KEY, not MCPF_BOOKSHOP_API_KEY_API_KEY
         else:
             variables.append(f"{lead}_{part}")
     return tuple(variables)
@@ -133,7 +133,8 @@ def keep_server_names(api: Api, known: Mapping[str, str]) -> Api:
     `known` has the URLs of the last generation by server name ("" for the root).
     """
     root = known.get("", "")
-    if is_mock_url(root) and root in api.servers:  # the server was created with this mock URL; a variable overrides it
+    # The existing server uses this mock URL; users can set a variable to another URL.
+    if is_mock_url(root) and root in api.servers:
         api = replace(api, servers=(root, *(url for url in api.servers if url != root)))
     known = {name: url for name, url in known.items() if _SERVER_NAME.fullmatch(name)}
     stay = [one.name for one in api.own_servers if matches_root_url(one.url, known.get(one.name, ""))]
@@ -214,7 +215,7 @@ def _candidates(url: str, root: str) -> Iterator[str]:
             yield ours.port or ours.scheme
         elif not ours.path:
             yield "origin"
-    elif not labels[-1].isdigit():  # an IPv4 address has no labels
+    elif not labels[-1].isdigit():  # an IPv4 address has no domain labels
         other = [one for one in labels[:-1] or labels if one not in theirs.host.split(".")]
         telling = [one for one in other if one not in _EMPTY_LABELS] or other
         yield _name(telling[:1])

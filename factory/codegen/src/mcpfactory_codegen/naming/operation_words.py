@@ -18,8 +18,9 @@ from mcpfactory_codegen.text import VERSION, is_plural, singular, word_group, wo
 PATH_PREFIXES: Final = frozenset({"api", "rest", "apis"})
 """First segments of many paths, without a meaning."""
 
-_ROOM: Final = 48  # maximum characters of the verb and nouns of a path, unless a unique name needs more
-_NEAREST: Final = 2  # number of last segments that are always part of the name
+# Maximum characters of a name's verb and nouns; a longer name is allowed only to make the name unique.
+_ROOM: Final = 48
+_NEAREST: Final = 2  # number of last path segments that are always part of the name
 _PARAMETER: Final = re.compile(r"\{([^{}]*)\}|(?<=/):(\w+)")
 _EXTENSION: Final = re.compile(r"(?<=[\w}])\.(json|xml|csv|txt|html|htm|yaml|yml|php|aspx|do)\Z", re.I)
 
@@ -56,7 +57,8 @@ def path_words(operation: ApiOperation, room: int = _ROOM) -> PathWords:
     if "=" in fragment or not segments:
         rest += words(fragment)
     elif words(fragment):
-        segments.append(words(fragment))  # two operations of one path: `PUT /files/{id}#add_shared_link`
+        # A fragment separates two operations of one path, such as `PUT /files/{id}#add_shared_link`.
+        segments.append(words(fragment))
         on_item = False
     verb, ordered = _phrase(operation, segments, on_item)
     near = ordered
@@ -141,7 +143,7 @@ def _agreed(verb: str, said: tuple[str, ...], *, many: bool) -> str:
     if not said or verb_kind(verb) in {verb_kind(one) for one in said}:
         return verb
     if verb == "set" and "create" in said:
-        return verb  # PUT creates or replaces
+        return verb  # keep "set", because PUT both creates and replaces
     first = said[0]
     return "list" if first == "get" and many else first
 
@@ -185,7 +187,8 @@ def operation_id_words(operation: ApiOperation) -> OperationIdWords:
     if text.startswith(f"{begin}_"):
         return OperationIdWords(tail=words(text[len(begin) :]))
     if (match := _METHOD_FIRST.match(text)) and match[1] == operation.method and words(match["name"])[0] in VERBS:
-        return OperationIdWords(words(match["name"]), words(match["name"]))  # `get_delete_policy` would be ambiguous
+        # Drop the method: `get_delete_policy` would contain two verbs.
+        return OperationIdWords(words(match["name"]), words(match["name"]))
     for plain in _plain(operation, text):
         parts = words(plain)
         if parts and parts != whole:

@@ -55,7 +55,7 @@ class _UnnamedOperation:
             return shortened(self.forms[self.at], TOOL_LIMIT, self.key, common, self.kept)
         number = self.at - len(self.forms)
         length = _DIGESTS[number] if number < len(_DIGESTS) else _DIGESTS[-1] + 1 + number
-        if length > TOOL_LIMIT:  # unreachable unless SHA-256 collides
+        if length > TOOL_LIMIT:  # possible only if two SHA-256 digests are equal
             return digest(self.key, TOOL_LIMIT) + "_" * (length - TOOL_LIMIT)
         room = TOOL_LIMIT - length - 1
         lead = shortened(self.forms[0], room, self.key, common)[:room].rstrip("_") if room > 0 else ""
@@ -116,7 +116,7 @@ def _phase(
             for claimant in unchanged:
                 claimant.at += 1
         if all(claimant.fits() for claimant in group):
-            holders.setdefault(name, rivals[0])  # a name that several proposed stays reserved
+            holders.setdefault(name, rivals[0])  # if several operations proposed a name, the name stays reserved
         left += losers
     return left
 
@@ -240,7 +240,7 @@ def shortened(
 
     As a last resort, cut the name and add a digest of `key`.
     """
-    middle = limit // 2  # bounds the work; the words in between would be dropped anyway
+    middle = limit // 2  # limits the running time; a short name has no room for words in the middle of a long path
     words = [*parts[:middle], *parts[-middle:]] if len(parts) > limit else list(parts)
     work = _NameShortener(words, limit, common, frozenset(kept))
     for step in (work.everywhere, work.phrases, work.abbreviate, work.little, work.repeated, work.commonest):

@@ -233,7 +233,7 @@ def _methods(item: Node, location: Location) -> Iterator[tuple[str, Node]]:
 def _read(security: Security, servers: tuple[str, ...], written: RawOperation) -> ApiOperation:
     """Return one operation. Problems inside the operation point to the actual location of the text."""
     path, method, item, identity = written
-    tail = identity.location.pointer.split("/")[3:]  # without "", "paths" and the path
+    tail = identity.location.pointer.split("/")[3:]  # drop three tokens: "", "paths" and the path
     place = Location(item.location.part, "/".join([item.location.pointer, *tail]))
     operation = _resolved(Node(item.context, identity.value, place))
     if operation.value.get("callbacks"):

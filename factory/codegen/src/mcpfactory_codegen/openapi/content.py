@@ -35,7 +35,7 @@ _RANKS: Final = (
 )
 """Media types in order of preference: JSON, then types with defined field encodings, text, and raw content."""
 _LAST: Final = 8
-_XML: Final = 4  # rank of XML with properties; without properties, the model would have to write XML
+_XML: Final = 4  # rank of XML with described properties; without described properties, models would have to write XML
 _NO_LIST: Final = re.compile(r"application/([\w.-]*-)?merge-patch\+json")
 _LIST: Final = re.compile(r"application/json-patch\+json")
 _SHORT: Final = {
@@ -93,7 +93,7 @@ def choose_media_type(content: Node) -> Media | None:
     content.is_object("media-invalid", "`content` has to be an object of media types; ignored")
     usable: dict[str, Node] = {}
     for key, one in content.members():
-        name = key.partition(",")[0].strip()  # a list as in an Accept header: the first entry is used
+        name = key.partition(",")[0].strip()  # if the key is a list of media types, use the first one
         name = _SHORT.get(name.lower(), name)
         if _MEDIA_TYPE.match(name):
             usable.setdefault(name, one)
@@ -294,7 +294,7 @@ def _order(response: Response) -> tuple[int, str]:
     status = response.status
     if status == "default":
         return 1, status
-    return (0 if status.startswith("2") else 2), status  # "X" sorts after the digits
+    return (0 if status.startswith("2") else 2), status  # "2XX" sorts after exact codes such as "200"
 
 
 def _read_response(status: str, written: Node, produces: list[str]) -> Response:

@@ -25,11 +25,11 @@ class SpecVersion:
     version: str
     shape: Literal["2", "3"]
     methods: tuple[str, ...]
-    schemas: str  # pointer of the named schemas
-    schemes: str  # pointer of the security schemes
+    schemas: str  # JSON pointer to the section of named schemas
+    schemes: str  # JSON pointer to the section of security schemes
     siblings: bool  # True if keywords next to a schema's `$ref` apply
-    objects: Literal["3.0", "3.1"]  # version of the openapi-pydantic models that check small objects
-    xml_nodes: bool = False  # True if a property has the name of the referenced schema in XML
+    objects: Literal["3.0", "3.1"]  # OpenAPI version whose openapi-pydantic models check small objects
+    xml_nodes: bool = False  # True if XML elements of a property are named after the referenced schema
 
 
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
@@ -244,7 +244,7 @@ class Node(NamedTuple):
         if isinstance(examples.value, list):
             return next(iter(examples.value), None)
         for _, one in examples.members():
-            found = one.resolved_object()  # a missing example is not reported
+            found = one.resolved_object()  # do not report a missing example
             if key := next((key for key in ("value", "dataValue") if key in found), ""):
                 return found[key]
         return None

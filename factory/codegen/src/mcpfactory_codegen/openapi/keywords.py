@@ -17,7 +17,7 @@ from typing import Any, Final
 from mcpfactory_runtime.schemas.walk import IN_PLACE, TYPES
 
 TYPE_REPAIRS: Final[dict[str, str]] = {
-    # Common wrong types with the correct ones; "" means any type.
+    # Type names that authors often write by mistake, with the correct names; "" means any type.
     "int": "integer", "int32": "integer", "int64": "integer", "long": "integer", "timestamp": "integer",
     "float": "number", "double": "number", "decimal": "number", "numeric": "number",
     "bool": "boolean",
@@ -44,13 +44,13 @@ MEANINGS: Final = frozenset(
 """Extensions that describe the values of an enumeration; they are kept unchanged."""
 DROPPED: Final = frozenset(
     {
-        # Identifiers, definitions and metadata, which the output does not need.
+        # The output does not need these identifiers, definitions and metadata.
         "$anchor", "$comment", "$defs", "$dynamicAnchor", "$id", "$recursiveAnchor", "$schema", "$vocabulary", "definitions", "id",
-        # Keywords of OpenAPI only; schema_translation.py converts the ones that have an equivalent.
+        # Keywords that only OpenAPI has. For some, JSON Schema has an equivalent; schema_translation.py converts these.
         "discriminator", "example", "externalDocs", "nullable", "readOnly", "writeOnly", "xml", "collectionFormat",
-        # Keywords of older drafts; handled by `convert_old_draft_keywords`.
+        # `convert_old_draft_keywords` converts these keywords of older drafts.
         "additionalItems", "dependencies",
-        # Keywords of other objects that often occur in schemas by mistake.
+        # Keywords of other objects, which authors often write into schemas by mistake.
         "allowEmptyValue", "links",
     }
 )  # fmt: skip
@@ -72,7 +72,7 @@ def _flag(value: Any) -> bool:
 
 def _number(value: Any) -> int | float:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if not abs(value) <= _LARGEST:  # also true for NaN
+        if not abs(value) <= _LARGEST:  # the condition is also true for NaN
             raise ValueError("the number is too large for JSON parsers")
         return value
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,18}(\.[0-9]{1,18})?", value):
@@ -141,7 +141,8 @@ def _expression(value: str) -> str:
         raise ValueError("it is longer than 5000 characters")
     if any(int(count) > MAX_BOUND for count in _REPEATED.findall(value)):
         raise ValueError(f"it repeats an expression more than {MAX_BOUND:,} times")
-    literal = re.fullmatch(r"/(\^.*)/([a-z]*)", value, re.DOTALL)  # JavaScript slashes are only delimiters
+    # The slashes of a JavaScript literal are not part of the pattern.
+    literal = re.fullmatch(r"/(\^.*)/([a-z]*)", value, re.DOTALL)
     if literal is not None and "i" in literal[2]:
         raise ValueError("it ignores case, which a schema pattern cannot express")
     text = literal[1] if literal is not None else value
@@ -151,10 +152,10 @@ def _expression(value: str) -> str:
         )
     text = _EDGES.sub(lambda match: {"A": "^", "Z": "$", "z": "$"}.get(match[1], match[0]), text)
     if "\\k<" not in text:
-        text = re.sub(r"\(\?<([A-Za-z_]\w*)>", "(", text)  # the syntax of named groups differs in `re`
+        text = re.sub(r"\(\?<([A-Za-z_]\w*)>", "(", text)  # Python's `re` has another syntax for named groups
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "possible nested set" is harmless
+            warnings.simplefilter("ignore")  # Python's warning "possible nested set" is harmless
             re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:
         raise ValueError(f"it is not a regular expression that every client can read ({error})") from None
@@ -192,7 +193,7 @@ def convert_old_draft_keywords(out: Object, node: Object) -> None:
         if node.get(exclusive) is True and bound in out:
             out[exclusive] = out.pop(bound)
     dependencies = node.get("dependencies")
-    if isinstance(dependencies, dict):  # dependent schemas were never part of OpenAPI
+    if isinstance(dependencies, dict):  # convert only lists: OpenAPI never allowed schemas in `dependencies`
         lists = {
             name: needs
             for name, needs in dependencies.items()
@@ -330,7 +331,7 @@ def _fit(value: Any, types: frozenset[str]) -> Any:
     if isinstance(value, bool) and types <= {"string", "null"}:
         return json.dumps(value)
     if isinstance(value, (int, float)) and types <= {"string", "null"}:
-        return str(value)  # the same text as in the document
+        return str(value)  # keep the text of the number as in the document
     if not isinstance(value, str) or "string" in types:
         return value
     try:

@@ -204,7 +204,7 @@ _PLACES: Final = {
     "formdata": "formData",
 }  # fmt: skip
 _STYLES: Final = {
-    # Values of Swagger 2.0's collectionFormat and other wrong styles → style, explode.
+    # Wrong style, such as a collectionFormat of Swagger 2.0 → correct style, and explode.
     "csv": ("form", False), "simple": ("form", False), "comma": ("form", False), "multi": ("form", True),
     "ssv": ("spaceDelimited", False), "tsv": ("tabDelimited", False), "pipes": ("pipeDelimited", False),
     "deepobject": ("deepObject", True), "form": ("form", None), "spacedelimited": ("spaceDelimited", False),
@@ -226,7 +226,7 @@ def _normalized(node: Node, path: str, key: str) -> Node:
     there = f"{{{name}}}" in path
     where = done.get("in")
     if where is None and not there and not done.keys() & {"schema", "type", "content"}:
-        return node.with_value(done)  # probably not a parameter
+        return node.with_value(done)  # without location and schema, the object is probably not a parameter
     if not isinstance(where, str) or where.lower() in {"", "url", "uri", "path", "params"}:
         done["in"] = "path" if there or str(where).lower() == "path" else "query"
     else:

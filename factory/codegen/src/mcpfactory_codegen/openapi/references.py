@@ -28,7 +28,7 @@ class Location(NamedTuple):
     def down(self, *tokens: str | int) -> Location:
         """Return the location of a child."""
         pointer = self.pointer
-        for token in tokens:  # faster than join, and called for each node
+        for token in tokens:  # a loop is faster than join, and this method is called for each node
             pointer += f"/{escape(str(token))}"
         return Location(self.part, pointer)
 
@@ -101,7 +101,7 @@ class References:
             try:
                 return self.follow(node, location)
             except UnresolvedError:
-                pass  # reported later, where "$ref" is read as an entry of the map
+                pass  # the error is reported later, when "$ref" is read as an entry of the map
         return LocatedNode(node, location)
 
     def resolve(self, reference: str, at: Location) -> LocatedNode:
@@ -120,7 +120,7 @@ class References:
             target = self._found[key] = self._direct(reference, at)
         except UnresolvedError as error:
             if error.code == "reference-dangling" and (nearby := self._nearby(reference, at)) is not None:
-                return nearby  # depends on the location of the reference, so it is not cached
+                return nearby  # do not cache the target, because it depends on the location of the reference
             if error.code == "reference-cycle" or (target_ := self._repaired(reference, at)) is None:
                 raise
             target = self._found[key] = target_
@@ -291,7 +291,7 @@ def composed(references: References, schema: LocatedNode, *keywords: str) -> Ite
     seen: set[Location] = set()
     while waiting:
         one, levels = waiting.pop()
-        with suppress(UnresolvedError):  # reported where the schema is translated
+        with suppress(UnresolvedError):  # the error is reported when the schema is translated
             one = references.follow(*one)
             if isinstance(one.node, dict) and levels and one.location not in seen:
                 seen.add(one.location)

@@ -89,7 +89,7 @@ class ClosedObjectOpener:
             seen.add(part.location)
             reference = part.node.get("$ref")
             if isinstance(reference, str):
-                with suppress(UnresolvedError):  # reported where the reference is translated
+                with suppress(UnresolvedError):  # the error is reported when the reference is translated
                     waiting.append(self._references.resolve(reference, part.location))
                 if not self._siblings:
                     continue
@@ -152,7 +152,7 @@ class SchemaTranslator:
         try:
             named = references.resolve(f"#{spec.schemas}", Location("", "")).node
         except UnresolvedError:
-            named = {}  # the section is optional
+            named = {}  # the section of named schemas is optional
         self._names = SchemaNames(named, spec.schemas)
         self._named = SharedSchemaQueue(self._names, visibility)
 
@@ -285,7 +285,8 @@ class SchemaTranslator:
             elif holds == "map":
                 self._map(out, key, value, context)
             elif key == "type":
-                out["type"] = None  # keeps the position of the key; set below, because it depends on other keywords
+                # Reserves the position of the key; the value is set below, because it depends on other keywords.
+                out["type"] = None
             elif key in MEANINGS and isinstance(value, list | dict):
                 out[key] = value
             elif key not in DROPPED and not key.startswith("x-"):
@@ -307,7 +308,7 @@ class SchemaTranslator:
 
     def _scalar(self, out: Object, key: str, value: Any, location: Location) -> None:
         if isinstance(value, bool) and key in {"exclusiveMinimum", "exclusiveMaximum"}:
-            return  # convert_old_draft_keywords handles the boolean of drafts before 6
+            return  # convert_old_draft_keywords converts the boolean form, which existed before draft 6
         if key in {"title", "description"} and isinstance(value, dict):
             with suppress(UnresolvedError):
                 value = self._references.follow(value, location.down(key)).node
@@ -315,12 +316,12 @@ class SchemaTranslator:
             out[key] = SCALARS[key](value)
         except ValueError as error:
             elsewhere = value is False or (key == "required" and _read_elsewhere(value, location))
-            if value is not None and not elsewhere:  # None: a YAML key without a value
+            if value is not None and not elsewhere:  # a YAML key without a value is None
                 code = "schema-pattern" if key == "pattern" else "schema-keyword"
                 self._report(code, location.down(key), f"{key!r} was dropped: {error}")
 
     def _subschema(self, out: Object, key: str, value: Any, context: TranslationContext) -> None:
-        if key == "items" and isinstance(value, list):  # a tuple of drafts before 2020-12
+        if key == "items" and isinstance(value, list):  # before draft 2020-12, a list in `items` described a tuple
             self._list(out, "prefixItems", value, context.down(key))
         elif value is not None or key == "not":
             out[key] = self._schema(value, context.down(key))

@@ -148,7 +148,7 @@ class Security:
                 requirement.report("security-undefined", message, f"define it in {self._section.pointer[1:]}")
                 return None
             if self._schemes[name] is None:
-                return None  # reported with the scheme
+                return None  # the scheme's own error was reported when the scheme was read
             names.append(self._same.get(name, name))
         return tuple(dict.fromkeys(names))
 
@@ -323,5 +323,5 @@ def _normalized_scheme(scheme: Node) -> Node:
 def _host(url: str) -> str:
     try:
         return urlsplit(url).netloc.lower()
-    except ValueError:  # for example an unclosed bracket
+    except ValueError:  # for example, a bracket in the URL is unclosed
         return ""

@@ -28,7 +28,7 @@ from mcpfactory_runtime.upstream.operation import ServerAddress
 
 _HINT: Final = "set the BASE_URL variable of the server where it runs, or write an absolute URL into `servers`"
 _HOST: Final = re.compile(r"[\w-]+(?:\.[\w-]+)+(?::\d+)?(?:/|\Z)")
-_LOCAL_PORT: Final = re.compile(r"[\w.-]+:\d+(?:/|\Z)")  # urlsplit takes the host of `localhost:8080/api` for a scheme
+_LOCAL_PORT: Final = re.compile(r"[\w.-]+:\d+(?:/|\Z)")  # urlsplit reads `localhost:8080/api` as scheme `localhost`
 _UNUSABLE: Final = re.compile(r"[\s\x00-\x1f<>\"{}|\\^`]")
 _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 
@@ -52,7 +52,7 @@ def _real_first(servers: Node, urls: tuple[str, ...]) -> tuple[str, ...]:
     A leading sandbox stays first, and is reported.
     """
     real = next((url for url in urls if not is_mock_url(url) and not is_sandbox_url(url)), "")
-    # A loopback server is the user's own, and its key must not be sent elsewhere.
+    # A loopback server belongs to the user, so its API key must not be sent to other hosts.
     if not real or urls[0] == real or is_loopback_url(urls[0]):
         return urls
     first = Node(servers.context, None, servers.location.down(0))
@@ -199,7 +199,7 @@ def resolve_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], 
     at_root = counts.pop("", 0)
     if not counts:
         return ResolvedServers(roots, (), tuple(operations))
-    # Of equally common servers, the shortest URL is used.
+    # If several servers are equally common, use the shortest URL.
     common, times = max(sorted(counts.items(), key=lambda one: (len(one[0]), one[0])), key=lambda one: one[1])
     taken = not (stated and roots) and (not at_root or (not roots and 2 * times > len(operations)))
     root = (common,) if taken else roots

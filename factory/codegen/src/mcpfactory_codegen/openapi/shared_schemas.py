@@ -135,7 +135,7 @@ class HiddenProperties:
         try:
             return self._references.resolve(node["$ref"], location)
         except UnresolvedError:
-            return None  # reported where the schema is converted
+            return None  # the error is reported when the schema is converted
 
 
 Variant = str
@@ -232,9 +232,10 @@ def break_cycles(schemas: Definitions, new_name: Callable[[str], str], report: C
     """
     _separate_bases(schemas, new_name)
     for name, use in _back_references(schemas):
-        use.holder.pop("$ref", None)  # may be missing already, because a base shares parts with its original
+        # The reference may be missing already, because a base shares parts with the original schema.
+        use.holder.pop("$ref", None)
         if use.negated:
-            use.holder["not"] = {}  # a part that accepts nothing makes the `not` around it accept every value
+            use.holder["not"] = {}  # `{"not": {}}` accepts nothing, so a `not` around it accepts every value
         report(name)
 
 
@@ -243,7 +244,7 @@ class _AppliedReference(NamedTuple):
 
     holder: dict[str, Any]
     target: str
-    keyword: str  # outermost keyword, "$ref" for a reference of the schema itself
+    keyword: str  # outermost keyword on the way to the reference; "$ref" if the schema itself is a reference
     negated: bool
 
 

@@ -18,7 +18,7 @@ _IN_PARAMETER: Final = frozenset(
 """Schema keywords of the Parameter Object (Swagger 2.0), and common additions to them."""
 
 _COLLECTION: Final[dict[str, tuple[QueryStyle, bool]]] = {
-    # collectionFormat → style, explode. Only csv exists in path and header, where it is also the default.
+    # collectionFormat → style, explode. In path and header parameters, only csv exists; csv is also the default there.
     "csv": ("form", False),
     "ssv": ("spaceDelimited", False),
     "tsv": ("tabDelimited", False),

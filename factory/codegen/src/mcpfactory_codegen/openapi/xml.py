@@ -236,7 +236,7 @@ def _layers(schema: Node) -> list[Node]:
             continue
         found[one.location] = one
         if "$ref" in one.value:
-            with suppress(UnresolvedError):  # reported where the schema is translated
+            with suppress(UnresolvedError):  # the error is reported when the schema is translated
                 waiting.append((one.follow(), left - 1))
         waiting += [(part, left - 1) for part in one.at("allOf").elements()]
     return list(found.values())

@@ -234,7 +234,7 @@ def join_reference(base: str, reference: str) -> str:
     if has_web_scheme(base):
         try:
             return urljoin(base, reference)
-        except ValueError:  # an invalid host, reported when the part is read
+        except ValueError:  # the host is invalid; the error is reported when the file is read
             return f"{base.partition(':')[0]}:{reference}"
     if reference.startswith("/"):
         return reference
@@ -303,7 +303,7 @@ class _PartLoader:
             return _read(path, max_bytes)
         except FileNotFoundError:
             raise _RefusedError("there is no such file") from None
-        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        except (OSError, ValueError) as error:  # Python raises ValueError if the name contains a NUL
             raise _RefusedError(str(getattr(error, "strerror", None) or error)) from None
 
 

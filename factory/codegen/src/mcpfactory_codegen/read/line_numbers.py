@@ -80,7 +80,7 @@ def find_line_numbers(part: DocumentFile, pointers: Iterable[str]) -> dict[str, 
         return _walk(_yaml(text), root)
     try:
         offsets = _Json(text).offsets(root)
-    except (ValueError, TypeError, IndexError):  # JSON with comments or trailing commas
+    except (ValueError, TypeError, IndexError):  # the JSON contains comments or trailing commas
         text = strip_json_comments(text)
         offsets = _Json(text).offsets(root)
     starts = [match.end() for match in re.finditer("\n", text)]
@@ -132,7 +132,7 @@ def _yaml(text: str) -> Iterator[Event]:
             if sign := _SIGNS.get(type(event)):
                 yield sign, getattr(event, "value", ""), event.start_mark.line + 1
     except yaml.YAMLError:
-        return  # the document was parsed from a repaired text, so further lines are unknown
+        return  # the document was parsed from a repaired text, so the lines after this error are unknown
     finally:
         loader.dispose()
 
@@ -140,14 +140,15 @@ def _yaml(text: str) -> Iterator[Event]:
 def _walk(events: Iterator[Event], root: _Wanted) -> dict[str, int]:
     """Return the lines of the wanted nodes; skip containers without wanted nodes."""
     found: dict[str, int] = {}
-    # Stack of enclosing containers, as (wanted child nodes, is mapping, index).
+    # Stack of the enclosing containers. Each entry has the wanted children, True for a mapping, and the index of a
+    # list.
     outer: list[tuple[_Wanted, bool, int]] = []
     node, mapping, index = _NOTHING, False, 0
     current: _Wanted | None = root
     key_line = depth = 0
-    is_value = True  # True after a key of a mapping, and at the root
+    is_value = True  # the next event is a value: True after a key of a mapping, and at the root
     for kind, text, line in events:
-        if depth:  # inside a container without wanted nodes
+        if depth:  # skip a container without wanted nodes
             depth += (kind in "{[") - (kind == "}")
         elif kind == "}":
             node, mapping, index = outer.pop()

@@ -64,7 +64,7 @@ def apply_overlays(document: Document, overlays: Sequence[Overlay]) -> Document:
         return document
     problems = ProblemCollector()
     problems.extend(document.problems)
-    data = _copied(document.data)  # YAML aliases share values, but an action changes only one of them
+    data = _copied(document.data)  # YAML aliases share one value, but an action must change only the selected place
     for overlay in overlays:
         data = _apply(data, overlay, problems)
     parts = dict(document.parts)
@@ -79,7 +79,7 @@ def _apply(data: dict[str, Any], overlay: Overlay, problems: ProblemCollector) -
     if not _VERSIONS.match(version):
         message = f"unknown version {version!r} of the overlay; read as 1.1"
         problems.add("overlay-invalid", f"{overlay.name}#/overlay", message, "write `overlay: 1.1.0`")
-    root = {"": data}  # gives the root a parent, so that it can be replaced
+    root = {"": data}  # with a parent, the root itself can be replaced
     for number, action in enumerate(overlay.data["actions"]):
         location = f"{overlay.name}#/actions/{number}"
         try:
@@ -117,7 +117,7 @@ def _act(root: dict[str, Any], action: Any) -> bool:
     kinds = {_kind(parent[key]) for parent, key in _containers(root, targets)}
     if len(kinds) > 1:
         raise _WrongActionError("the target selects objects, arrays and values together", "/target", "narrow it")
-    # All or nothing: an action that cannot be applied to one of its targets changes none.
+    # If an action cannot be applied to one of its targets, change no target.
     merged = [_merged(parent[key], value) for parent, key in _containers(root, targets)]
     for (parent, key), new in zip(_containers(root, targets), merged, strict=True):
         parent[key] = new
@@ -198,7 +198,7 @@ def _copied(node: Any) -> Any:
 # --- JSONPath (RFC 9535) ---
 
 
-MAX_MATCHED_NODES: Final = 200_000  # limit of matches per path
+MAX_MATCHED_NODES: Final = 200_000  # maximum number of matches per path
 
 
 class JsonPathError(Exception):
@@ -220,7 +220,7 @@ def find_by_json_path(data: Any, path: str) -> list[tuple[tuple[Any, ...], Any]]
     found: list[tuple[tuple[Any, ...], Any]] = []
     try:
         compiled = JSONPathEnvironment().compile(path)
-        if not isinstance(data, dict | list):  # the library would parse a string as JSON
+        if not isinstance(data, dict | list):  # the library would parse a plain text as JSON
             return [((), data)] if path.strip() == "$" else []
         for match in compiled.finditer(data):
             found.append((tuple(match.parts), match.obj))

@@ -68,7 +68,7 @@ def parse(raw: bytes, problems: ProblemCollector, file: str = "") -> tuple[Any, 
             message = f"comments and trailing commas are not JSON (line {error.lineno}); read without them"
             problems.add("document-syntax", file, message, "remove them, or write YAML")
             return data, "json"
-        try:  # YAML in flow style resembles JSON, but has no tabs for indentation
+        try:  # the text may be YAML in flow style, which forbids tabs for indentation
             return _Yaml(text.replace("\t", " "), problems, file).build(), "yaml"
         except ParseError:
             message = f"it is not JSON: {error.msg} (line {error.lineno}, column {error.colno})"
@@ -111,7 +111,7 @@ def _parse_json(text: str, raw: bytes, problems: ProblemCollector, file: str) ->
         data = json.loads(text, object_pairs_hook=mapping, parse_constant=str, parse_float=parse_finite_number)
     except RecursionError:
         raise _too_deep() from None
-    except ValueError as error:  # also for integers with too many digits for Python
+    except ValueError as error:  # Python also raises ValueError for integers with too many digits
         if isinstance(error, json.JSONDecodeError):
             raise
         raise ParseError(f"it is not valid JSON: {error}", "check the syntax") from None
@@ -200,7 +200,7 @@ class _Frame:
     size: int = 1
 
 
-_OPEN: Final = object()  # value of an anchor whose container is incomplete
+_OPEN: Final = object()  # placeholder for an anchor whose container is still being read
 
 
 class _Yaml:
@@ -262,7 +262,9 @@ class _Yaml:
     def _close(self, event: Any) -> None:
         frame = self._stack.pop()
         node = frame.node
-        for merged in frame.merges:  # https://yaml.org/type/merge.html: own keys win, then the earlier source
+        # A mapping's own keys win over merged keys; of merged mappings, the earlier one wins
+        # (yaml.org/type/merge.html).
+        for merged in frame.merges:
             if type(node) is dict:
                 node = {**merged, **node}
         if frame.anchor:

@@ -335,7 +335,8 @@ def parse_config(text: str, path: Path) -> ServerConfig:
 # --- the text of a new file ---
 
 
-_ALWAYS: Final = ("document", "include_tags", "include_paths", "include_operations")  # written even if empty
+# Write these keys even if they are empty.
+_ALWAYS: Final = ("document", "include_tags", "include_paths", "include_operations")
 _API_KEYS: Final = ("label", "document", "source", "credentials", "allow_private", *Selection.model_fields, "overlays")
 
 

@@ -49,7 +49,7 @@ def replace_api_tables(text: str, apis: Sequence[ApiConfig]) -> str:
         return text
     tables = list(_HEADER.finditer(text))
     if len(tables) == len(written_now):
-        for match in reversed(tables):  # in reverse, so that earlier offsets remain valid
+        for match in reversed(tables):  # in reverse order, so that the offsets of earlier tables remain valid
             text = _edited(text, match, written_now[tables.index(match)], apis)
         known = {one.get("label", "") for one in written_now}
         added = [api for api in apis if api.label not in known]
@@ -385,7 +385,7 @@ def redacted_source_url(source: str) -> str:
 
 # --- private hosts: calls are allowed to the host of a document if the user gave its URL ---
 #
-# This does not allow a private URL inside a document, because the author of the document is not the operator.
+# A URL that only the document contains gets no such permission, because the document's author may be an attacker.
 
 
 def private_source_url(source: str) -> str:
@@ -396,7 +396,7 @@ def private_source_url(source: str) -> str:
     host, _, port = host.rpartition(":")
     try:
         found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
-    except OSError:  # a proxy may resolve the name
+    except OSError:  # if this machine cannot resolve the host, a proxy may be able to
         return ""
     return "" if all(is_public(str(one[4][0])) for one in found) else source
 

@@ -50,8 +50,8 @@ _TEXTS: Final = {".py", ".toml", ".cfg", ".ini", ".yaml", ".yml", ".json", ".md"
 _LEFT: Final = {
     ".venv", "venv", "__pycache__", ".pytest_cache", ".ruff_cache", ".mypy_cache", "dist", "build", ".git", "node_modules",
 }  # fmt: skip
-_PAST: Final = re.compile(r"(?i)change(s|log)|history")  # a changelog keeps the old name
-_MOST_BYTES: Final = 1_000_000  # larger files are not handwritten
+_PAST: Final = re.compile(r"(?i)change(s|log)|history")  # changelogs and histories keep the old name
+_MOST_BYTES: Final = 1_000_000  # people do not write larger files by hand
 
 
 @dataclass(frozen=True, slots=True)

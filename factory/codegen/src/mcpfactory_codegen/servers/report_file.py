@@ -37,7 +37,7 @@ _PARTS: Final = {
     "SESSION_TOKEN": "AWS session token, of temporary credentials",
     "REGION": "AWS region, where the API's address does not name it",
 }
-# Parts that are not secret.
+# Parts of a credential that are not secret.
 _OPEN: Final = frozenset({"USERNAME", "CLIENT_ID", "CLIENT_CERT", "CLIENT_KEY", "ACCESS_KEY_ID", "REGION"})
 _OPTIONAL: Final = frozenset({"CLIENT_KEY", "SESSION_TOKEN", "REGION"})
 
@@ -258,7 +258,7 @@ def read_published_names(folder: Path) -> PublishedNames:
         address = data["address"]
         servers = {str(one["name"]): str(one["url"]) for one in address["servers"]}
         return PublishedNames(names, servers | {"": str(address.get("base_url", ""))}, str(address["prefix"]))
-    except (KeyError, TypeError, AttributeError):  # earlier versions wrote no addresses
+    except (KeyError, TypeError, AttributeError):  # reports of earlier versions contain no addresses
         return PublishedNames(names)
 
 

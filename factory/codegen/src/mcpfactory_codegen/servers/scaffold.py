@@ -143,7 +143,8 @@ def template_version(name: str, server: Path) -> str:
     if not name or parse_source(name).is_remote:
         return ""
     shipped = _SHIPPED / name
-    ours = Path(name).name == name and shipped.is_dir()  # a path may be absolute
+    # An absolute path replaces `_SHIPPED`, so only a plain name can be the name of a shipped template.
+    ours = Path(name).name == name and shipped.is_dir()
     return _shipped_version(shipped) if ours else _version((server / name).resolve())
 
 
@@ -248,10 +249,10 @@ def _is_repository(name: str) -> bool:
 # --- rendering by copier: shipped templates in this process, others in a process with limits of time and memory ---
 
 
-_REFUSED: Final = 3  # exit code of the process for a RenderError
+_REFUSED: Final = 3  # exit code of the rendering process if it raised RenderError
 _SYSTEM_VARIABLES: Final = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR")
 RENDER_SECONDS: Final = 20
-_MEMORY: Final = 1 << 30  # bytes; memory limit of the process
+_MEMORY: Final = 1 << 30  # memory limit of the rendering process in bytes
 _MOST_FILE_BYTES: Final = 1 << 24  # maximum bytes of one rendered file
 
 

@@ -29,7 +29,7 @@ from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 _LABELS: Final = ("yours", "as generated before", "as generated now")
 _MARKS: Final = re.compile(r"^<<<<<<< .*?^=======\r?$.*?^>>>>>>> ", re.M | re.S)
-_MOST_CONFLICTS: Final = 127  # git's exit code is the number of conflicts up to 127; higher codes mean failure
+_MOST_CONFLICTS: Final = 127  # git returns the number of conflicts, at most 127; a higher exit code means failure
 _SECONDS: Final = 60  # timeout of a merge
 
 

@@ -190,7 +190,8 @@ class _Git:
             if not all(sign in "0123456789abcdef" for sign in wanted) or len(wanted) < 7:
                 raise
             heads = ("+refs/heads/*:refs/fetched/heads/*", "+refs/tags/*:refs/fetched/tags/*")
-            self.run(*fetch, "--", self._source.place, *heads)  # Git servers may refuse to serve arbitrary commits
+            # Fetch all branches and tags, because some Git servers refuse to serve a commit by its hash.
+            self.run(*fetch, "--", self._source.place, *heads)
             found = wanted
         return self.run("rev-parse", "--verify", "--end-of-options", f"{found}^{{commit}}").decode().strip()
 

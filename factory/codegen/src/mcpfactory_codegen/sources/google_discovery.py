@@ -32,7 +32,8 @@ _TEMPLATE: Final = re.compile(r"\{([+/#.;?&]?)([^{}]*?)\*?\}")
 _OF_ALL: Final = frozenset({"fields"})
 """Common parameters that are useful for models: `fields` shortens responses."""
 _PLAIN_PLACES: Final = frozenset({"projects", "locations", "organizations", "folders", "customers", "accounts"})
-_QUIET: Final = frozenset({"path-unusual-syntax"})  # caused by fragments, and by the fixed query of uploads
+# Not reported: fragments and the fixed query of uploads cause this problem in every document.
+_QUIET: Final = frozenset({"path-unusual-syntax"})
 _NUMBERS: Final = {"integer": int, "number": float}
 
 
@@ -166,7 +167,7 @@ def _add_upload(draft: OpenApiDraft, method: _Method, operation: dict[str, Any],
 def _operation(data: dict[str, Any], method: _Method, path: str) -> dict[str, Any]:
     node = method.node
     response = text(table(node, "response"), "$ref")
-    # The tag is the innermost resource, except for generic containers such as `projects`.
+    # The tag is the innermost resource that is not a generic container such as `projects`.
     telling = [name for name in method.resources if name not in _PLAIN_PLACES] or method.resources
     answer: dict[str, Any] = {"description": "The answer"}
     if response:

@@ -166,7 +166,8 @@ def _add(draft: OpenApiDraft, one: _PostmanRequest, address: _Address | None, ro
     if address.base and address.base != root:
         operation["servers"] = [{"url": address.base}]
     earlier = draft.paths.get(address.path, {}).get(method.lower())
-    if earlier is not None:  # another example of the same operation: add its parameters as optional ones
+    # The operation exists already: add the parameters of this further example as optional parameters.
+    if earlier is not None:
         known = {(each["in"], each["name"]) for each in earlier["parameters"]}
         more = [each for each in operation["parameters"] if (each["in"], each["name"]) not in known]
         earlier["parameters"] += [{**each, "required": False} for each in more]
@@ -411,7 +412,7 @@ def _named(draft: OpenApiDraft, scheme: dict[str, Any]) -> str:
 
 def _scheme(auth: Any) -> dict[str, Any] | None:
     kind = text(auth, "type").lower()
-    # A list of keys and values in 2.1, an object in 2.0.
+    # Postman 2.1 uses a list of keys and values, Postman 2.0 an object.
     listed = {text(one, "key"): one.get("value") for _, one in iterate_objects(auth, kind)} or table(auth, kind)
     settings = {key: value for key, value in listed.items() if isinstance(value, str)}
     if kind == "apikey":

@@ -188,7 +188,7 @@ class Authorization:
         implies = {word: tuple(implied) for word, implied in (self.scope_hierarchy or {}).items()}
         names = {self.resource, *self.audiences}
         if not urlsplit(self.resource).path:
-            names.add(self.resource + "/")  # an equivalent URL (RFC 3986 §6.2.3)
+            names.add(self.resource + "/")  # a URL without a path equals the URL with path "/" (RFC 3986 §6.2.3)
         return ClaimRules(self.issuers, frozenset(names), self.leeway, implies)
 
     @classmethod

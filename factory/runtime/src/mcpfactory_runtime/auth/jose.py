@@ -29,9 +29,9 @@ def verify(token: str, key: PublicKey, algorithm: str) -> bytes:
         try:
             public = {name: value for name, value in key.data.items() if name in _PUBLIC}
             loaded = key.loaded[algorithm] = PyJWK(public, algorithm)
-        except (PyJWTError, ValueError, TypeError, AttributeError):  # the type depends on the invalid member
+        except (PyJWTError, ValueError, TypeError, AttributeError):  # raised for invalid members of the key
             raise TokenError("key") from None
-    try:  # permit only `algorithm`; the caller checked it against the allowlist and the key
+    try:  # the caller checked that the allowlist and the key permit `algorithm`
         payload: bytes = _JWS.decode_complete(token, loaded, algorithms=[algorithm])["payload"]
     except PyJWTError:
         raise TokenError("signature") from None

@@ -19,7 +19,7 @@ MAX_STALE: Final = 86_400.0  # seconds; maximum age of keys that are used while 
 COOLDOWN: Final = 30.0  # minimum seconds between fetches for unknown key IDs
 RETRY: Final = 5.0  # minimum seconds between a failed fetch and the next one
 _MAX_KEYS: Final = 64
-_MIN_RSA: Final = 2048  # bits (RFC 7518 §3.3)
+_MIN_RSA: Final = 2048  # minimum bits of an RSA key (RFC 7518 §3.3)
 
 # Algorithm → key type and curve. Symmetric algorithms must not be added: a public key could then sign tokens.
 FAMILIES: Final[dict[str, tuple[str, str | None]]] = {

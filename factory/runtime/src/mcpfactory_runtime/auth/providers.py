@@ -118,7 +118,7 @@ def github(
 
     async def check(token: str) -> Claims | None:
         status, answer = await post_for_json(url, headers, json.dumps({"access_token": token}))
-        if status in {404, 422}:  # not a token of this application
+        if status in {404, 422}:  # the token does not belong to this application
             return None
         user = answer.get("user")
         if status != 200 or not isinstance(user, dict):

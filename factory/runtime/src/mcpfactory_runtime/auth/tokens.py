@@ -71,7 +71,7 @@ def missing_scopes(needed: Iterable[str], held: frozenset[str]) -> tuple[str, ..
     return tuple(word for word in needed if word not in held)
 
 
-# Reason → message for developers of the client, without any part of the token.
+# Reason → message for developers of the client. No message contains a part of the token.
 REASONS: Final = {
     "malformed": "The access token is not a valid signed JWT",
     "type": "The token is not an access token",
@@ -95,7 +95,7 @@ _TYPES: Final = {"jwt", "at+jwt", "application/at+jwt"}  # RFC 9068 §2.1; most 
 MAX_TOKEN: Final = 16_384
 """Maximum characters of a token."""
 
-_BEARER_TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")  # RFC 6750 §2.1, b64token
+_BEARER_TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")  # syntax "b64token" of RFC 6750 §2.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def read_token(header: str | None, scopes: tuple[str, ...] = ()) -> str | Bearer
     if header is None:
         return BearerChallenge(401, scopes=scopes)
     scheme, _, token = header.strip(" \t").partition(" ")
-    if scheme.lower() != "bearer":  # treated like a missing header
+    if scheme.lower() != "bearer":  # an unknown scheme is treated like a missing Authorization header
         return BearerChallenge(401, scopes=scopes)
     token = token.strip(" \t")
     if len(token) > MAX_TOKEN or not _BEARER_TOKEN.fullmatch(token):
@@ -225,7 +225,7 @@ def read_token_header(token: str, algorithms: Collection[str]) -> TokenHeader:
         raise TokenError("malformed")
     header, payload = _decode(parts[1]), _decode(parts[2])
     algorithm, key_id, kind, issuer = header.get("alg"), header.get("kid"), header.get("typ"), payload.get("iss")
-    if "crit" in header:  # lists mandatory extensions; this module supports none (RFC 7515 §4.1.11)
+    if "crit" in header:  # this header requires extensions, but this module supports no extension (RFC 7515 §4.1.11)
         raise TokenError("malformed")
     if kind is not None and (not isinstance(kind, str) or kind.lower() not in _TYPES):
         raise TokenError("type")

@@ -82,7 +82,7 @@ async def cancel_tasks(tasks: Iterable[asyncio.Task[None]]) -> None:
         ended, _ = await asyncio.wait(left, timeout=_ENDING)
         for task in ended:
             if not task.cancelled():
-                task.exception()  # already reported to the waiting caller
+                task.exception()  # the waiting caller has got the error already
 
 
 class ConnectionLostError(Exception):

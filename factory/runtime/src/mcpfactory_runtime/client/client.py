@@ -51,7 +51,7 @@ Mode = Literal["auto", "legacy", "modern"]
 _MODERN_ERRORS: Final = frozenset({HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION})
 _MAX_PAGES: Final = 1_000
 _LOG: Final = logging.getLogger(__name__)
-_MAX_ROUNDS: Final = 20  # maximum rounds of `input_required` per call
+_MAX_ROUNDS: Final = 20  # maximum number of `input_required` results per call
 
 
 class Client:
@@ -112,7 +112,8 @@ class Client:
         self.log_level = log_level
         self._mode = mode
         self._requested = revision
-        self._version = revision or LATEST.name  # version in messages; the requested revision may have no record
+        # Messages contain this version. If the user requested a version, this client may not know it.
+        self._version = revision or LATEST.name
         self._handlers = Handlers(elicitation, sampling, roots)
         self._declared = capabilities
         self._notified = notified
@@ -414,7 +415,7 @@ class Client:
             if error.code != HEADER_MISMATCH or not self.channel.http:
                 raise
             known = self.header_parameters.get(name)
-            await self.list_tools()  # the schemas mark the arguments that headers must repeat
+            await self.list_tools()  # the listed schemas mark the arguments that must be repeated in headers
             if self.header_parameters.get(name) == known:
                 raise
         return await self.call("tools/call", params, timeout=timeout, progress=progress)

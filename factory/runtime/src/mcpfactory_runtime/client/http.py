@@ -153,7 +153,8 @@ class _Http(ClientChannel):
             OAuthError: no token is available.
         """
         try:
-            async with asyncio.timeout(None if self.oauth else _ACCEPT_TIMEOUT):  # a login may wait for the user
+            # No timeout with OAuth, because the user may have to log in.
+            async with asyncio.timeout(None if self.oauth else _ACCEPT_TIMEOUT):
                 async with self._authorized("POST", url, headers, content) as response:
                     return await _read(response), response
         except TimeoutError:
@@ -169,7 +170,8 @@ class _Http(ClientChannel):
             async with asyncio.timeout(FETCH_TIME):
                 *places, last = await self._permitted_urls(request.url)
                 for place in places:
-                    with suppress(httpx.ConnectError, httpx.ConnectTimeout):  # nothing was sent: try the next address
+                    # The request was not sent, so try the next address.
+                    with suppress(httpx.ConnectError, httpx.ConnectTimeout):
                         return await self._fetch_at(place, request)
                 return await self._fetch_at(last, request)
         except (httpx.HTTPError, TimeoutError) as error:
@@ -280,7 +282,7 @@ class HttpChannel(_Http):
         """Open the server's GET stream, if the server has one, and receive messages from the stream."""
         opened = asyncio.Event()
         self._spawn("GET", self._listen(headers, opened))
-        with suppress(TimeoutError):  # some servers send headers only with their first message
+        with suppress(TimeoutError):  # some servers send response headers only together with the first message
             await asyncio.wait_for(opened.wait(), _OPEN_TIMEOUT)
         return True
 
@@ -320,7 +322,7 @@ class HttpChannel(_Http):
             self._to.failed(request_id, error)
         except Exception as error:  # noqa: BLE001 - waiting calls fail now instead of at their timeout
             self._to.failed(request_id, self._unreachable(error))
-        # This has no effect if the response has arrived.
+        # `failed` ignores a request whose response has arrived.
         self._to.failed(request_id, ConnectionLostError("the server's stream ended without a response"))
 
     async def _answer(self, request_id: Any, response: httpx.Response) -> SseEvent | None:
@@ -384,7 +386,7 @@ class HttpChannel(_Http):
                             self._deliver(event.data)
                 await asyncio.sleep(wait)
         except (httpx.HTTPError, OAuthError, ConnectionLostError):
-            return  # later requests report the error
+            return  # no error here, because later requests report the error
         finally:
             opened.set()
 
@@ -543,7 +545,7 @@ async def fetch_public(url: str, *, limit: int = 1 << 16) -> bytes:
     async with asyncio.timeout(FETCH_TIME):
         try:
             found = [one for one in dict.fromkeys(await _addresses(url)) if is_public(one)]
-        except ValueError as error:  # an invalid host name
+        except ValueError as error:  # the host name is invalid
             raise OSError(f"{url}: {error}") from None
         if not found:
             raise OSError(f"{url} is at a private or local address")

@@ -68,7 +68,7 @@ def _at(value: Any, path: Path) -> Any:
     for part in path:
         value = value.get(part) if isinstance(value, dict) else None
     if isinstance(value, float) and value.is_integer():
-        value = int(value)  # 5.0 and 5 are equal in JSON; a header contains 5
+        value = int(value)  # the header must contain 5, because 5.0 and 5 are equal in JSON
     return value if isinstance(value, str | int) else None
 
 
@@ -91,7 +91,8 @@ class SseReader:
     def __init__(self) -> None:
         self._pieces: list[bytes] = []  # pieces of an incomplete line
         self._held = b""
-        self._encoding = "utf-8-sig"  # first line only: a byte order mark may start the stream
+        # This encoding applies to the first line only, which may start with a byte order mark.
+        self._encoding = "utf-8-sig"
         self._data: list[str] = []
         self._event = ""
         self._id = ""
@@ -103,7 +104,7 @@ class SseReader:
         """Yield the events that `data` completes."""
         self.size += len(data)
         data = self._held + data
-        self._held = b"\r" if data.endswith(b"\r") else b""  # may be half of a line end
+        self._held = b"\r" if data.endswith(b"\r") else b""  # a trailing "\r" may be the first half of "\r\n"
         text = data[: len(data) - len(self._held)].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         *lines, rest = text.split(b"\n")
         if lines:
@@ -145,7 +146,8 @@ TRACE_FIELDS: Final = ("traceparent", "tracestate", "baggage")
 
 _PARENT: Final = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[ -~]*)?")
 _LIST: Final = re.compile(r"[\t -~]*")
-_LONGEST: Final = {"traceparent": 256, "tracestate": 512, "baggage": 8192}  # maximum characters, as specified
+# Maximum characters according to the specifications.
+_LONGEST: Final = {"traceparent": 256, "tracestate": 512, "baggage": 8192}
 
 
 def current_trace_metadata(given: Mapping[str, Any] | None = None) -> dict[str, str]:
@@ -154,7 +156,7 @@ def current_trace_metadata(given: Mapping[str, Any] | None = None) -> dict[str, 
     Args:
         given: the existing `_meta`; if it has a `traceparent`, the current span is omitted.
     """
-    if "opentelemetry.context" not in sys.modules:  # the program has no current span
+    if "opentelemetry.context" not in sys.modules:  # without OpenTelemetry, the program has no current span
         return {}
     from opentelemetry.baggage.propagation import W3CBaggagePropagator  # noqa: PLC0415 - the program has loaded the library
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator  # noqa: PLC0415 - likewise

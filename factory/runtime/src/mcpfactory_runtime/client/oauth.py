@@ -188,7 +188,8 @@ class OAuth:
                 tokens = yield from authorization_code_grant(context, self._identity.redirect_uri, scopes)
         except OAuthError as error:
             if error.code in ("invalid_client", "unauthorized_client"):
-                self._store.pop(_client_of(server), None)  # the registration was deleted; register again next time
+                # The authorization server deleted this client's registration, so register again at the next login.
+                self._store.pop(_client_of(server), None)
             raise
         return self._keep(url, server, scopes, tokens, scopes)
 

@@ -38,7 +38,7 @@ def typed_result(result: Json, kind: type[T]) -> T:
     reasons = []
     for value in _candidates(result.get("structuredContent"), texts):
         try:
-            # In JSON mode, strict models accept strings for types that JSON lacks, such as dates.
+            # Parse JSON, because strict models accept strings for types such as dates only in JSON mode.
             return adapter.validate_json(json.dumps(value))
         except ValidationError as error:
             reasons.append(str(error))

@@ -176,7 +176,7 @@ class ClientSession:
             known = self.channel.forget(request_id)
             notify = cancel and not known and self._lost is None
             if isinstance(error, TimeoutError):
-                if notify:  # the cancellation must be the next message sent
+                if notify:  # send no other message between the timeout and the cancellation
                     with suppress(ConnectionLostError, HttpError):
                         await self._notify_cancelled(request_id)
                 raise TimeoutError(f"no response to {method} within {timeout:g} seconds") from None
@@ -188,11 +188,12 @@ class ClientSession:
             self._progress.pop(request_id, None)
             self._limits.pop(request_id, None)
             if future.done() and not future.cancelled():
-                future.exception()  # mark as retrieved, even if the caller was canceled
+                future.exception()  # marks the exception as retrieved, even if the caller was canceled
 
     async def _exchange(self, message: Json, future: asyncio.Future[Json]) -> Json:
         await self.send(message)
-        if future.done():  # the response arrived before send() returned: deliver earlier notifications first
+        # The response arrived before send() returned, so let earlier notifications be delivered first.
+        if future.done():
             await asyncio.sleep(0)
         return await future
 

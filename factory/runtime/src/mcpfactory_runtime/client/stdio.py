@@ -14,7 +14,7 @@ from mcpfactory_runtime.client.channel import ClientChannel, ConnectionLostError
 from mcpfactory_runtime.protocol.errors import McpError
 from mcpfactory_runtime.protocol.jsonrpc import LineReader, decode, encode
 
-_STDERR_KEPT: Final = 256 * 1024  # maximum bytes of stderr to keep, counted from its end
+_STDERR_KEPT: Final = 256 * 1024  # maximum bytes of stderr to keep; only the end of stderr is kept
 _READ: Final = 64 * 1024  # maximum bytes per read
 
 
@@ -196,7 +196,7 @@ class StdioChannel(_LineChannel):
         await self._stop()
         if self._stderr_task is not None:
             with suppress(TimeoutError, asyncio.CancelledError):
-                await asyncio.wait_for(self._stderr_task, self._grace)  # the rest of stderr
+                await asyncio.wait_for(self._stderr_task, self._grace)  # wait until the rest of stderr is read
 
     async def _read(self) -> bytes:
         assert self._process is not None

@@ -235,7 +235,7 @@ class PrivateKey:
         headers = {"kid": self.key_id} if self.key_id else None
         try:
             signed = jwt.encode({**claims, **times}, self.pem, algorithm=self.algorithm, headers=headers)
-        except NotImplementedError:  # PyJWT without cryptography
+        except NotImplementedError:  # PyJWT is installed without cryptography
             raise _no_library() from None
         except (ValueError, TypeError, jwt.PyJWTError):
             raise OAuthError(

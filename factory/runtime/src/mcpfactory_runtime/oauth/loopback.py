@@ -55,7 +55,7 @@ class Loopback:
             )
             writer.write(b"Cache-Control: no-store\r\n\r\n" + body)
             writer.close()
-            with suppress(ConnectionError):  # browsers open connections in advance
+            with suppress(ConnectionError):  # browsers may reset connections that they opened in advance
                 await writer.wait_closed()
             if ours and not redirected.done():
                 redirected.set_result(self.redirect_uri + target.removeprefix(_PATH))

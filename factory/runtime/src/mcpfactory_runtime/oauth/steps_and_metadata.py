@@ -243,7 +243,7 @@ class AuthorizationServer:
     registration_endpoint: str = ""
     device_endpoint: str = ""
     scopes: tuple[str, ...] = ()
-    auth_methods: tuple[str, ...] = ("client_secret_basic",)  # RFC 8414 §2: the default
+    auth_methods: tuple[str, ...] = ("client_secret_basic",)  # default of RFC 8414 §2
     names_issuer: bool = False
     takes_documents: bool = False
 

@@ -27,7 +27,7 @@ except ImportError as error:
 
 
 _ALGORITHM: Final = "HS256"
-_NONCE: Final = 12  # bytes (NIST SP 800-38D §8.2)
+_NONCE: Final = 12  # bytes of a nonce (NIST SP 800-38D §8.2)
 _JWS: Final = PyJWS()
 
 
@@ -95,7 +95,8 @@ CODE_SECONDS: Final = 60.0
 GRANT_SECONDS: Final = 30 * 86_400.0
 """Seconds after which an unused grant ends."""
 
-_KEY: Final = ""  # each record has its own space, because a space expires as a whole
+# Key of a record in its space; each record has a separate space, because all records of a space expire together.
+_KEY: Final = ""
 
 
 class GrantStore:

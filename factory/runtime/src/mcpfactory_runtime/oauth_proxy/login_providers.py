@@ -182,7 +182,7 @@ def oidc(
             return None
         if status != 200:
             raise OSError(f"{name} returned HTTP {status}")
-        return {**answer, "login": None}  # at some providers, users can choose any `login`
+        return {**answer, "login": None}  # do not trust `login`, because some providers let users choose any name
 
     return LoginProvider(
         name=name,

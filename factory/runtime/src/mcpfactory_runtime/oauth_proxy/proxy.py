@@ -42,9 +42,9 @@ log = logging.getLogger(__name__)
 
 _LOGINS: Final = 5000  # maximum logins per LOGIN_SECONDS
 _LOGINS_OF_ONE: Final = 1000  # maximum logins per LOGIN_SECONDS and address, so that an attacker cannot lock out others
-_SHORTEST_SECRET: Final = 16  # minimum characters
-_LONGEST_STATE: Final = 2000  # maximum characters
-_CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")  # S256 (RFC 7636 §4.2)
+_SHORTEST_SECRET: Final = 16  # minimum characters of the proxy's secret
+_LONGEST_STATE: Final = 2000  # maximum characters of the parameter `state`
+_CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")  # syntax of an S256 challenge (RFC 7636 §4.2)
 _VERIFIER: Final = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 _BROWSER: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 _PAGE: Final = (
@@ -54,7 +54,7 @@ _PAGE: Final = (
     ),
     ("x-frame-options", "DENY"),
     ("x-content-type-options", "nosniff"),
-    ("referrer-policy", "same-origin"),  # with a stricter policy, browsers would not send the form's origin
+    ("referrer-policy", "same-origin"),  # stricter policies make browsers omit the origin of the form
     ("cache-control", "no-store"),
 )
 
@@ -182,7 +182,7 @@ class OAuthProxy:
             return await self._answers[self.paths[path]][1](request)
         except OAuthRequestError as refusal:
             return _json({"error": refusal.code, "error_description": str(refusal)}, refusal.status)
-        except OSError as error:  # the store or the provider is unreachable
+        except OSError as error:  # the store or the login provider is unreachable
             log.error("login: %s", error)
             return _json({"error": "temporarily_unavailable", "error_description": "Try again later"}, 503)
 
@@ -197,7 +197,7 @@ class OAuthProxy:
         """
         ours = principal is not None and principal.issuer == self.issuer
         grant_id = str(principal.claims.get("sid", "")) if principal is not None and ours else ""
-        for _ in range(2):  # retry if another request has renewed the token meanwhile
+        for _ in range(2):  # the second attempt is for a token that another request renewed during the first attempt
             grant = await self._grants.find(grant_id) if ours else None
             held = self._keys.decrypt(grant["vault"], grant_id) if grant is not None else None
             if grant is None or held is None:
@@ -513,7 +513,7 @@ class OAuthProxy:
         shown = self._keys.read("refresh", token) or self._keys.read("at+jwt", token) or {}
         if client in (shown.get("client"), shown.get("client_id")):
             await self._grants.end(shown["sid"])
-        return _json({})  # also for an invalid token (RFC 7009 §2.2)
+        return _json({})  # an invalid token gets the same response (RFC 7009 §2.2)
 
     async def _verify(self, token: str) -> Json | None:
         """Return the claims of an access token of this proxy, or None if it is invalid or its grant has ended."""
@@ -528,7 +528,7 @@ class OAuthProxy:
     def _may_call(self, person: Json) -> bool:
         names = {f"sub:{person['sub']}"}
         login = str(person.get("login", "")).lower()
-        # A login must not look like another form of `allow`, such as an email address.
+        # A login name must not look like an entry of another kind in `allow`, such as an email address.
         names |= {login} if login.replace("-", "").replace("_", "").isalnum() else set()
         email = str(person.get("email", "")).lower()
         email = email if "@" in email and person.get("email_verified") is True else ""

@@ -154,14 +154,14 @@ class State(Enum):
     OPENING = "opening"  # after `initialize`, before `notifications/initialized`
     OPEN = "open"
 
-    __hash__ = object.__hash__  # for speed: `Enum.__hash__` is Python code, and is called twice per message
+    __hash__ = object.__hash__  # faster, because `Enum.__hash__` is Python code, and is called twice per message
 
 
 _ANY: Final = "*"
 
-# (state, method) → next state; other methods are refused. OPENING serves all methods, because many clients do not wait
-# for the response to `initialize`, or do not send `notifications/initialized`. A second `initialize` starts over, so
-# that a gateway can restart its client while the process runs.
+# (state, method) → next state. Methods that are missing here are refused. The state OPENING permits all methods,
+# because many clients do not wait for the response to `initialize`, or do not send `notifications/initialized`.
+# A second `initialize` begins the handshake again, so that a gateway can restart its client while the process runs.
 _NEXT: Final[dict[tuple[State, str], State]] = {
     (State.FRESH, "initialize"): State.OPENING,
     (State.FRESH, "ping"): State.FRESH,
@@ -304,7 +304,7 @@ class Connection:
         if method == "notifications/cancelled":
             request_id = params.get("requestId")
             call = self.in_flight.get(request_id) if jsonrpc.is_request_id(request_id) else None
-            # Ignore cancellations of answered requests and of `initialize` (utilities/cancellation).
+            # Ignore the cancellation of an answered request and of `initialize` (utilities/cancellation).
             if call is None or call.method == "initialize":
                 return ErrorReply(McpError(INVALID_PARAMS, "Nothing to cancel"), None)
             return Notification(method, params)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import httpx
 
 ACCEPTED: Final = "gzip, deflate"
-_STEP: Final = 1 << 18  # maximum output of a step in bytes; takes about 1 ms
+_STEP: Final = 1 << 18  # maximum bytes that one step decodes; such a step takes about 1 ms
 _HEADER: Final = 2  # bytes of the header of zlib (RFC 1950 §2.2)
 _WINDOWS: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 _KNOWN: Final = {*_WINDOWS, "br", "zstd", "compress", "x-compress", "dcb", "dcz"}
@@ -41,7 +41,7 @@ class BodyDecoder:
         if self._coding and self._coding not in _WINDOWS:
             raise _broken(f"unexpected content coding {self._coding}")
         self._inflate = zlib.decompressobj(_WINDOWS[self._coding]) if self._coding else None
-        # the first bytes, kept until the format is known (zlib or raw deflate)
+        # the first bytes are kept until the format is known: zlib or raw deflate
         self._head: bytes | None = b"" if self._coding == "deflate" else None
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
@@ -56,7 +56,7 @@ class BodyDecoder:
             if self._head is not None:
                 return
             if data[0] & 15 != zlib.DEFLATED or int.from_bytes(data[:_HEADER]) % 31:
-                # No zlib header: some servers send raw deflate.
+                # Without a zlib header, the body is raw deflate, which some servers send.
                 self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
         while data and not self._inflate.eof:
             yield self._decompressed(data)

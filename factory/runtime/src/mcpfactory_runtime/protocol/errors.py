@@ -12,16 +12,16 @@ INVALID_REQUEST: Final = -32600
 METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
-RESOURCE_NOT_FOUND: Final = -32002  # in revisions with a handshake; later revisions use INVALID_PARAMS
-URL_ELICITATION_REQUIRED: Final = -32042  # exists in one revision only
+RESOURCE_NOT_FOUND: Final = -32002  # only in revisions with a handshake; later revisions use INVALID_PARAMS instead
+URL_ELICITATION_REQUIRED: Final = -32042  # only one revision has this code
 HEADER_MISMATCH: Final = -32020
 MISSING_CAPABILITY: Final = -32021
 UNSUPPORTED_VERSION: Final = -32022
-RATE_LIMITED: Final = 429  # our own code, therefore outside the range of the protocol; the number is the HTTP status
+RATE_LIMITED: Final = 429  # our own code, outside the protocol's range of codes; the number equals the HTTP status
 
-# Code → (name, HTTP status). The status applies to the per-request lifecycle, before a response has begun.
-# The specification defines the status of HEADER_MISMATCH, MISSING_CAPABILITY and UNSUPPORTED_VERSION; the others follow
-# the official servers.
+# Code → (name, HTTP status). The status is used in the per-request lifecycle, if no response has begun.
+# The specification defines the status of HEADER_MISMATCH, MISSING_CAPABILITY and UNSUPPORTED_VERSION. For other codes,
+# the status is the same as in the official servers.
 CODES: Final[dict[int, tuple[str, int]]] = {
     PARSE_ERROR: ("parse error", 400),
     INVALID_REQUEST: ("invalid request", 400),

@@ -286,7 +286,7 @@ def _route_post(headers: Headers, body: Any, sessions: Sessions, mirrored: Calla
 def declares_json_body(headers: Headers) -> bool:
     """Return True if a request declares a JSON body; web pages can do so only after a browser's CORS preflight."""
     said = headers.get("content-type", "")
-    kinds = {one.strip(" \t") for one in said.split(",")}  # a repeated header with equal values counts once
+    kinds = {one.strip(" \t") for one in said.split(",")}  # a header may be repeated with equal values
     kind = kinds.pop() if len(kinds) == 1 else said
     return kind.partition(";")[0].strip(" \t").lower() == "application/json"
 
@@ -330,7 +330,8 @@ def _check_method_headers(method: str, params: Json, headers: Headers, named: st
     """Check that `Mcp-Method` repeats the method, and `Mcp-Name` the member `named` of the params ("" for none)."""
     if headers.get("mcp-method", "").strip(" \t") != method:
         raise McpError(HEADER_MISMATCH, f"Header Mcp-Method must be {method!r}, as in the body")
-    if named and type(params.get(named)) is str:  # otherwise the body is invalid, and is refused later
+    # A name that is missing or not a text is refused later, as an invalid body.
+    if named and type(params.get(named)) is str:
         given = headers.get("mcp-name")
         if given is None or decode_header(given, "Mcp-Name") != params[named]:
             raise McpError(HEADER_MISMATCH, f"Header Mcp-Name must repeat params.{named}")

@@ -66,7 +66,7 @@ def replace_surrogates(value: Any, depth: int = 0) -> Any:
     if isinstance(value, str):
         whole = value.encode(errors="replace").decode()
         return value if whole == value else whole
-    if depth > _DEEPEST:  # too deep to encode; perhaps a cycle
+    if depth > _DEEPEST:  # the value is nested too deeply, perhaps because it contains itself
         return value
     if isinstance(value, dict):
         pairs = [(replace_surrogates(name), replace_surrogates(one, depth + 1)) for name, one in value.items()]

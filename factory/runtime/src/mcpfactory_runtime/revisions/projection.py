@@ -64,7 +64,7 @@ _CONTENT_TYPES: Final[dict[str, str]] = {
     "resource_link": "ResourceLink",
 }
 
-# Revisions with the same content blocks as the newest one; tool results for them need no projection.
+# Revisions with the content blocks of the newest revision, so that tool results need no projection.
 _NEWEST: Final = RELEASED[-1]
 _KNOW_ALL_CONTENT: Final = frozenset(
     revision
@@ -104,7 +104,8 @@ def project_content(block: Json, revision: Revision) -> Json:
     """Return a content block for a revision. A block type of newer revisions becomes a text block."""
     kind = block.get("type")
     if kind not in revision.content:
-        if kind not in _CONTENT_TYPES:  # tool use and tool results of sampling, and custom types, stay unchanged
+        # Do not change other types: tool use and tool results of sampling, and custom types.
+        if kind not in _CONTENT_TYPES:
             return block
         return {"type": "text", "text": _note(block)}
     projected: Json = project_to_revision(block, _CONTENT_TYPES[kind], revision)
@@ -195,7 +196,7 @@ def _resolve(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:
     for _ in range(8):
         found = dict(resolve_definition(found, definitions))
         several = subschemas_of(found, "anyOf") or subschemas_of(found, "allOf")
-        if _choices(several):  # titled choices, not alternatives
+        if _choices(several):  # each part is a choice with a title, not an alternative schema
             break
         real = [option for option in several if isinstance(option, Mapping) and types_of(option) != ["null"]]
         if len(real) != 1:

@@ -22,11 +22,11 @@ from mcpfactory_runtime.protocol.methods import METHODS
 
 Names = frozenset[str]
 
-# Attributes of a revision that are sets of rows of `METHODS`.
+# Attributes of a revision; each contains a subset of `METHODS`.
 _METHOD_SETS: Final = ("methods", "client_requests", "notifications", "client_notifications")
 
 
-@dataclass(frozen=True, eq=False)  # no slots: cached properties
+@dataclass(frozen=True, eq=False)  # no slots, because cached properties need a `__dict__`
 class Revision:
     """One released revision. A feature exists in a revision if its name is in one of these sets.
 
@@ -160,7 +160,7 @@ def successor(
     return replace(before, name=name, fields=fields, **changes)
 
 
-# Identifiers of extensions: keys of `capabilities.extensions` on both sides.
+# Identifiers of extensions. Client and server use them as keys in `capabilities.extensions`.
 TASKS: Final = "io.modelcontextprotocol/tasks"
 SKILLS: Final = "io.modelcontextprotocol/skills"
 APPS: Final = "io.modelcontextprotocol/ui"
@@ -251,7 +251,7 @@ R2025_03_26: Final = successor(
     R2024_11_05,
     "2025-03-26",
     add={"content": "audio"},  # server/tools, Audio Content
-    batches=True,  # basic/index, Batching: MUST support receiving
+    batches=True,  # basic/index, Batching: implementations MUST be able to receive batches
     add_fields={
         "AudioContent": "type data mimeType annotations",
         "ProgressNotificationParams": "message",  # basic/utilities/progress
@@ -264,7 +264,7 @@ R2025_03_26: Final = successor(
 R2025_06_18: Final = successor(
     R2025_03_26,
     "2025-06-18",
-    batches=False,  # changelog: removed
+    batches=False,  # removed according to the changelog
     version_header=True,  # basic/transports, Protocol Version Header
     form_fields=_PLAIN_FIELDS,  # client/elicitation
     add={

@@ -35,7 +35,7 @@ def builtin_schema(annotation: Any) -> CoreAndJson | None:
     """
     try:
         simple = _SIMPLE.get(annotation)
-    except TypeError:  # unhashable, for example Annotated with a mutable argument
+    except TypeError:  # the annotation has no hash, for example Annotated with a list
         return None
     if simple is not None:
         return dict(simple[0]), dict(simple[1])

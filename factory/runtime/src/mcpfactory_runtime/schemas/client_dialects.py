@@ -63,8 +63,8 @@ _IGNORED: Final = frozenset({"$defs", "definitions", "$id", "$anchor", "$dynamic
 _TEXTS: Final = frozenset({"title", "description", "default", "examples", "deprecated"})
 _MAX_SCHEMAS: Final = 3_000  # maximum schemas in one tool
 _MAX_DEPTH: Final = 24  # maximum nesting of schemas
-_SHOWN: Final = 6  # maximum alternatives in a note
-_DIGEST: Final = 6  # characters of the digest in a shortened name
+_SHOWN: Final = 6  # maximum number of alternatives that a note lists
+_DIGEST: Final = 6  # number of characters of the digest in a shortened name
 
 
 def adapt_tool(wire: Json, limits: ClientLimits) -> Json:
@@ -187,7 +187,8 @@ def _intersection(one: Any, other: Any) -> Any:
         return other if one is True else one
     done = intersect_schemas(one, other, _intersection)
     if done.get("additionalProperties") is False and {"properties"} <= one.keys() & other.keys():
-        del done["additionalProperties"]  # would forbid properties that only one of the schemas declares
+        # This keyword would forbid properties that only one of the two schemas declares.
+        del done["additionalProperties"]
     return done
 
 
@@ -231,7 +232,8 @@ def _one_type(schema: Json, notes: list[str]) -> Json:
         notes.append("May be null.")
         values = schema.get("enum")
         if kinds and isinstance(values, list) and any(value is not None for value in values):
-            schema = {**schema, "enum": [value for value in values if value is not None]}  # the type excludes null
+            # Remove null from the values, because the type excludes null.
+            schema = {**schema, "enum": [value for value in values if value is not None]}
     if len(kinds) == 1:
         return {**schema, "type": kinds[0]}
     if kinds:

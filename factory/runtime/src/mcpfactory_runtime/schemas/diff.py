@@ -43,7 +43,8 @@ _SHOWN: Final = 6  # maximum values in a message
 def property_changes(old: Json, new: Json) -> Iterator[_Found]:
     """Yield the differences of the properties of two objects, also of nested properties."""
     definitions = definitions_of(old), definitions_of(new)
-    if _compact([old, definitions[0]]) != _compact([new, definitions[1]]):  # as JSON, because 1 == True in Python
+    # Compare the JSON texts, because 1 == True in Python.
+    if _compact([old, definitions[0]]) != _compact([new, definitions[1]]):
         yield from _members(old, new, "", definitions, frozenset())
 
 
@@ -66,7 +67,7 @@ def removed_or_retyped_properties(old: Any, new: Any, path: str = "") -> Iterato
 def _compare(old: Any, new: Any, path: str, defs: _Defs, above: frozenset[tuple[str, ...]]) -> Iterator[_Found]:
     pair = tuple(str(one.get("$ref", "")) if isinstance(one, dict) else "" for one in (old, new))
     if (any(pair) and pair in above) or path.count(".") + path.count("[") > _DEPTH:
-        return  # a cycle in both schemas: a caller of this function already compares the pair
+        return  # both schemas refer back to themselves, so a caller of this function already compares the pair
     above |= {pair} if any(pair) else set()
     before, after = _resolved(old, defs[0]), _resolved(new, defs[1])
     yield from _types(before, after, path)
@@ -189,7 +190,7 @@ def _members(old: Json, new: Json, path: str, defs: _Defs, above: frozenset[tupl
             yield "argument-required", inner, "is now required"
         if name in needed - needs:
             yield "argument-optional", inner, "is no longer required"
-        if not path:  # servers send the default of an omitted argument, but no nested defaults
+        if not path:  # check only top-level defaults, because servers never send nested defaults
             yield from _default(before[name], after[name], inner)
         yield from _compare(before[name], after[name], inner, defs, above)
     for name in sorted(needs - needed - after.keys()):
@@ -248,7 +249,7 @@ def _plain(schema: Any, defs: Mapping[str, Any], depth: int = 0) -> Any:
         return schema
     if "$ref" in schema:
         schema = _resolved(schema, defs)
-        depth += 4  # ends a cycle early, at the same depth on both sides
+        depth += 4  # each reference counts as four levels, so that a cycle of references ends soon
     kept = {key: value for key, value in schema.items() if key not in _TEXTS and key != "default"}
     if "required" in kept:
         kept["required"] = sorted(required_of(kept))

@@ -26,7 +26,7 @@ _CATEGORIES: Final[dict[str, Callable[[str], bool]]] = {
     "WORD": lambda sign: sign.isalnum() or sign == "_",
 }
 _DEEPEST: Final = 30  # maximum nesting of groups
-_SHORT: Final = 16  # maximum characters of a text for `re`, so that exponential patterns take about 2^16 steps
+_SHORT: Final = 16  # maximum characters of a text for `re`; an exponential pattern then takes about 2^16 steps
 
 _Node = tuple[Any, Any]
 
@@ -112,7 +112,7 @@ def _piece(operation: str, value: Any, repeats: int, depth: int) -> str:
             least, most, unit = value
             times: int = min(max(least, repeats), most, MAX_TEXT_LENGTH + 1)
             return _text(unit, repeats, depth + 1) * times
-    raise _UnknownSyntaxError  # a backreference, flags of a group, an atomic group
+    raise _UnknownSyntaxError  # the pattern contains a backreference, flags of a group, or an atomic group
 
 
 def _one_of(members: Iterable[_Node]) -> str:

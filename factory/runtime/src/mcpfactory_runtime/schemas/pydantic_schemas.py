@@ -85,7 +85,8 @@ def output_schema(annotation: Any) -> tuple[Callable[[Any], Any], Json]:
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(annotation)
         schema = adapter.json_schema(mode="serialization", schema_generator=_Plain)
-        schema = resolve_definition(schema, schema.get("$defs", {}))  # the schema of a recursive type is a reference
+        # Pydantic describes a recursive type by a reference.
+        schema = resolve_definition(schema, schema.get("$defs", {}))
     except PydanticUserError as error:
         raise TypeError(
             f"cannot derive an output schema from the return annotation: {error}\nhint: set structured=False to return the value without an output schema"

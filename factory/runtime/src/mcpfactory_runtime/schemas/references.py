@@ -56,7 +56,8 @@ class SchemaReferences:
     def __init__(self, root: Mapping[str, Any]) -> None:
         self.dialect = _dialect(root.get("$schema"))
         self._base = _own_id(root, "")
-        self._bases: dict[int, str] = {}  # id() of a part → its enclosing `$id`, if that is not the root's
+        # id() of a part → the `$id` around the part, unless only the root has an `$id`.
+        self._bases: dict[int, str] = {}
         self._resources: dict[str, Any] = {"": root}
         self._anchors: dict[tuple[str, str], Any] = {}
         for part, base in _parts(root, self._resources):
@@ -70,7 +71,8 @@ class SchemaReferences:
             for name in (part.get("$anchor"), part.get("$dynamicAnchor")):
                 if isinstance(name, str):
                     self._anchors[base, name] = part
-            if isinstance(part.get("$id"), str) and part["$id"].startswith("#"):  # an anchor, up to draft-07
+            # Up to draft-07, an `$id` that begins with "#" is an anchor.
+            if isinstance(part.get("$id"), str) and part["$id"].startswith("#"):
                 self._anchors[base, part["$id"][1:]] = part
 
     def follow(self, part: Mapping[str, Any]) -> tuple[str, Any]:
@@ -128,7 +130,7 @@ def _dialect(uri: Any) -> SchemaDialect:
 def _join(base: str, reference: str) -> str:
     try:
         return urljoin(base, reference)
-    except ValueError:  # not a URI, so no part of the schema has this ID
+    except ValueError:  # the reference is not a URI, so no part of the schema can have this ID
         return reference
 
 

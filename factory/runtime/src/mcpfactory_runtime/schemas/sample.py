@@ -35,14 +35,14 @@ NOTHING: Final = _Nothing()
 """Result of `sample` if no value can be created."""
 
 _DEPTH: Final = 8  # maximum nesting of schemas
-_OPTIONAL_DEPTH: Final = 2  # maximum nesting at which optional members are filled in
+_OPTIONAL_DEPTH: Final = 2  # maximum nesting level at which optional members get values
 _MAX_PARTS: Final = 200  # maximum parts of a merged `allOf`
 _MAX_ITEMS: Final = 20  # maximum items of an array
 # Maximum visits for one sample; each array item counts. The depth limit is not enough: schemas can refer to each other.
 _MAX_VISITS: Final = 5_000
-_MAX_EXACT: Final = 2**53  # largest value up to which every integer is exact as a float
-_LONGEST_INVALID: Final = 500  # maximum characters of an invalid text
-_OTHER_TYPE: Final = {"mcpfactory": ["no", "such", "value"]}  # an object, invalid for scalar and array schemas
+_MAX_EXACT: Final = 2**53  # every integer up to this value is exact as a float
+_LONGEST_INVALID: Final = 500  # maximum characters of a text that is longer than `maxLength` permits
+_OTHER_TYPE: Final = {"mcpfactory": ["no", "such", "value"]}  # an object that schemas of scalars and arrays refuse
 _SHAPING: Final = frozenset({"properties", "required", "items", "type", *COMBINATORS})
 _PLAIN: Final = ("string", "number", "integer", "boolean")
 _FORMATS: Final = {
@@ -190,7 +190,7 @@ class _Sampler:
         """Return a value for the parts of `allOf`, merged into one schema."""
         own = {key: value for key, value in schema.items() if key != "allOf"}
         parts = [inner for part in written if isinstance(inner := resolve(part, self._root), dict)]
-        # No value is both an object and a scalar.
+        # A value cannot be both an object and a scalar, so drop the scalar parts.
         if any(self._describes_object(part) for part in parts):
             parts = [part for part in parts if part.get("type", "object") not in _PLAIN]
         merged: Json = reduce(intersect_schemas, parts, own)
@@ -208,7 +208,7 @@ class _Sampler:
     # --- one method per type ---
 
     def object(self, schema: Mapping[str, Any], depth: float) -> Any:
-        # A dict keeps the document's order; the order of a set differs between processes.
+        # Use a dict, because it keeps the document's order. The order of a set changes from process to process.
         required = dict.fromkeys(required_of(schema))
         properties = dict(properties_of(schema))
         extra = schema.get("additionalProperties")
@@ -242,11 +242,13 @@ class _Sampler:
             return [] if fewest == 0 else NOTHING
         before = self._left
         value = self.of(items_of(schema), depth + 1)
-        more = (before - self._left) * max(0, fewest - 1)  # count each item, because arrays can be nested
+        # Charge the visits of one item for each further item, because arrays can be nested.
+        more = (before - self._left) * max(0, fewest - 1)
         if more > max(0, self._left):
             return NOTHING
         self._left -= more
-        if fewest == 0 and (value is NOTHING or value is None):  # an item is null if its objects are nested too deeply
+        # An item is None if the nesting limit left no room for its objects.
+        if fewest == 0 and (value is NOTHING or value is None):
             return []
         if value is NOTHING:
             return NOTHING
@@ -277,7 +279,8 @@ class _Sampler:
         written = schema.get("multipleOf", 1)
         step = int(written) if is_number(written) and 1 <= written <= _MAX_EXACT and written == int(written) else 1
         least = 1 if low == -math.inf else math.ceil(low) + (1 if above and low == math.ceil(low) else 0)
-        value = -(-max(least, 1 if least <= 1 and high >= 1 else least) // step) * step  # integer division is exact
+        # Use integers, because division of floats is inexact.
+        value = -(-max(least, 1 if least <= 1 and high >= 1 else least) // step) * step
         if value > high or (below and value == high):
             most = math.floor(high) - (1 if below and high == math.floor(high) else 0)
             value = most // step * step
@@ -321,7 +324,7 @@ def _author_value(schema: Mapping[str, Any]) -> Any:
         fitting = [value for value in enum if _has_type(value, schema)] or enum
         chosen = next((value for value in fitting if value is not None), None)
         if chosen is not None or "null" in (types_of(schema) or ["null"]):
-            return chosen  # otherwise null, which `type` excludes, is the only listed value
+            return chosen  # if null is the only listed value and `type` excludes null, continue below
     stated = author_values({key: value for key, value in schema.items() if key != "enum"})
     return next((value for value in stated if value is not None and _fits_simple_bounds(value, schema)), NOTHING)
 
@@ -330,7 +333,7 @@ def _fits_simple_bounds(value: Any, schema: Mapping[str, Any]) -> bool:
     """Return True if an author's example has one of the schema's types and is within the schema's simple bounds."""
     if not _has_type(value, schema):
         return False
-    if isinstance(value, dict | list):  # the check of such a value would require a validator
+    if isinstance(value, dict | list):  # objects and arrays need a full validator, so refuse them here
         return False
     if isinstance(value, str):
         if not _count(schema, "minLength", 0) <= len(value) <= _count(schema, "maxLength", MAX_TEXT_LENGTH):
@@ -401,7 +404,7 @@ def _bound(schema: Mapping[str, Any], *, low: bool, integer: bool) -> Any:
 def _other_texts(value: str, kind: str, step: int) -> Iterator[str]:
     digits = list(re.finditer(r"\d", value))
     if kind in _FORMATS or not kind:
-        if digits:  # a date, a UUID, an address: increment the last digit
+        if digits:  # in a date, a UUID or an address, change the last digit
             last = digits[-1]
             yield value[: last.start()] + str((int(last[0]) + step) % 10) + value[last.end() :]
         if kind in {"", "uri", "url", "iri", "uri-reference", "json-pointer"}:

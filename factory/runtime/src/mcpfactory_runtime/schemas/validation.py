@@ -65,10 +65,11 @@ __all__ = ["ArgumentError", "ArgumentValidator", "UnusableSchemaError", "compile
 
 _ANY: Final = core_schema.any_schema()
 _MAX_DEPTH: Final = 100  # maximum levels in one schema; deeper values are not validated
-_MAX_COUNT: Final = 2**53  # maximum bound for characters, items or properties that pydantic-core supports
+_MAX_COUNT: Final = 2**53  # pydantic-core supports no larger bounds for characters, items or properties
 
-_ALWAYS_VISITS: Final = 10_000  # visits that any arguments may use; about 0.1 seconds
-_VISITS_PER_VALUE: Final = 100  # additional visits for each value in the arguments, so that long lists are accepted
+_ALWAYS_VISITS: Final = 10_000  # minimum number of visits that each call gets; about 0.1 seconds
+# Number of additional visits for each value in the arguments, so that long lists are accepted.
+_VISITS_PER_VALUE: Final = 100
 _TOO_MANY: Final = "they would have to be tried against too many combinations of this tool's schemas"
 _UNSUPPORTED: Final = frozenset({"oneOf", "not", "if", "dependentRequired", "dependentSchemas"})
 
@@ -108,7 +109,7 @@ def compile_schema(schema: Mapping[str, Any]) -> ArgumentValidator:
     compiler = _Compiler(schema)
     try:
         validator = SchemaValidator(compiler.root())
-    except SchemaError:  # a combination that pydantic-core refuses as a whole
+    except SchemaError:  # pydantic-core may refuse a combination of schemas that are valid separately
         validator = SchemaValidator(core_schema.dict_schema(strict=True))
     return ArgumentValidator(validator, tuple(properties_of(schema)))
 
@@ -120,13 +121,16 @@ class _Compiler:
         self._root = root
         self._references = SchemaReferences(root)
         self._dialect = self._references.dialect
-        self._definitions: dict[str, CoreSchema | None] = {}  # None until compiled
+        self._definitions: dict[str, CoreSchema | None] = {}  # the value is None until the definition is compiled
         self._nulls: dict[str, bool] = {}
         self._waiting: list[tuple[str, Any, bool]] = []
-        self._owner: str | None = None  # the definition being compiled; None inside parts of its value
+        # Name of the definition being compiled; None while one of its nested schemas is compiled.
+        self._owner: str | None = None
         self._branched = False  # True if the schema being compiled applies several schemas
-        self._listing: dict[int, tuple[Any, bool]] = {}  # id() of an enumeration → (enumeration, is_empty)
-        self._applied: dict[str, set[str]] = {}  # definition → definitions that it applies to the same value; acyclic
+        # id() of an enumeration → the enumeration, and True if no value is permitted.
+        self._listing: dict[int, tuple[Any, bool]] = {}
+        # Definition → other definitions that it applies to the same value. The graph has no cycles.
+        self._applied: dict[str, set[str]] = {}
 
     def root(self) -> CoreSchema:
         body = self._root if "type" in self._root else {**self._root, "type": "object"}
@@ -150,7 +154,8 @@ class _Compiler:
         if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
             return _ANY
         steps = self._steps(schema, lenient, depth)
-        if len(steps) > 1 and lenient:  # a value repaired by one step must still satisfy the others
+        # A later step may repair a value so that it breaks an earlier step; therefore repeat all steps without repairs.
+        if len(steps) > 1 and lenient:
             steps += self._steps(schema, False, depth)
         if not _UNSUPPORTED.isdisjoint(schema) and not (self._dialect.lonely and "$ref" in schema):
             steps += self._unsupported_steps(schema, depth)
@@ -214,7 +219,8 @@ class _Compiler:
             return False
         found = self._listing.get(id(schema))
         if found is None:
-            self._listing[id(schema)] = schema, True  # unknown, for reference cycles back to this schema
+            # Preliminary answer, in case a cycle of references returns to this schema.
+            self._listing[id(schema)] = schema, True
             found = self._listing[id(schema)] = schema, not self._permitted(values, schema, 0)
         return found[1]
 
@@ -226,7 +232,7 @@ class _Compiler:
         if rest.keys() - {"type"}:
             try:
                 check = SchemaValidator(self._own_keywords(rest, False, depth + 1))
-            except SchemaError:  # the schema contains references, whose definitions are not compiled yet
+            except SchemaError:  # the schema refers to definitions that are not compiled yet
                 return []
             fitting = [value for value in fitting if check.isinstance_python(value)]
         return fitting
@@ -421,7 +427,8 @@ class _Compiler:
         every = [self._nullable(part, depth + 1) for part in subschemas_of(schema, "allOf")]
         if isinstance(schema.get("$ref"), str):
             place, target = self._references.follow(schema)
-            if (known := self._nulls.get(f"{place}")) is None:  # cached, because schemas may refer to each other often
+            # Use a cache, because schemas may refer to each other often.
+            if (known := self._nulls.get(f"{place}")) is None:
                 self._nulls[f"{place}"] = True
                 known = self._nulls[f"{place}"] = self._nullable(target, depth + 1)
             every.append(known)
@@ -504,7 +511,7 @@ class VisitCounter:
             if self._arguments is None:
                 raise TooManyVisitsError
             self._left = _VISITS_PER_VALUE * _count_values(self._arguments)
-            self._arguments = None  # the limit is extended only once
+            self._arguments = None  # without the arguments, the limit cannot be extended a second time
 
 
 def count_visits(definition: core_schema.CoreSchema) -> core_schema.CoreSchema:

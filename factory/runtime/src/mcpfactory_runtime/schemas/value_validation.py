@@ -24,7 +24,7 @@ STRICT: Final = "\0x"
 LENIENT: Final = "\0l"
 _MAX_PROBLEMS: Final = 8  # maximum problems in one message
 _MAX_ECHO: Final = 60  # maximum characters of an echoed value
-_MISMATCH: Final = 100  # distance between a branch and a value of another type
+_MISMATCH: Final = 100  # distance that counts if a value has another type than the branch
 
 Place = tuple[str | int, ...]
 
@@ -135,7 +135,8 @@ def _shown_value(value: Any) -> str:
 
 def _name(place: Place) -> str:
     name = ""
-    for part in place[:-1] if place[-1:] == ("[key]",) else place:  # "[key]": an error of `propertyNames`
+    # A last part "[key]" means that `propertyNames` refused the key.
+    for part in place[:-1] if place[-1:] == ("[key]",) else place:
         name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else str(part)
     if len(name) > 2 * _MAX_ECHO:
         name = f"{name[:_MAX_ECHO]}…{name[-_MAX_ECHO:]}"
@@ -199,7 +200,7 @@ KEYS_BY_KIND: Final[dict[str, frozenset[str]]] = {
 }
 """Type of a value → keywords that apply only to this type."""
 OWN_KEYS: Final = frozenset().union(*KEYS_BY_KIND.values())
-_MAX_HASHED: Final = 2**60  # larger integers may have hash collisions
+_MAX_HASHED: Final = 2**60  # larger integers may have equal hashes
 
 _BOUNDS: Final[tuple[tuple[str, str, Callable[[Any, Any], bool]], ...]] = (
     ("minimum", "at least", operator.ge),
@@ -317,7 +318,7 @@ def parse_argument_text(schema: Any, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        return [text] if kinds == {"array"} else text  # the server reports an invalid value
+        return [text] if kinds == {"array"} else text  # keep the invalid text, because the server reports the error
 
 
 def is_number(value: Any) -> TypeGuard[int | float]:
@@ -330,7 +331,7 @@ def _is_multiple(value: float, of: float) -> bool:
         return value % of == 0
     try:
         ratio = value / of
-    except OverflowError:  # the integer exceeds the range of floats
+    except OverflowError:  # the integer is too large for a float
         (above, below), (step, part) = value.as_integer_ratio(), of.as_integer_ratio()
         return above * part % (below * step) == 0
     return math.isfinite(ratio) and math.isclose(ratio, round(ratio), rel_tol=1e-9, abs_tol=1e-9)
@@ -362,7 +363,7 @@ def json_key(value: Any) -> Any:
         return ("object", frozenset((name, json_key(one)) for name, one in value.items()))
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if isinstance(value, int) and abs(value) >= _MAX_HASHED:  # senders can choose the hash of a number
+    if isinstance(value, int) and abs(value) >= _MAX_HASHED:  # senders could choose large integers with equal hashes
         return ("number", hex(value))
     return value if isinstance(value, str | int | float) else repr(value)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
-class _Runnable(Protocol):  # documented at `Server`, which this module must not import
+class _Runnable(Protocol):  # the methods are documented at `Server`, which this module must not import
     name: str
     version: str
     extensions: Extensions
@@ -102,12 +102,12 @@ def _serve_http(server: _Runnable, parser: ArgumentParser, options: Namespace) -
     try:
         server.run_http(options.host, options.port, workers=options.workers, store=options.store, **authorization)
     except ModuleNotFoundError as error:
-        if error.name != "uvicorn":  # the server's own code imports a missing module
+        if error.name != "uvicorn":  # another module is missing, which the server's own code imports
             raise
         parser.error("--http needs uvicorn, which is not installed\nhint: pip install 'mcpfactory-runtime[http]'")
     except StoreError as error:
         parser.error(str(error))
-    except OSError as error:  # for example, the address is in use
+    except OSError as error:  # for example, another process uses the address
         from mcpfactory_runtime.transports.http.serve import listening_hint  # noqa: PLC0415 - loaded by run_http
 
         where = f"cannot listen on {options.host}:{options.port}: {error.strerror or error}"
@@ -127,7 +127,7 @@ def _observe(server: _Runnable, parser: ArgumentParser, options: Namespace) -> N
             server.add_metrics()
         if options.otel:
             server.export_telemetry()
-    except RuntimeError as error:  # a library is missing
+    except RuntimeError as error:  # an optional library is not installed
         parser.error(str(error))
 
 

@@ -304,10 +304,10 @@ class MountedServer:
             outer = self._transform(outer)
             key = key if outer is None else outer.name
         if previous is not None and previous.outer is not None:
-            if collection.get(previous.key) is not previous.outer:  # removed by the parent's author
+            if collection.get(previous.key) is not previous.outer:  # the parent's author removed or replaced the item
                 return _Offered(inner, previous.outer, previous.key)
             if outer is not None and key == previous.key:
-                collection[key] = outer  # keeps the position in the list
+                collection[key] = outer  # an assignment keeps the item's position in the list
                 self._registry.version += 1
                 return _Offered(inner, outer, key)
             self._registry.remove(collection, previous.key)
@@ -369,7 +369,7 @@ def _outer(part: ServerInterface, inner: Any, prefix: str) -> Any:
     return outer
 
 
-# registry collection → list named in change notifications
+# collection of the registry → name of the list in change notifications
 _LISTS: Final = {"tools": "tools", "resources": "resources", "templates": "resources", "prompts": "prompts"}
 
 

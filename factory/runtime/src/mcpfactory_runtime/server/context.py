@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
-_DEFAULT_LEVEL: Final = LOG_LEVELS["info"]  # until a handshake client sets a level (server/utilities/logging)
+# Applies until a handshake client sets another level (server/utilities/logging).
+_DEFAULT_LEVEL: Final = LOG_LEVELS["info"]
 
 
 class _Done:
@@ -55,16 +56,16 @@ class Context(InjectedParameter):
         self._server = server
         self._call = call
         self._channel = channel
-        self._origin = channel  # channel of the request; a task replaces `_channel`
+        self._origin = channel  # channel of the request; if the call becomes a task, only `_channel` is replaced
         self._loop = loop
         self._thread = threading.get_ident()
         self._answers: Json | None = None
-        self._unasked: Json = {}  # answers that came before their questions were asked
-        self._opened: OpenedState | None = None  # the state that came with the request; None after its use
+        self._unasked: Json = {}  # answers to questions that the handler has not asked yet
+        self._opened: OpenedState | None = None  # state that the request contained; None after its first use
         self._used: Json = {}
         self._count = 0
         self._reported = float("-inf")
-        self._pending_progress: Json | None = None  # newest notification that the rate limit delayed
+        self._pending_progress: Json | None = None  # newest progress notification that the rate limit delayed
         self._ended = False
 
     @property
@@ -193,7 +194,8 @@ class Context(InjectedParameter):
             raise ValueError(f"unknown log level {level!r}\nhint: use one of {', '.join(LOG_LEVELS)}")
         peer = self._call.peer
         least = peer.log_level
-        # In the newest revision, only clients that set a level get messages, on the stream of the request.
+        # In the newest revision, a client gets log messages only if it set a level, and only on the stream of its
+        # request.
         if peer.revision.modern and (least is None or self._ended):
             return _DONE
         if least is None:
@@ -237,7 +239,7 @@ class Context(InjectedParameter):
         self._ended = True
         if self._pending_progress is not None:
             task = asyncio.current_task()
-            if task is None or not task.cancelling():  # a canceled request gets nothing more
+            if task is None or not task.cancelling():  # after a cancellation, send no more notifications
                 self._channel.notify("notifications/progress", self._pending_progress, self._call.peer.revision)
             self._pending_progress = None
 
@@ -374,7 +376,7 @@ class Context(InjectedParameter):
             try:
                 agreed = (await self.ask(**{question.key: question}))[question.key].accepted
             except McpError as error:
-                if modern and self.task_id is None:  # the request is invalid
+                if modern and self.task_id is None:  # the request itself is invalid
                     raise
                 raise ToolError(question.failed(error)) from None
             if not agreed:
@@ -479,7 +481,7 @@ class Context(InjectedParameter):
             if not isinstance(responses, dict):
                 raise McpError(INVALID_PARAMS, "Invalid params: inputResponses must be an object")
             self._answers, self._unasked = {}, responses
-            if "requestState" in params:  # without a state, no question was asked yet
+            if "requestState" in params:  # a request without a state is the first one, so no question was asked yet
                 opened = self._opened = self._server.sealer.open(
                     params["requestState"],
                     principal=self._channel.principal,

@@ -28,7 +28,7 @@ from mcpfactory_runtime.server.threads import in_thread
 Provider = Callable[..., Any]
 Handler = Callable[..., Any]
 
-_CONTEXT: Final = "mcpfactory_context"  # name of the wrapper's context parameter if only providers take the context
+_CONTEXT: Final = "mcpfactory_context"  # name of the wrapper's context parameter if the handler itself takes no context
 _overrides: Final[dict[Provider, Provider]] = {}
 
 
@@ -98,7 +98,7 @@ def with_dependencies(handler: Handler) -> Handler:
 
 def _wrapper(handler: Handler, makers: dict[str, _Maker], context_name: str | None) -> Handler:
     """Return the function that creates the values, calls the handler with them, and closes them."""
-    run = generator_to_list(handler)  # a generator's items are collected before the values are closed
+    run = generator_to_list(handler)  # collect the items of a generator before the provided values are closed
 
     async def call(**arguments: Any) -> Any:
         context = arguments.pop(_CONTEXT, None) if context_name is None else arguments[context_name]
@@ -156,7 +156,7 @@ class _Maker:
         return value
 
     async def _open(self, arguments: dict[str, Any], stack: AsyncExitStack) -> Any:
-        generator = inspect.unwrap(self.provider)  # the function that `@contextmanager` decorates
+        generator = inspect.unwrap(self.provider)  # unwrap the decorator `@contextmanager`
         if inspect.isasyncgenfunction(generator) or inspect.isgeneratorfunction(generator):
             return await stack.enter_async_context(_Opened(generator, arguments))
         if is_async(self.provider):

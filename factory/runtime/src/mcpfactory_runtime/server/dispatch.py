@@ -70,7 +70,7 @@ class Dispatcher:
         self._cache: dict[tuple[str, str, Any], bytes] = {}
         self._cache_version = -1
         self._info: dict[str, Json] = {}
-        self._contexts: dict[Call, Context] = {}  # contexts of requests inside middleware
+        self._contexts: dict[Call, Context] = {}  # contexts of the requests that middleware is handling
         self._methods: dict[str, Answer] = {
             CALL_TOOL: self._call_tool,
             "tools/list": self._list,
@@ -190,7 +190,7 @@ class Dispatcher:
             tool, arguments = self._find_tool(call)
             if tool.task is not None or not is_fast_path_tool(tool):
                 return None
-        except McpError:  # `handle` raises the error again
+        except McpError:  # the slow path, `handle`, raises the error again
             return None
         bucket = channel.allowance.calls
         if bucket is not None and not bucket.take():

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger(__name__)
-_RECORD: Final = os.environ.get("MCPFACTORY_TOOL_RECORD", "")  # set in tests, to record the tools that ran
+# Tests set this path to a file that lists the tools that ran.
+_RECORD: Final = os.environ.get("MCPFACTORY_TOOL_RECORD", "")
 
 
 async def run_tool(
@@ -118,7 +119,7 @@ async def _in_time(running: Awaitable[Any], name: str, seconds: float) -> Any:
         async with limit:
             return await running
     except TimeoutError:
-        if not limit.expired():  # the handler raised it
+        if not limit.expired():  # the handler raised the TimeoutError
             raise
         raise ToolError(f"Tool {name} timed out after {seconds:g} s.") from None
 

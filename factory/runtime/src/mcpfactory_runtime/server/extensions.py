@@ -134,7 +134,7 @@ class Extensions:
 
             self._shares_tasks = True
             self._task_options = TaskStore(store, processes)
-            self.task_manager = self._task_methods = None  # both may be left from an earlier run of the server
+            self.task_manager = self._task_methods = None  # an earlier run of the server may have left both objects
 
     async def close(self) -> None:
         """Close the opened features."""

@@ -254,7 +254,9 @@ class Sample(Question[Sampled]):
         """Return the parameters for the peer, without `includeContext` if the peer lacks the required capability."""
         params: Json = project_to_revision(self._params, "CreateMessageRequestParams", peer.revision)
         if "tools" in peer.revision.fields["CreateMessageRequestParams"] and not peer.declares("sampling", "context"):
-            params.pop("includeContext", None)  # the capability is as old as `tools` (client/sampling, Capabilities)
+            # Revisions with `tools` permit this field only if the client declares `sampling.context` (client/sampling,
+            # Capabilities).
+            params.pop("includeContext", None)
         return params
 
     def read(self, answer: Json) -> Sampled:

@@ -15,8 +15,8 @@ from mcpfactory_runtime.protocol.jsonrpc import encode
 from mcpfactory_runtime.protocol.methods import UPDATED
 from mcpfactory_runtime.types import Json
 
-_FEW: Final = 2_000  # items; a list of at most this length is one page, without a size check
-_LARGEST: Final = 8 * 1024 * 1024  # maximum bytes of a page of a longer list; clients usually accept twice as much
+_FEW: Final = 2_000  # maximum items of a list that is sent as one page without a size check
+_LARGEST: Final = 8 * 1024 * 1024  # maximum bytes of a page of a longer list; most clients accept pages twice as large
 
 
 def page(items: Mapping[str, Json], params: Json, size: int | None) -> tuple[list[Json], str | None]:
@@ -134,7 +134,7 @@ class SubscriptionFilter:
             if value and capabilities.get(capability, {}).get("listChanged"):
                 self.honoured[member] = True
                 self._methods.add(method)
-        self.task_ids = wanted.get("taskIds")  # checked by the tasks extension
+        self.task_ids = wanted.get("taskIds")  # the tasks extension checks these IDs
         uris = wanted.get("resourceSubscriptions")
         if uris is not None and not (isinstance(uris, list) and all(isinstance(uri, str) for uri in uris)):
             raise McpError(INVALID_PARAMS, "Invalid params: resourceSubscriptions must be a list of strings")

@@ -21,7 +21,7 @@ class ObservabilityMixin:
     """The operational side of a server (docs/how-to/observe.md)."""
 
     name: str
-    _dispatcher: Any  # a `Dispatcher`, which this module must not import
+    _dispatcher: Any  # the type is `Dispatcher`, which this module must not import
 
     def __init__(self) -> None:
         self.readiness = ReadinessChecks()

@@ -30,7 +30,7 @@ KINDS: Final[dict[str, str]] = {
 VARIABLE: Final = "MCPFACTORY_RATES"
 """Environment variable with the operator's rates: `calls=600/m,logs=off`."""
 
-_ROUNDING: Final = 1e-6  # tokens; a rounding error must not refuse a client that has waited long enough
+_ROUNDING: Final = 1e-6  # tokens; tolerance, so that a rounding error does not refuse a client that waited long enough
 
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600}
 _CLIENTS: Final = 10_000  # maximum number of clients in memory
@@ -90,7 +90,7 @@ class PerClientCache(dict[str, Value]):
             if len(self) >= _CLIENTS:
                 del self[next(iter(self))]
             found = self._make()
-        self[client] = found  # last in the dict, as the most recently used
+        self[client] = found  # the most recently used client is the last one in the dict
         return found
 
 

@@ -61,7 +61,8 @@ class ToolOptions(PromptOptions, total=False):
 
 _COMPLETED: Final = 3  # maximum arguments of a completion handler: reference, argument, context
 _HINTS: Final = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.{}-]*:|\{")  # a scheme (RFC 3986 §3.1), or a variable in its place
+# A URI must begin with a scheme (RFC 3986 §3.1), or with a variable in place of the scheme.
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.{}-]*:|\{")
 _SIGNS: Final = str.maketrans("_-.", "xxx")
 
 

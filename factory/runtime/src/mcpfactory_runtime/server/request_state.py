@@ -29,8 +29,9 @@ LIFETIME: Final = 3600.0
 CODE_LIFETIME: Final = 600.0
 """Seconds that a code is valid."""
 
-_NOT_BOUND: Final = {"_meta", "inputResponses", "requestState"}  # differ between a request and its repetition
-_HEAD: Final = 10  # bytes of a code's head (5: expiry in seconds since the epoch, 5: random), and of the HMAC after it
+_NOT_BOUND: Final = {"_meta", "inputResponses", "requestState"}  # members that may differ if a client repeats a request
+# Length of a code's head in bytes: 5 for the expiry time, 5 random; the HMAC after the head is equally long.
+_HEAD: Final = 10
 _EVER: Final = 10 * 365 * 86_400.0  # seconds (ten years); lifetime of the shared key in the store
 _MOST_USED: Final = 100_000  # maximum number of used challenges in memory
 
@@ -49,7 +50,8 @@ class UsedStates:
 
     def __init__(self) -> None:
         self._used: dict[str, float] = {}
-        self._forgotten = 0.0  # latest expiry of a removed state; states up to this expiry count as used
+        # Latest expiry time of all removed challenges; a challenge that expires earlier counts as used.
+        self._forgotten = 0.0
 
     def add(self, challenge: str, expires: float, now: float) -> bool:
         """Mark a state as used; return False if it was used before."""
@@ -163,7 +165,8 @@ class RequestStateSealer:
         )
 
     def _code_mac(self, head: bytes, principal: str, method: str, params: Json) -> bytes:
-        bound = b"code\0" + head + self._digest(principal, method, params).encode()  # states have no NUL
+        # States contain no NUL, so a code never equals a state.
+        bound = b"code\0" + head + self._digest(principal, method, params).encode()
         return hmac.new(self._key, bound, hashlib.sha256).digest()[:_HEAD]
 
     def _mac(self, payload: bytes) -> str:

@@ -53,7 +53,7 @@ def _serving(registry: Registry, uri: str) -> tuple[Resource, Json] | None:
         values = template.template.match(uri)
         if values is not None:
             if template.template.unsafe(values, template.exempt_params):
-                break  # an unsafe URI must not reach a later template
+                break  # do not try later templates with an unsafe URI
             try:
                 return template, template.signature.bind(values)
             except ArgumentsError:

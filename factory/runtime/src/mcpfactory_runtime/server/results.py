@@ -33,10 +33,10 @@ def _base64(data: bytes | str) -> str:
 def _checked_base64(text: str) -> str:
     from binascii import a2b_base64  # noqa: PLC0415 - most servers never send binary content
 
-    data = "".join(text.split())  # without line breaks (RFC 4648, 3.1)
+    data = "".join(text.split())  # remove line breaks (RFC 4648, 3.1)
     try:
         a2b_base64(data.encode("ascii"), strict_mode=True)
-    except ValueError as error:  # also raised for non-ASCII text
+    except ValueError as error:  # non-ASCII text also raises ValueError
         raise ValueError(f"the text is not valid base64: {error}\nhint: pass unencoded bytes, or path=") from None
     return data
 

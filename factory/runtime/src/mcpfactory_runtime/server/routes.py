@@ -84,8 +84,8 @@ class HttpRoutes:
 
 log = logging.getLogger(__name__)
 
-_PATIENCE: Final = 5.0  # seconds; maximum for one check
-_KEEP: Final = 1.0  # seconds to cache outcomes: anyone may send probes, and a check may cost a query
+_PATIENCE: Final = 5.0  # maximum seconds for one check
+_KEEP: Final = 1.0  # seconds that outcomes are cached, because anyone may send probes, and a check may query a database
 _NEEDED: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 Check = Callable[[], Any]
@@ -170,7 +170,7 @@ class ReadinessChecks:
             call = self._calls[name] = asyncio.create_task(_call(self._checks[name]))
         await asyncio.wait([call], timeout=self._patience)
         failure = _failure(call, self._patience)
-        if failure and name not in self._failing:  # log once, not at each probe
+        if failure and name not in self._failing:  # log a failure once, not at each probe
             log.warning("ready check %s %s", name, failure)
         (self._failing.add if failure else self._failing.discard)(name)
         return not failure

@@ -525,7 +525,7 @@ class Server(ObservabilityMixin, CompositionMixin):
             CatalogError: the environment selects an unknown mode, profile or dialect.
         """
         if self._loop is not None and self._loop is asyncio.get_running_loop():
-            yield  # already entered, for example by the application that contains this one
+            yield  # the lifespan is active already, for example in an application that contains this one
             return
         self.extensions.check_environment()
         for name in sorted(self._layers.tool_names()):

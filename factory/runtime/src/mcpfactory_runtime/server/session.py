@@ -140,14 +140,14 @@ class Session:
         try:
             answer: Json | McpError = await answer_or_error(call, outcome)
         except asyncio.CancelledError:
-            if self.connection.in_flight.get(call.id) is not call:  # canceled by the client, which gets no response
+            if self.connection.in_flight.get(call.id) is not call:  # the client canceled the call, so send no response
                 raise
             answer = McpError(INTERNAL_ERROR, "The handler was cancelled")
-        except GeneratorExit:  # raised by an awaitable of the handler; the exception closes the coroutines in between
+        except GeneratorExit:  # the code that the handler awaits raised GeneratorExit
             log.error("%s failed: GeneratorExit", call.method)
             answer = McpError(INTERNAL_ERROR, "Internal error")
         finally:
-            # Here, because a callback of the task would cost one event loop iteration per call.
+            # Remove the task here: a callback of the task would cost one event loop iteration per call.
             self._tasks.pop(call, None)
         if self.connection.in_flight.get(call.id) is call:
             self.reply(call, answer)
@@ -175,7 +175,8 @@ class Session:
         task = self._tasks.get(call)
         if task is not None:
             task.cancel()
-            task.add_done_callback(lambda _: self._tasks.pop(call, None))  # for a task canceled before its start
+            # Needed if the task was canceled before it started.
+            task.add_done_callback(lambda _: self._tasks.pop(call, None))
 
     def _start_batch(self, batch: Batch) -> None:
         calls = [event for event in batch.events if type(event) is Call]
@@ -231,7 +232,8 @@ class Session:
             return result
         except asyncio.CancelledError:
             task = asyncio.current_task()
-            if task is not None and task.cancelling():  # canceled by the call or a timeout, not by session end
+            # The call or a timeout canceled the request, not the end of the session.
+            if task is not None and task.cancelling():
                 self._withdraw(request_id, "no longer needed")
             raise
         except TimeoutError:

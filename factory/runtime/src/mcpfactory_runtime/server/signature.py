@@ -294,7 +294,8 @@ def _refuse_defaults(handler: Handler, parameters: dict[str, tuple[Any, Any, boo
     plain = {name: one for name, (_, one, _) in parameters.items() if isinstance(one, str | int | float | list | dict)}
     for problem in _problems(validator, plain):
         name, kind = problem["loc"][0] if problem["loc"] else "", problem["type"]
-        no_choice = kind == "literal_error" and plain.get(name) != ""  # "" may mean "not given"
+        # An empty text may mean that the argument is missing.
+        no_choice = kind == "literal_error" and plain.get(name) != ""
         if name in plain and (no_choice or _OTHER_TYPE.fullmatch(kind)):
             raise TypeError(
                 f"{_name(handler)}: the default of {name} cannot be {_shown(plain[name])}: "
@@ -338,7 +339,8 @@ _SECTION: Final = re.compile(
     re.IGNORECASE,
 )
 _ARGUMENT_SECTIONS: Final = {"args", "arguments", "parameters", "params"}
-_KEPT_SECTIONS: Final = {"example", "examples", "note", "notes", "warning", "warnings"}  # useful to the model
+# Keep these sections, because they are useful to the model.
+_KEPT_SECTIONS: Final = {"example", "examples", "note", "notes", "warning", "warnings"}
 _ARGUMENT: Final = re.compile(r"^\*{0,2}(?P<name>\w+)\s*(?:\([^)]*\))?\s*:\s*(?P<text>.*)$")
 
 

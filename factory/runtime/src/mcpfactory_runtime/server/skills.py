@@ -156,7 +156,7 @@ class _FrontmatterReader:
         return None
 
     def _error(self, what: str, back: int = 0) -> FrontmatterError:
-        number = self._next + 2 - back  # lines count from 1, and the first one is ---
+        number = self._next + 2 - back  # the count starts at 1, and line 1 is "---"
         return FrontmatterError(f"line {number}: {what}\nhint: use `key: value` lines in the front matter")
 
 
@@ -176,7 +176,7 @@ MAX_FILES: Final = 512  # maximum number of files that every host must accept (e
 MAX_SIZE: Final = 16 * 1024 * 1024  # bytes; maximum total size that every host must accept
 _MAIN: Final = "SKILL.md"
 _NAME: Final = re.compile(r"(?!.*--)[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")  # agentskills.io, name
-_DESCRIPTION: Final = 1024  # characters; maximum of the description
+_DESCRIPTION: Final = 1024  # maximum characters of a description
 _SEGMENT: Final = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=-]+")
 _SAFE: Final = "/!$&'()*+,;=:@"  # RFC 3986 §3.3, path
 _DIRECTORY: Final = "inode/directory"

@@ -15,7 +15,7 @@ from contextvars import Context, copy_context
 from queue import SimpleQueue
 from typing import Any, Final, NamedTuple
 
-MAX_THREADS: Final = 40  # maximum, as in AnyIO and Starlette; further calls wait
+MAX_THREADS: Final = 40  # maximum number of threads, as in AnyIO and Starlette; further calls wait
 
 
 def in_thread(handler: Callable[..., Any], arguments: dict[str, Any]) -> asyncio.Future[Any]:
@@ -61,7 +61,7 @@ class _Work(NamedTuple):
             return None, None
         try:
             return self.context.run(self.handler, **self.arguments), None
-        except (StopIteration, GeneratorExit) as stop:  # futures cannot hold these exceptions
+        except (StopIteration, GeneratorExit) as stop:  # a future cannot store StopIteration or GeneratorExit
             error = RuntimeError(f"the handler raised {type(stop).__name__}")
             error.__cause__ = stop
             return None, error
@@ -94,7 +94,7 @@ class _Workers:
                 try:
                     threading.Thread(target=self._run, name="handler", daemon=True).start()
                     self._threads += 1
-                except RuntimeError:  # the system allows no more threads
+                except RuntimeError:  # the operating system refuses to start another thread
                     if not self._threads:
                         raise
             self.calls += 1
@@ -106,13 +106,13 @@ class _Workers:
             value, error = work.run()
             with self._lock:
                 self.calls -= 1
-            with suppress(RuntimeError):  # the loop is closed, so no caller waits
+            with suppress(RuntimeError):  # if the loop is closed, no caller waits for the result
                 work.loop.call_soon_threadsafe(_resolve, work.future, value, error)
-            del work, value, error  # release the call's objects while this thread waits
+            del work, value, error  # while this thread waits, it must not keep the call's objects alive
 
 
 def _resolve(future: asyncio.Future[Any], value: Any, error: BaseException | None) -> None:
-    if future.done():  # canceled meanwhile
+    if future.done():  # the caller was canceled in the meantime
         return
     if error is None:
         future.set_result(value)

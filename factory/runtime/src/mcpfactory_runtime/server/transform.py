@@ -226,7 +226,7 @@ def _binder(schema: Json, changes: Mapping[str, ArgumentTransform], passed: Json
 
     def bind(arguments: Json) -> Json:
         if not known:
-            known.append(argument_binder(schema))  # compiled at the first call
+            known.append(argument_binder(schema))  # compile the schema at the first call
         if hidden := sorted(refused & arguments.keys()):
             raise ArgumentsError(f"Invalid arguments: unknown argument {', '.join(hidden)}")
         checked = known[0](arguments)

@@ -44,7 +44,7 @@ class UriTemplate:
         self.text = text
         self.names: list[str] = []
         self.optional: set[str] = set()
-        self._segments: set[str] = set()  # variables that match one path segment
+        self._segments: set[str] = set()  # names of variables that match exactly one path segment
         pattern, position = "", 0
         for expression in _EXPRESSION.finditer(text):
             pattern += re.escape(text[position : expression.start()])

@@ -92,7 +92,7 @@ class SharedStore(ABC):
         """Take a mailbox's messages in order; wait up to `wait` seconds if it is empty. One reader at a time."""
 
 
-_SWEEP_EVERY: Final = 256  # writes between removals of expired data
+_SWEEP_EVERY: Final = 256  # number of writes between two removals of expired data
 
 
 class MemoryStore(SharedStore):
@@ -191,7 +191,7 @@ LEASE: Final = 3.0
 """Seconds without a heartbeat after which a process counts as dead. Other processes may then take over its sessions."""
 
 _DAY: Final = 86_400.0  # seconds
-_ALL: Final = "processes"  # space with the list of processes
+_ALL: Final = "processes"  # name of the space that contains the list of processes
 
 log = logging.getLogger(__name__)
 
@@ -262,8 +262,10 @@ class ProcessRegistry:
         while True:
             await asyncio.sleep(self.lease / 4)
             try:
-                lapsed = not await self._extend_lease() or lapsed  # stays True until the steps below succeed
-                if lapsed or clock() - named > _DAY / 4:  # others may have removed this process, or the list expires
+                # `lapsed` stays True until the process is in the list again.
+                lapsed = not await self._extend_lease() or lapsed
+                # Other processes may have removed this process, and the list itself expires.
+                if lapsed or clock() - named > _DAY / 4:
                     await self._add_to_list()
                     named = clock()
                 if lapsed and self.on_lapse is not None:

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 KEPT: Final = 256
 """Number of messages that a stream keeps for clients that reconnect."""
 
-_STREAMS_KEPT: Final = 64  # maximum finished streams per session
+_STREAMS_KEPT: Final = 64  # maximum number of finished streams that are kept per session
 _MAX_PENDING: Final = 32 << 20  # maximum bytes of unwritten events; above this limit, events are not recorded
 _RETRY_DELAY: Final = 0.25  # seconds between attempts to write
 _TOUCH_EVERY: Final = 60.0  # minimum seconds between extensions of a session's lifetime
@@ -65,8 +65,8 @@ class SharedSessions:
         self.closing = False
         self._pending: dict[SessionJournal, None] = {}
         self._pending_size = 0
-        self._next: asyncio.Future[None] | None = None  # done when the pending changes are written
-        self._current: asyncio.Future[None] | None = None  # done when the current write is finished
+        self._next: asyncio.Future[None] | None = None  # future that ends when the pending changes are written
+        self._current: asyncio.Future[None] | None = None  # future that ends when the current write ends
         self._writer: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
@@ -231,8 +231,8 @@ class SessionJournal:
                 await self._store.drop(self._space)
                 del owned[self._key]
             return
-        if self._key not in owned:  # a new session, or a session after a failed first write
-            if all(name != _STATE for name, _ in changes):  # the session was lost to another process
+        if self._key not in owned:  # the session is new, or its first write failed
+            if all(name != _STATE for name, _ in changes):  # another process has taken over the session
                 return
             new = await self._write([(_OWNER, self._me)], ExpectedEntry(_OWNER, None))
             if not new and await self._store.get(self._space, _OWNER) != self._me:

@@ -98,7 +98,7 @@ class RedisStore(SharedStore):
             return []
         try:
             return [first[1], *(await self._do(client.lpop(name, _MAX_MESSAGES)) or ())]
-        except StoreError:  # return the message already taken; the next call reports the error
+        except StoreError:  # return the first message now; the next call reports the error
             return [first[1]]
 
     # -- the connection ------------------------------------------------------------------------------------------
@@ -116,10 +116,11 @@ class RedisStore(SharedStore):
                     self._address,
                     max_connections=_CONNECTIONS,
                     socket_connect_timeout=_TIMEOUT,
-                    socket_timeout=_TIMEOUT,  # longer than waits for a mailbox; the default depends on the version
+                    # Longer than any wait for a mailbox; redis-py's default timeout differs between versions.
+                    socket_timeout=_TIMEOUT,
                     health_check_interval=15,
                 )
-            except ValueError as error:  # the error's message may contain the address with its password
+            except ValueError as error:  # the library's message may contain the password
                 raise StoreError("the address of the store is invalid\nhint: use redis://HOST:PORT/NUMBER") from error
         return self._client
 

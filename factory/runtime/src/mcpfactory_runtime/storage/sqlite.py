@@ -17,10 +17,10 @@ from mcpfactory_runtime.storage.base import Changes, ExpectedEntry, SharedStore,
 
 Value = TypeVar("Value")
 
-_POLL_INTERVAL: Final = 0.02  # seconds between polls of an empty mailbox, because SQLite has no notifications
-_SWEEP_EVERY: Final = 60.0  # seconds between removals of expired data
-_BUSY_TIMEOUT: Final = 10.0  # seconds to wait for other processes
-_AFTER_ALL: Final = "\U0010ffff"  # sorts after all characters in keys
+_POLL_INTERVAL: Final = 0.02  # seconds between two polls of an empty mailbox, because SQLite has no notifications
+_SWEEP_EVERY: Final = 60.0  # seconds between two removals of expired data
+_BUSY_TIMEOUT: Final = 10.0  # maximum seconds to wait for a lock of another process
+_AFTER_ALL: Final = "\U0010ffff"  # no character in a key sorts after this one
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS spaces (space TEXT PRIMARY KEY, until REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS entries (
@@ -171,7 +171,8 @@ class SqliteStore(SharedStore):
 
     def _connect(self) -> sqlite3.Connection:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))  # its content may be confidential
+        # Only the owner may read the file, because its content may be confidential.
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
         database = sqlite3.connect(self._path, isolation_level=None, timeout=_BUSY_TIMEOUT)
         try:
             _prepare(database)

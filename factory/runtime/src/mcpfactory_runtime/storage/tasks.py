@@ -122,8 +122,9 @@ LOST: Final = {
 
 
 _NO_EXPIRY: Final = 10 * 365 * 86_400.0  # seconds that a task without `ttl` is kept
-_LIST_LIFETIME: Final = 30 * 86_400.0  # minimum seconds that a principal's list is kept after a new task
-_CHECKED_ENTRIES: Final = 8  # list entries to check for expiry with each new task
+# Minimum seconds that the list of a principal's tasks is kept after each new task.
+_LIST_LIFETIME: Final = 30 * 86_400.0
+_CHECKED_ENTRIES: Final = 8  # number of list entries that are checked for expiry with each new task
 _TASK: Final = "task"
 _PLACE: Final = "place"
 
@@ -151,7 +152,7 @@ class TaskStore:
         self._store = store
         self._own = processes is None
         self._processes = processes or ProcessRegistry(store)
-        self._writing = asyncio.Lock()  # serializes the changes of this process, to avoid retries
+        self._writing = asyncio.Lock()  # only one change at a time in this process, to avoid retries
         self._created = 0
 
     async def create(self, task: Task) -> Task:
@@ -167,7 +168,7 @@ class TaskStore:
             for key, until in await self._store.scan(listed, limit=_CHECKED_ENTRIES)
             if self._is_expired(until)
         ]
-        # Write the list first: entries without a task are skipped.
+        # Write the list before the task, because readers skip list entries without a task.
         await self._store.write(listed, [*over, (place, _until(own))], seconds=max(seconds, _LIST_LIFETIME))
         entries = [(_TASK, _encoded(own)), (_PLACE, place.encode())]
         await self._store.write(_space(own.id), entries, seconds=seconds)

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.jsonrpc import LineReader, OversizeMessage
     from mcpfactory_runtime.server.session import Session
 
-# Bytes per read, which is the capacity of a pipe. Above 128 KiB, glibc may map new memory for each read, and each
-# mapping costs as much as a call.
+# Bytes per read; equal to the capacity of a pipe. For reads above 128 KiB, glibc may map new memory each time, and
+# each mapping takes as long as a call.
 READ_SIZE: Final = 64 * 1024
 _POLL_INTERVAL: Final = 0.001  # seconds; a handler seen in two consecutive polls counts as slow
 _MAX_BATCH: Final = 32  # maximum number of responses in one write
-_IDLE_TIMEOUT: Final = 20  # milliseconds without input after which the thread returns the stream
+_IDLE_TIMEOUT: Final = 20  # milliseconds without input after which the thread gives the stream back to the event loop
 
 
 class _DirectCall(NamedTuple):
@@ -62,10 +62,11 @@ class DirectCalls:
         self._loop = asyncio.get_running_loop()
         self._poll = select.poll()
         self._poll.register(fd, select.POLLIN)
-        self._pending: deque[bytes | OversizeMessage] = deque()  # lines read but not handled yet
-        self._leading: asyncio.Future[Any] | None = None  # the thread with the stream; done when it returns the stream
-        self._running: Call | None = None  # the call that runs in that thread; None if the loop took the stream
-        self._lock = threading.Lock()  # guards `_running`: only one side may end a call
+        self._pending: deque[bytes | OversizeMessage] = deque()  # lines that were read but not handled yet
+        # The thread that has the stream; done when the event loop has the stream again.
+        self._leading: asyncio.Future[Any] | None = None
+        self._running: Call | None = None  # the call that runs in the thread; None after the event loop took the stream
+        self._lock = threading.Lock()  # guards `_running`, because either the thread or the event loop ends a call
         self._ended = False
 
     def feed(self, data: bytes) -> None:

@@ -31,7 +31,8 @@ _GRACE: Final = 0.1  # maximum seconds for running handlers after the input ends
 _DRAIN: Final = 10.0  # maximum seconds for requests in flight after a shutdown signal
 _PAUSE_AT: Final = 8 << 20  # unread bytes at which reading from the client pauses
 _END_AT: Final = 64 << 20  # unread bytes above which the next message closes the connection
-_MAX_DELAYED: Final = 4096  # bytes; larger messages are written at once, smaller ones together
+# Maximum bytes of a message whose write is delayed, so that several messages are written together.
+_MAX_DELAYED: Final = 4096
 
 
 def run_stdio(server: ServerInterface) -> None:
@@ -47,7 +48,8 @@ def run_stdio(server: ServerInterface) -> None:
         stop.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError, ValueError, RuntimeError):  # not on every platform, not in every thread
+        # Some platforms, and threads other than the main thread, do not support signal handlers.
+        with suppress(NotImplementedError, ValueError, RuntimeError):
             loop.add_signal_handler(number, end)
     try:
         with suppress(asyncio.CancelledError, KeyboardInterrupt):
@@ -126,7 +128,7 @@ class _StdioSession(Session):
         self._thread = threading.get_ident()
 
     def deliver(self, call: Call, data: bytes) -> None:
-        if threading.get_ident() != self._thread:  # the thread that has the input stream, see DirectCalls
+        if threading.get_ident() != self._thread:  # the current thread has the input stream (see DirectCalls)
             self._writer.hold(data)
         elif self.connection.in_flight:
             self._writer.send_soon(data)
@@ -187,7 +189,7 @@ async def _open_reader(descriptor: int, reader: _StdinReader) -> _Source | None:
     mode = os.fstat(descriptor).st_mode
     if (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and sys.platform != "win32":
         transport, _ = await loop.connect_read_pipe(lambda: reader, os.fdopen(descriptor, "rb", buffering=0))
-        if hasattr(transport, "max_size"):  # asyncio's transports have this attribute, but no option to set it
+        if hasattr(transport, "max_size"):  # asyncio has no option for the size of a read, only this attribute
             transport.max_size = READ_SIZE
         return _Source(transport)
 
@@ -197,7 +199,7 @@ async def _open_reader(descriptor: int, reader: _StdinReader) -> _Source | None:
                 data = os.read(descriptor, READ_SIZE)
             except OSError:
                 data = b""
-            with suppress(RuntimeError):  # the loop was closed before the input ended
+            with suppress(RuntimeError):  # the event loop was closed before the input ended
                 if data:
                     loop.call_soon_threadsafe(reader.data_received, data)
                     continue
@@ -246,8 +248,9 @@ class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.WriteTransport | None = None
         self._source: _Source | None = None
-        self._lock = threading.Lock()  # guards `_held`, and the start of each write
-        self._held: list[bytes] = []  # messages of this iteration of the event loop, or of a thread
+        self._lock = threading.Lock()  # guards `_held`, and makes writes start one after the other
+        # Messages that are written together: those of one event loop iteration, or of the thread.
+        self._held: list[bytes] = []
 
     @property
     def unread(self) -> int:  # type: ignore[override] # - a plain attribute of the base class
@@ -302,12 +305,12 @@ class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
             data = b"\n".join([*self._held, b""])
             written = 0
             if not self._transport.get_write_buffer_size():
-                with suppress(OSError):  # the transport will detect the error
+                with suppress(OSError):  # ignore the error, because the transport will also detect it
                     written = os.write(self._descriptor, data)
             self._held = [data[written:-1]] if written < len(data) else []
             if not self._held:
                 return True
-        with suppress(RuntimeError):  # the loop is closed, so no caller waits
+        with suppress(RuntimeError):  # if the loop is closed, no caller waits for the write
             self._loop.call_soon_threadsafe(self._flush)
         return False
 

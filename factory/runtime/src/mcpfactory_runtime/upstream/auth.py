@@ -75,7 +75,7 @@ def aws_service(host: str) -> str:
     return before.rpartition(".")[2]
 
 
-_SHORTEST_SECRET: Final = 6  # minimum characters; shorter values are not redacted, because they occur in ordinary text
+_SHORTEST_SECRET: Final = 6  # minimum characters of a redacted value; a shorter value may occur in ordinary text
 _NO_PASSWORDS: Final = frozenset(
     {"api_token", "api-token", "apitoken", "password", "unused", "x-oauth-basic", "x-auth-token"}
 )
@@ -210,7 +210,7 @@ def collect_credentials(
                 pair = b64encode(":".join(values).encode()).decode("ascii")
                 headers.append(("Authorization", f"Basic {pair}"))
                 secrets.append(pair)
-                # With a constant or short password, the user name is the secret.
+                # If the password is constant or short, the user name is the secret.
                 if len(values[1]) >= _SHORTEST_SECRET and values[1] not in _NO_PASSWORDS:
                     values = values[1:]
             case "bearer" | "oauth2":
@@ -220,7 +220,7 @@ def collect_credentials(
             case "awsSigV4":
                 key_id, key, session_token, region = values
                 keys = AwsKeys(key_id, key, session_token, region, scheme.service)
-                values = [key_id, key, session_token]  # a region is not secret
+                values = [key_id, key, session_token]  # leave out the region, which is not secret
             case "apiKey":
                 by_place[scheme.place].append((scheme.parameter, values[0]))
             case unknown:
@@ -233,14 +233,14 @@ def collect_credentials(
 
 
 def _values(scheme: SecurityScheme, environ: Mapping[str, str], tokens: Mapping[str, str]) -> list[str]:
-    if scheme.kind == "mutualTLS":  # paths, for which the checks of `secret` do not apply
+    if scheme.kind == "mutualTLS":  # the variables contain paths, so the checks of `secret` do not apply
         return [environ.get(name, "").strip() for name in scheme.variables]
     if scheme.name in tokens:
         return [tokens[scheme.name]]
     return [secret(name, environ) for name in scheme.variables[: 1 if scheme.kind == "oauth2" else None]]
 
 
-_LIFETIME: Final = 3600  # seconds; the maximum at Google
+_LIFETIME: Final = 3600  # seconds; the longest lifetime that Google permits
 _NOT_INSTALLED: Final = (
     "The key of the service account must sign a request for a token, and the library for it is not installed.\n"
     "hint: the person who runs this server installs mcpfactory-runtime[google]."
@@ -271,7 +271,7 @@ class ServiceAccount:
         headers = {"kid": self.key_id} if self.key_id else None
         try:
             return jwt.encode(claims, self.key, algorithm="RS256", headers=headers)
-        except NotImplementedError:  # PyJWT without cryptography
+        except NotImplementedError:  # PyJWT is installed without cryptography
             raise ToolError(_NOT_INSTALLED) from None
         except (ValueError, TypeError, jwt.PyJWTError):
             raise ToolError(

@@ -51,10 +51,11 @@ _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRAC
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
 _RETRIES: Final = 2
 _VERSION: Final = version("mcpfactory-runtime")
-_LONGEST_WAIT: Final = 10.0  # maximum seconds; if the API asks for a longer wait, its response is returned
+# Maximum seconds to wait before a retry; if the API asks for more, its response is returned.
+_LONGEST_WAIT: Final = 10.0
 _CONNECT_TIMEOUT: Final = 10.0  # seconds
 _CONNECTIONS: Final = 32  # maximum number of concurrent requests
-_FAULTS: Final = (httpx.HTTPError, httpx.InvalidURL, OSError)  # including TimeoutError, which is an OSError
+_FAULTS: Final = (httpx.HTTPError, httpx.InvalidURL, OSError)  # TimeoutError is included, because it is an OSError
 
 
 class Upstream:
@@ -171,7 +172,7 @@ class Upstream:
                     again = await oauth.credentials_for_retry(
                         operation, credentials, *answer[:2], repeatable=repeatable
                     )
-                    # After a 303 the original request has succeeded, and only the GET that followed was refused.
+                    # After status 303, the original request has succeeded. Only the GET request after it was refused.
                     if again is not NO_CREDENTIALS and (repeatable or request.method == method):
                         credentials = again
                         remember_secrets(credentials.secrets)
@@ -272,8 +273,10 @@ class Upstream:
                     tls_context(self._settings, certificate, httpx.create_ssl_context),
                 ),
                 headers={"User-Agent": f"mcpfactory-runtime/{_VERSION}", "Accept-Encoding": ACCEPTED},
-                timeout=httpx.Timeout(None, connect=_CONNECT_TIMEOUT),  # the call's deadline limits all else
-                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # callers must not share cookies
+                # No other timeouts, because the call has a deadline.
+                timeout=httpx.Timeout(None, connect=_CONNECT_TIMEOUT),
+                # Store no cookies, because one caller must not get cookies of another caller.
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
                 follow_redirects=False,
                 trust_env=False,
             )

@@ -16,7 +16,7 @@ from mcpfactory_runtime.server.errors import ToolError
 from mcpfactory_runtime.upstream.client import Upstream
 from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS, TokenManager
 
-_PORT: Final = 33418  # default port; constant because clients register the redirect URI
+_PORT: Final = 33418  # default port; always the same, because the redirect URI is registered
 
 
 def run(name: str, upstreams: Sequence[Upstream], arguments: Sequence[str]) -> NoReturn:

@@ -44,7 +44,7 @@ def forbidden_header_reason(name: str) -> str:
 ParameterLocation = Literal["path", "query", "querystring", "header", "cookie"]
 """Location of a parameter: the values of `in`."""
 
-# The first style of a location is its default.
+# The first style in each list is the default.
 PathStyle = Literal["simple", "label", "matrix", "segments"]
 """`segments` is `{+name}` of discovery documents (RFC 6570 §3.2.3): slashes in the value separate path segments."""
 QueryStyle = Literal["form", "spaceDelimited", "pipeDelimited", "deepObject", "tabDelimited"]
@@ -58,7 +58,7 @@ Style = Literal["", PathStyle, QueryStyle, HeaderStyle, CookieStyle]
 STYLES: Final[Mapping[ParameterLocation, tuple[Style, ...]]] = {
     "path": get_args(PathStyle),
     "query": get_args(QueryStyle),
-    "querystring": (),  # described by `content` alone
+    "querystring": (),  # a parameter in the query string has no style, only `content`
     "header": get_args(HeaderStyle),
     "cookie": get_args(CookieStyle),
 }

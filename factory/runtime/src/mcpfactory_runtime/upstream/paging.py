@@ -123,7 +123,7 @@ def _from_value(operation: Operation, arguments: Mapping[str, Any], found: Any, 
             return by_query
     if operation.paging is None or (isinstance(found, str) and len(found) > _LONGEST):
         return None
-    if arguments.get(operation.paging.argument) == found:  # the same page again
+    if arguments.get(operation.paging.argument) == found:  # the API returned the same page again
         return None
     return Continuation({operation.paging.argument: found})
 

@@ -48,7 +48,7 @@ class Redaction:
             {**block, "text": self.text(block["text"])} if block.get("type") == "text" else block
             for block in result.content
         ]
-        if content == result.content:  # the first text is the JSON of the structured content
+        if content == result.content:  # nothing was redacted, not even in the text form of the structured content
             return result
         structured, meta = self._value(result.structured), self._value(result.meta)
         return ToolResult(content, structured=structured, is_error=result.is_error, meta=meta)
@@ -63,7 +63,7 @@ class Redaction:
         return value
 
 
-_MOST_SEEN: Final = 256  # maximum remembered secrets; renewed tokens replace old ones
+_MOST_SEEN: Final = 256  # maximum number of remembered secrets; a new secret replaces the oldest
 _seen: dict[str, None] = {}
 
 

@@ -49,7 +49,7 @@ from mcpfactory_runtime.upstream.xml import build_xml
 from mcpfactory_runtime.urls import Redirect
 
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
-_SLASH: Final = re.compile(r"/(?![^{}]*\})")  # not inside a template expression
+_SLASH: Final = re.compile(r"/(?![^{}]*\})")  # a slash outside of template expressions
 _LITERAL: Final = ":/?@!$&'()*+,;=%"
 # Header parameters with these names are ignored (OpenAPI 3.1 §4.8.12.1).
 _NAMED_ELSEWHERE: Final = frozenset({"accept", "content-type", "authorization"})
@@ -139,7 +139,7 @@ def _url(operation: Operation, base_url: str, parts: _Parts) -> str:
     template, _, query = operation.path.partition("#")[0].partition("?")
     path = "/".join(_segment(segment, parts.path) for segment in _SLASH.split(template))
     prefix, path = base.path.rstrip("/"), path if path.startswith("/") else f"/{path}"
-    if operation.body is not None and operation.body.graphql:  # the base URL is the endpoint
+    if operation.body is not None and operation.body.graphql:  # a GraphQL request goes to the base URL itself
         prefix, path = base.path, ""
     queries = [base.query, _fill(query, parts.path), *parts.query]
     target = "&".join(one for one in queries if one)

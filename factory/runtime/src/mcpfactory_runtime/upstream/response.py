@@ -61,7 +61,8 @@ _SHOWN_HEADERS: Final = ("location", "etag", "last-modified", "content-type", "c
 _FIELDS: Final = frozenset(
     {"fields", "field", "_fields", "select", "$select", "opt_fields", "projection", "include_fields"}
 )
-_SHOWN: Final = 6  # maximum cuts in a note, and maximum arguments
+# Maximum number of shortened parts that a note lists, and maximum number of arguments that a note suggests.
+_SHOWN: Final = 6
 _MAX_MESSAGE: Final = 2_000  # maximum characters of the API's own message
 
 _HINTS: Final[dict[int, str]] = {
@@ -206,8 +207,8 @@ def _json_in(content: bytes, kind: str, headers: Mapping[str, str], operation: O
 def _parsed(content: bytes, headers: Mapping[str, str]) -> Any:
     """Return the JSON value, or `_NOT_JSON`. NaN and infinities, which JSON does not have, become null."""
     try:
-        return from_json(content, allow_inf_nan=False)  # fast and strict
-    except ValueError:  # another charset, a byte order mark, half a surrogate pair, NaN, or not JSON
+        return from_json(content, allow_inf_nan=False)  # this parser is fast and strict
+    except ValueError:  # other charset, byte order mark, NaN, half a surrogate pair, or invalid JSON
         pass
     try:
         return json.loads(_decode(content, headers, controls=True), parse_constant=lambda _: None)
@@ -259,11 +260,11 @@ def _serialized(value: Any) -> tuple[Any, str]:
     """Return a value and its compact JSON. Replace halves of surrogate pairs, which UTF-8 cannot encode."""
     try:
         text = to_json(value, inf_nan_mode="constants").decode()
-        if "Infinity" in text:  # perhaps a number like 1e999, which other parsers reject
+        if "Infinity" in text:  # the value may contain a number like 1e999, which other parsers reject
             text = to_json(value, inf_nan_mode="null").decode()
             value = from_json(text)
         return value, text
-    except ValueError:  # half a surrogate pair, or too deep for the fast encoder
+    except ValueError:  # the value contains half a surrogate pair, or is nested too deeply for the fast encoder
         text = dump_json(value)
     try:
         text.encode("utf-8")
@@ -469,7 +470,7 @@ def _api_messages(content: bytes, headers: Mapping[str, str]) -> Iterator[str]:
         yield text
 
 
-_MARKUP: Final = re.compile(r"<[^<>]+>|\s+")  # linear time: a match ends at the next `<`
+_MARKUP: Final = re.compile(r"<[^<>]+>|\s+")  # needs linear time, because each match ends before the next `<`
 
 
 def _title(html: str) -> str:
@@ -488,12 +489,13 @@ def _messages_in(value: Any, depth: int = 0) -> Iterator[str]:
         for one in value[:20]:
             yield from _messages_in(one, depth + 1)
     elif isinstance(value, dict) and depth < 4:
-        # Errors by field, such as {"title": ["is empty"]}, have field names that look like message members.
+        # In errors by field, such as {"title": ["is empty"]}, a field may be called like a message member.
         by_field = bool(depth and value) and all(isinstance(one, list) for one in value.values())
         members = () if by_field else _MESSAGE_MEMBERS
         messages = [text for name in members if name in value for text in _messages_in(value[name], depth + 1)]
         where = next((value[name] for name in _FIELD_MEMBERS if value.get(name)), "")
-        where = where or (value.get("name", "") if "reason" in value else "")  # `invalid-params` of RFC 7807
+        # RFC 7807 calls the field `name` and the message `reason`.
+        where = where or (value.get("name", "") if "reason" in value else "")
         where = ".".join(map(str, where)) if isinstance(where, list) else where
         prefix = f"{where}: " if where and isinstance(where, str) and depth else ""
         yield from (f"{prefix}{text}" for text in messages)
@@ -524,7 +526,7 @@ def _decode(content: bytes, headers: Mapping[str, str], *, controls: bool = Fals
     charset = found[1].lower() if found and _CHARSETS.fullmatch(found[1]) else "utf-8"
     try:
         text = content.decode(charset, "replace")
-    except (LookupError, ValueError):  # a charset without codec in Python
+    except (LookupError, ValueError):  # Python has no codec for this charset
         text = content.decode("utf-8", "replace")
     text = text.removeprefix("\ufeff")
     return text if controls else text.translate(_CONTROL)

@@ -13,7 +13,7 @@ from typing import Final
 
 from mcpfactory_runtime.server.errors import ToolError
 
-_LONGEST: Final = 64 * 1024  # maximum bytes; a larger file is not a credential
+_LONGEST: Final = 64 * 1024  # maximum bytes of a file with a credential
 
 
 def read_secret_text(variable: str, environ: Mapping[str, str]) -> str | None:

@@ -31,7 +31,7 @@ import h11
 from mcpfactory_runtime.upstream.encoding import is_json
 
 _SHOWN: Final = 200  # maximum characters of a value in messages
-# Prefixes of credentials by kind.
+# Kind of credential → prefix of the header's value.
 _PREFIXES: Final = {"apiKey": "", "basic": "Basic ", "bearer": "Bearer ", "awsSigV4": "AWS4-HMAC-SHA256 "}
 
 
@@ -231,7 +231,7 @@ def _short(value: Any) -> str:
 
 _MAX_HEAD: Final = 256 * 1024  # maximum bytes of a request's head; tests send long queries
 _NO_BODY: Final = frozenset({204, 205, 304})
-_ALONE: Final = -1  # number of the case that `expect` received
+_ALONE: Final = -1  # number of a case that was passed to `expect`
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,7 +398,7 @@ class StubUpstream:
         if not there:
             return _problem(404, "Not Found", f"No case for {asked}.")
         wrong = [(request_differences(case["request"], request), number, case) for number, case in there]
-        wrong.sort(key=lambda one: len(one[0]))  # a stable sort: the first of equally close cases answers
+        wrong.sort(key=lambda one: len(one[0]))  # the sort is stable: of equally similar cases, the first case answers
         least, number, case = wrong[0]
         unknown = credential_faults(case["request"], request, self._environ)
         if not least and not unknown:

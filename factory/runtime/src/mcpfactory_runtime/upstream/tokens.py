@@ -61,10 +61,11 @@ from mcpfactory_runtime.upstream.servers import Addresses
 LOGIN_GRANTS: Final = ("authorizationCode", "deviceAuthorization", "discovery")
 """Flows that a login can use."""
 
-_MAX_MARGIN: Final = 10.0  # seconds before expiry at which a token is renewed; at most a tenth of its lifetime
+# Maximum seconds before expiry at which a token is renewed; short-lived tokens use a tenth of their lifetime.
+_MAX_MARGIN: Final = 10.0
 _REFUSED: Final = (401, 403)
-_REFRESH: Final = 3  # index of the refresh token in the variables of a scheme
-_ACCOUNT: Final = 4  # index of the service account key in the variables of a scheme
+_REFRESH: Final = 3  # position of the refresh token among the variables of a scheme
+_ACCOUNT: Final = 4  # position of the service account key among the variables of a scheme
 _METHODS: Final = ("client_secret_basic", "client_secret_post")
 
 T = TypeVar("T")
@@ -90,7 +91,7 @@ def login_store_key(base_url: str, scheme: SecurityScheme) -> str:
         base_url: base URL in the API document.
         scheme: security scheme.
     """
-    flows = [flow for flow in scheme.flows if flow.grant != "serviceAccount"]  # not a login flow
+    flows = [flow for flow in scheme.flows if flow.grant != "serviceAccount"]  # a service account needs no login
     parts = [base_url, scheme.name, *(text for flow in flows for text in dataclasses.astuple(flow))]
     return sha256("\n".join(parts).encode()).hexdigest()[:32]
 
@@ -193,7 +194,8 @@ class TokenManager:
             task, wanted = self._renewal
             if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
                 task, wanted = self._renewal = asyncio.ensure_future(self._renew(scopes, refused)), scopes
-                task.add_done_callback(lambda done: done.cancelled() or done.exception())  # no log of an unread error
+                # Reads the error, so that asyncio does not log it.
+                task.add_done_callback(lambda done: done.cancelled() or done.exception())
             try:
                 grant = await asyncio.shield(task)
             except OAuthError:
@@ -304,7 +306,7 @@ class TokenManager:
             return False
         if grant.renew_at is not None and grant.renew_at <= self._clock():
             return False
-        return bool(grant.client_id) or set(scopes) <= set(grant.scopes)  # the scopes of a login are the user's choice
+        return bool(grant.client_id) or set(scopes) <= set(grant.scopes)  # at a login, the user chooses the scopes
 
     async def _login(self) -> StoredToken | None:
         """Return the login in the store, or None if the store has no login of this client."""
@@ -317,7 +319,7 @@ class TokenManager:
             return None
         try:
             grant = StoredToken(**{**stored, "scopes": tuple(stored["scopes"])})
-        except (KeyError, TypeError):  # written by another version
+        except (KeyError, TypeError):  # another version of mcpfactory wrote the token
             return None
         return grant if self.client_id in ("", grant.client_id) else None
 
@@ -339,7 +341,8 @@ class TokenManager:
             store = open_store(self._environ)
             if await self._login() is not None:
                 async with locked(store, self._key):
-                    grant = await self._login()  # read again under the lock
+                    # Read the token again, because another process may have renewed it before this lock.
+                    grant = await self._login()
                     if grant is not None:
                         return grant if self._usable(grant, scopes, refused) else await self._refresh(store, grant)
         return await self._client_token(scopes)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from mcpfactory_runtime.server.errors import ToolError
 
-_LEAST: Final = 24  # minimum characters of a member; a member that would get less is removed
+_LEAST: Final = 24  # minimum characters that are kept of a member; a member with less room is removed
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,8 @@ def _text(value: str, room: int, place: str, cuts: list[Truncation]) -> str:
     if size <= room:
         return value
     kept = max(0, (room - 3) * len(value) // size)
-    while kept and len(dump_json(value[:kept])) > room - 1:  # escaped characters may be concentrated at the beginning
+    # The beginning may contain more escaped characters than the average.
+    while kept and len(dump_json(value[:kept])) > room - 1:
         kept = kept * 3 // 4
     cuts.append(Truncation(place, kept, len(value), "characters"))
     return value[:kept] + "…"

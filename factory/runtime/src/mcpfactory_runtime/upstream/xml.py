@@ -35,7 +35,7 @@ _IN_ATTRIBUTES: Final = {**_ESCAPES, '"': "&quot;", "\t": "&#9;", "\n": "&#10;"}
 _NIL: Final = ("xsi", "http://www.w3.org/2001/XMLSchema-instance")
 _PLAIN: Final = Xml()
 
-Scope = Mapping[str, str]  # prefix → namespace; "" is the default namespace
+Scope = Mapping[str, str]  # prefix → namespace; the key "" is the default namespace
 
 
 class _Written(NamedTuple):

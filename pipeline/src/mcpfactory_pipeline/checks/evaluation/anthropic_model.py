@@ -11,7 +11,7 @@ import httpx2
 
 from mcpfactory_pipeline.checks.evaluation.model_endpoint import ModelCall, ModelChat, ModelTurn, TokenUsage, ToolAnswer
 
-_WRITTEN: Final = 4096  # tokens; maximum length of an answer; the API requires this limit
+_WRITTEN: Final = 4096  # maximum tokens of an answer; the API requires this setting
 
 
 class AnthropicChat(ModelChat):
@@ -19,7 +19,7 @@ class AnthropicChat(ModelChat):
 
     client = anthropic.AsyncAnthropic
     status_error = anthropic.APIStatusError
-    errors = (anthropic.AnthropicError, httpx2.HTTPError)  # HTTPError: the connection broke within a response
+    errors = (anthropic.AnthropicError, httpx2.HTTPError)  # HTTPError means that the connection broke within a response
     final = (400, 401, 403, 404, 405, 413, 422)
 
     async def _ask(self, asked: dict[str, Any]) -> dict[str, Any]:

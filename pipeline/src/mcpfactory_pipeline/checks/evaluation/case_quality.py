@@ -68,8 +68,8 @@ def _without_texts(schema: Any) -> Any:
 LISTS: Final = ("own", *DISTORTIONS)
 """Variants of the tool list: with the server's own names and descriptions, and with each of `DISTORTIONS`."""
 
-_NEAR: Final = 3  # a tool counts as found if it is among this many first results
-_HALF: Final = 0.5  # minimum share of passed attempts of a case that counts as passed
+_NEAR: Final = 3  # a search finds a tool if the tool is among this number of first results
+_HALF: Final = 0.5  # minimum share of attempts that must pass, so that a case counts as passed
 
 
 @dataclass(frozen=True, slots=True)

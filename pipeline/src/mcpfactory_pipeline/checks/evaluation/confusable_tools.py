@@ -15,14 +15,16 @@ from mcpfactory_runtime.server.generated.search_words import identifier_words, s
 
 Tool = Mapping[str, Any]
 
-_SAME: Final = 0.9  # minimum share of common words of competing tools, if each name has a distinct word
-_ALIKE: Final = 0.75  # minimum share of common words of two competing tools in all other cases
-_FEWEST: Final = 5  # minimum number of words to compare
-_COMMON: Final = 0.2  # words in a larger share of the tools are ignored, because they distinguish nothing
-_SEVERAL: Final = 2  # words in at most this many tools are never ignored
-_NEAR: Final = 3  # a search with a tool's own description must rank the tool at least here
-_SHARE: Final = 3.0  # multiple of an even share of the list's tokens; a tool with this many tokens is reported
-_SMALL: Final = 300  # tools with fewer tokens are never reported
+# Minimum share of equal words in the texts of two tools, if each name has a word that the other name lacks.
+_SAME: Final = 0.9
+_ALIKE: Final = 0.75  # minimum share of equal words in the texts of any other two tools
+_FEWEST: Final = 5  # minimum number of words of a text that is compared
+# Maximum share of the tools that use a word; more common words are ignored, because they distinguish nothing.
+_COMMON: Final = 0.2
+_SEVERAL: Final = 2  # a word is never ignored if at most this number of tools use it
+_NEAR: Final = 3  # worst permitted rank of a tool in a search for the tool's own description
+_SHARE: Final = 3.0  # a tool is too large if it has at least this many times the average number of tokens
+_SMALL: Final = 300  # minimum tokens of a tool that is reported as too large
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ KINDS: Final[Mapping[str, str]] = {"openai": "OPENAI_API_KEY", "anthropic": "ANT
 """Kind of endpoint → environment variable with its key, unless the settings name another variable."""
 
 _NO_KEY: Final = "none"  # placeholder for self-hosted endpoints that need no key
-_SHORTEST: Final = 8  # characters; shorter keys are not masked, because they can be ordinary words such as `none`
+_SHORTEST: Final = 8  # minimum characters of a masked key; a shorter key may be an ordinary word such as `none`
 
 
 class EndpointError(Exception):

@@ -93,7 +93,7 @@ def pass_rate_difference(before: Sequence[float], after: Sequence[float]) -> Rat
         return RateDifference(0.0, -1.0, 1.0, 0)
     try:
         tied = correlation(before, after)
-    except StatisticsError:  # undefined for a single question, or if one of the sequences is constant
+    except StatisticsError:  # a correlation needs several questions, and values that differ
         tied = 0.0
     change = new.rate - old.rate
     down, up = (new.rate - new.lower, old.upper - old.rate), (new.upper - new.rate, old.rate - old.lower)
@@ -107,7 +107,7 @@ def _joined(first: float, second: float, tied: float) -> float:
 
 
 _FORM: Final = 1
-# Fields of a tool that a client sees before a call.
+# Fields of a tool that a client reads before it calls the tool.
 _SEEN: Final = ("name", "title", "description", "inputSchema", "annotations")
 _MILLION: Final = 1_000_000
 
@@ -153,7 +153,7 @@ def read_prices(settings: EndpointSettings) -> ModelPrices | None:
     return ModelPrices(settings.read, settings.written, cached, settings.currency)
 
 
-@dataclass(frozen=True)  # no slots: cached properties
+@dataclass(frozen=True)  # no slots, because cached properties need a `__dict__`
 class ModelReport:
     """Results of asking a model.
 

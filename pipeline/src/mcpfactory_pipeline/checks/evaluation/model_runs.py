@@ -128,7 +128,8 @@ async def _call(
         text = f"Unknown tool {call.tool}."
         return MadeCall(name, arguments, turn, text, failed=True), ToolAnswer(call, text, failed=True)
     meant = str(arguments.get("name", "")) if shown.search.call and name == shown.search.call else name
-    beside.person.answer = beside.answers.get(shown.own.get(meant, meant), "declines")  # default for undeclared tools
+    # The person declines if the case declares no answer for the tool.
+    beside.person.answer = beside.answers.get(shown.own.get(meant, meant), "declines")
     try:
         result = await client.call_tool(listed, arguments)
         text, failed = result_text(result)[:_LARGEST], bool(result.get("isError"))
@@ -146,7 +147,7 @@ async def _call(
 DIALECT: Final = "plain"
 """Dialect that both kinds of endpoint accept: schemas without root combinators or references, 64-character names."""
 
-_UNANSWERED: Final = 5  # consecutive unanswered questions after which the run stops
+_UNANSWERED: Final = 5  # number of consecutive questions without an answer after which the run stops
 
 
 @dataclass(frozen=True, slots=True)

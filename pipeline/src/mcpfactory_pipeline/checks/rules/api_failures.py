@@ -23,7 +23,7 @@ from mcpfactory_pipeline.checks.rules.subjects import missing_tools_outcome
 RULES: Final = RuleTable()
 rule = RULES.rule
 _MOST_REQUESTS: Final = 3
-_MOST_MEMORY: Final = 256  # megabytes; maximum growth of the process during a response of one gigabyte
+_MOST_MEMORY: Final = 256  # maximum megabytes by which the process may grow during a response of one gigabyte
 _MOST_TEXT: Final = 1_000_000  # maximum characters of an answer
 _ONCE: Final = frozenset({"POST", "PATCH"})
 
@@ -151,7 +151,7 @@ def _shape(row: FailureOutcome, evidence: Evidence) -> Iterator[Fault]:
     schema = evidence.output_schemas[row.tool]
     structured = (row.exchange.result or {}).get("structuredContent")
     if schema_error(schema):
-        return  # schemas.output-valid reports invalid schemas
+        return  # the rule schemas.output-valid reports invalid schemas
     problem = "it is missing" if structured is None else instance_error(structured, schema)
     if problem:
         yield _fault(row, f", and structuredContent does not match the outputSchema: {problem}")

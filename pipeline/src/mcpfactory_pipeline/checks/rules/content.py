@@ -253,7 +253,7 @@ def _syntax_error(essence: str, data: bytes, encoding: str | None) -> str:
             expat.ParserCreate(encoding).Parse(data, True)
     except (ValueError, expat.ExpatError) as error:
         return str(error)
-    except RecursionError:  # valid, but nested too deeply for this parser
+    except RecursionError:  # the value is valid, but nested too deeply for this parser
         pass
     return ""
 

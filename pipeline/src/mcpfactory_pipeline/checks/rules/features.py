@@ -26,7 +26,7 @@ def _unknown_resource(exchange: WireExchange) -> Iterator[Fault]:
         return
     contents = (exchange.result or {}).get("contents")
     if exchange.result is not None and contents:
-        return  # a resource template may match any URI
+        return  # the URI may match a resource template
     what = "empty contents" if exchange.result is not None else describe_answer(exchange)
     words = f"expected error {RESOURCE_NOT_FOUND} or {INVALID_PARAMS}, got {what}"
     yield Fault(words, "unknown resource", exchange, lesser=1 if exchange.error is not None else None)
@@ -55,7 +55,7 @@ row("features.unsubscribe", 3, gate=True, until=LATEST_HANDSHAKE, over=probed("u
 def _prompt(exchange: WireExchange) -> Iterator[Fault]:
     result = exchange.result
     if result is None:
-        if exchange.error is None:  # an error is fine, because the prompt may reject made-up arguments
+        if exchange.error is None:  # errors are fine, because the prompt may refuse invented arguments
             yield Fault(f"the first prompt got {describe_answer(exchange)}", "prompts/get", exchange)
         return
     if result.get("resultType") == "input_required":
@@ -115,7 +115,7 @@ row("features.completion-argument", 2, since=COMPLETIONS, over=probed("complete-
 def _no_completion(exchange: WireExchange) -> Iterator[Fault]:
     found: Any = (exchange.result or {}).get("completion")
     if isinstance(found, dict) and found.get("values"):
-        return  # the server completes without declaring the capability
+        return  # completion works, although the server does not declare the capability
     if exchange.code != METHOD_NOT_FOUND and exchange.received is not None:
         yield Fault(f"expected error {METHOD_NOT_FOUND}, got {describe_answer(exchange)}", "completion", exchange)
 

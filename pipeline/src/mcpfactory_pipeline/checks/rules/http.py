@@ -110,7 +110,7 @@ def _concurrent(evidence: Evidence) -> RuleSubjects[ConcurrentRequests] | RuleOu
       hint="keep pending requests per connection or session, not by the id of the request alone")  # fmt: skip
 def _own_answers(pair: ConcurrentRequests) -> Iterator[Fault]:
     if [one.content for one in pair.alone] != [one.content for one in pair.again]:
-        return  # the answers were right, or the results change without another client
+        return  # the answers were right, or they change even without a second client
     for at, answer in enumerate(pair.together):
         about = answer.params.get("name") or answer.method
         if answer.content == pair.alone[1 - at].content:
@@ -149,7 +149,7 @@ def _second_client(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutco
       hint="keep the data of a client in its session, not in a variable of the process")  # fmt: skip
 def _own_data(exchange: WireExchange, evidence: Evidence) -> Iterator[Fault]:
     shown = json.dumps(exchange.content, ensure_ascii=False)
-    # The server may know values that are in its schemas, and a result may repeat the arguments of the call.
+    # Ignore texts that are in the tools' schemas or in the arguments of this call.
     own = json.dumps([evidence.tools, exchange.params], ensure_ascii=False)
     for sent in evidence.first_client:
         for text in sent.params.get("arguments", {}).values():
@@ -181,9 +181,11 @@ row("http.get", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE, over=htt
     hint="return status 405 if you have no such stream")  # fmt: skip
 
 
-_MIN_LEAK: Final = 12  # characters; a shorter text may occur by chance
-_MIN_ID: Final = 10  # characters of 6 bits; a shorter id has fewer than 60 random bits
-_MIN_DIFFERING: Final = 6  # characters; ids with fewer differences are counters or times (10 random digits differ in 9)
+_MIN_LEAK: Final = 12  # minimum characters of a text; a shorter text may occur by chance
+# Minimum characters of an id; with 6 bits per character, a shorter id has fewer than 60 random bits.
+_MIN_ID: Final = 10
+# Minimum characters in which two ids differ; ids with fewer differences are counters or times.
+_MIN_DIFFERING: Final = 6
 
 
 @rule("http.session-guess", 3, gate=True, since=STREAMABLE, until=LATEST_HANDSHAKE,
@@ -358,7 +360,7 @@ _REFUSED: Final = http_probe_scope(
       source="MCP basic/transports/streamable-http, Protocol Version Header",
       hint="read the body before you refuse a request because of a header")  # fmt: skip
 def _error_id(answer: HttpProbeAnswer) -> Iterator[Fault]:
-    own = answer.code in _OWN_CODES  # errors with other codes come from the implementation of the older lifecycle
+    own = answer.code in _OWN_CODES  # the older lifecycle's implementation sends errors with other codes
     if own and answer.message.get("id") != answer.sent["id"]:
         yield http_fault(answer, f"the error has the id {answer.message.get('id')!r}")
 

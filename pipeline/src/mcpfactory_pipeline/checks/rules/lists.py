@@ -121,7 +121,7 @@ def _names(items: list[Any]) -> list[str]:
     return [str(item.get("name")) if isinstance(item, dict) else "" for item in items]
 
 
-# Optional members, and the check of their values.
+# Optional member → function that checks its value.
 _OPTIONAL: Final[dict[str, Callable[[Any], bool]]] = {
     "title": lambda value: isinstance(value, str),
     "description": lambda value: isinstance(value, str),
@@ -218,7 +218,7 @@ def _readable(evidence: Evidence) -> RuleOutcome | None:
     if isinstance(uri, str) and not _is_uri(uri, template=False):
         return not_applicable("the first resource has no valid URI (reported by lists.uris)")
     if listing is not None and evidence.missing.get("read-resource") == NOTHING_TO_ASK:
-        return not_checked("it was not observed")  # no resource has a URI
+        return not_checked("it was not observed")  # the server has no resource with a URI
     return None
 
 

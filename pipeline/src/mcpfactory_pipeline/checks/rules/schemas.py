@@ -300,5 +300,5 @@ def _text(value: Any, *, other: str = "") -> str:
 
 
 def _words(text: str) -> frozenset[str]:
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)  # splits camel case: getBook becomes two words
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)  # split words in camel case: "getBook" becomes "get Book"
     return frozenset(re.findall(r"[^\W_]+", spaced.casefold())) - _FILLER

@@ -28,7 +28,7 @@ from mcpfactory_pipeline.checks.rules.subjects import missing_lifecycle_outcome
 RULES: Final = RuleTable()
 rule, row = RULES.rule, RULES.row
 _READ_FIRST: Final = 20_000  # maximum checked characters per text of a prompt or resource
-# Method → the member of the params that names the subject, and the member of the result that a model reads.
+# Method → parameter that names the prompt or resource, and member of the result that a model reads.
 _SHOWN: Final = {"prompts/get": ("name", "messages"), "resources/read": ("uri", "contents")}
 
 
@@ -155,7 +155,7 @@ class CanaryScope:
         if not tried:
             return not_applicable(f"no callable tool and no template takes {self.what}")
         caught = {one.probe.place: one for one in reversed(tried) if one.taken and not one.probe.confirms}
-        if self.kind == "file":  # a server may be restricted to the folder of the first file
+        if self.kind == "file":  # a server may refuse files outside of the folder of the first file
             sure = {one.probe.place for one in tried if one.taken and one.probe.confirms}
             caught = {place: one for place, one in caught.items() if place in sure}
         return RuleSubjects(list(caught.values()), len({one.probe.place for one in tried}))

@@ -49,21 +49,22 @@ rule = RULES.rule
 _UNFINISHED: Final = re.compile(
     r"not[ _-]?(yet )?implemented|notimplementederror|\bTODO\b|\bunimplemented\b", re.IGNORECASE
 )
-_BUSY: Final = 429  # HTTP status "too many requests"
-_SHORT: Final = 500  # characters; maximum length of an answer that can be a question or a refusal
+_BUSY: Final = 429  # HTTP status "Too Many Requests"
+_SHORT: Final = 500  # maximum characters of an answer that may be a question or a refusal
 # Signs of questions and refusals in answers to wrong arguments.
 _ASKS: Final = re.compile(
     r"[?？؟][\s\"')*]*$|[?？؟]\s|¿|\b(which|what|need(s|ed)?|require[sd]?|missing|provide|specify|supply|give|enter|choose|must|should|invalid|"
     r"expect(s|ed)?|please|unknown|not an?|error|fail(s|ed)?|unable|can ?not|can't|wrong|malformed|illegal|refused)\b",
     re.IGNORECASE,
 )
-_TRACE: Final = 5_000  # characters; a longer text may be about an exception
+# Maximum characters of an answer that may be an exception; a longer text may only describe an exception.
+_TRACE: Final = 5_000
 # A text that begins with an exception ("KeyError: 'x'", "Error: java.io.IOException: …"), or with a Python stack trace.
 _EXCEPTION: Final = re.compile(
     r"\A\W*((Error|Exception):\s*)?((\w+\.)*[A-Z]\w*(Error|Exception)\s*[:(]|Traceback \(most recent call last\))"
 )
 _BIG: Final = re.compile(rf"\b{str(BIG_INTEGERS[0])[:11]}\d{{5}}\b")  # a number close to 2^53
-# Traces that `samples.wrong_arguments` leave in the answer of a tool that computes with them.
+# Traces of wrong arguments (`samples.wrong_arguments`) in the answer of a tool that uses them without a check.
 _ECHOED: Final = re.compile(r"mcpfactory|\[object Object\]|\bundefined\b|\bNaN\b|\bNone\b|\bnull\b")
 # Codes of errors that the protocol layer raises: wrong arguments, a missing client capability, a required task.
 _PROTOCOL_CODES: Final = (
@@ -180,7 +181,8 @@ def _cases(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
       source="the arguments of cases are correct: they come from the document, or from a person who knows the server",
       hint="run the server's own tests; the evidence shows the call")  # fmt: skip
 def _case(call: RecordedCall) -> Iterator[Fault]:
-    if call.failed and call.exchange.received is not None:  # tool-calls.answered reports calls without an answer
+    # The rule tool-calls.answered reports calls without an answer.
+    if call.failed and call.exchange.received is not None:
         yield _fault(call, f"{call.title or 'a correct call'}: returned an error: {_said(call, 200)}")
 
 
@@ -217,7 +219,7 @@ def _taken(call: RecordedCall, evidence: Evidence) -> tuple[str, Severity | None
     """
     text = answer_text(call.exchange).strip()
     changing = next((one for one in call.requests if one["method"] not in ("GET", "HEAD")), None)
-    if changing is not None:  # regardless of the answer's text
+    if changing is not None:  # the text of the answer does not matter
         return f"sent {changing['method']} {changing['path']} to its API", None
     if text and len(text) <= _SHORT and _ASKS.search(text):
         return f"asked a question, or refused, without an error: {text[:120]!r}", 1
@@ -390,7 +392,7 @@ def _output(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     result = call.exchange.result or {}
     schema = evidence.output_schemas[call.tool]
     if schema_error(schema):
-        return  # schemas.output-valid reports invalid schemas
+        return  # the rule schemas.output-valid reports invalid schemas
     if "structuredContent" not in result:
         yield _fault(call, "the tool declares an outputSchema but returned no structuredContent")
     elif problem := instance_error(result["structuredContent"], schema):

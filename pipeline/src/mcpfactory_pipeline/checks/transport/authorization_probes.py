@@ -16,7 +16,7 @@ from mcpfactory_runtime.urls import is_same_origin
 
 _OAUTH: Final = ("bearer", "dpop")  # schemes of OAuth access tokens
 _ENDLESS: Final = 4_102_444_800  # seconds since 1970: the year 2100
-_ALTERED: Final = 8  # characters; a change of only the last one may change unused bits
+_ALTERED: Final = 8  # number of last characters to change; in the very last character, some bits may be unused
 
 
 def token_challenges(answer: HttpProbeAnswer) -> list[AuthChallenge]:
@@ -110,5 +110,5 @@ def _segment(value: object) -> str:
 def corrupt_credentials(value: str) -> str:
     """Return credentials with other characters at their end."""
     kept, end = value[:-_ALTERED], value[-_ALTERED:]
-    head, space, end = end.rpartition(" ")  # the name of the scheme stays
+    head, space, end = end.rpartition(" ")  # keep the name of the scheme
     return kept + head + space + "".join("B" if one == "A" else "A" for one in end)

@@ -17,17 +17,17 @@ from mcpfactory_runtime.types import Json
 
 _MOST_HEARD: Final = 10_000  # maximum stored messages while streams are open
 _MAX_MESSAGES: Final = 1_000  # maximum stored messages of the server
-MAX_MESSAGE: Final = 16 * 1024 * 1024  # bytes; maximum size of a message; a larger one is a fault of the server
+MAX_MESSAGE: Final = 16 * 1024 * 1024  # maximum bytes of a message; a server that sends a larger message is at fault
 
 
 class MessageLog:
     """The messages of a session: pending requests of the client, and messages of the server that are not answers."""
 
     def __init__(self, session: Session) -> None:
-        self.heard: list[Json] | None = None  # notifications and answers while streams are open
+        self.heard: list[Json] | None = None  # notifications and answers that arrive while streams are open
         self._session = session
         self._pending: Json | None = None
-        self._open: dict[str, Json] = {}  # requests without an answer, including those that timed out
+        self._open: dict[str, Json] = {}  # requests that got no answer, including requests that timed out
         self._modern = True
         self._initialized = False
         self.declared: Json = {}  # capabilities of the client in the session

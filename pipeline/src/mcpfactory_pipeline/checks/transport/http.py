@@ -72,7 +72,7 @@ class HttpConversation:
             self.session.answered, self.session.milliseconds = True, round(1000 * (time.monotonic() - began))
         if isinstance(message, dict) and message.get("method") == "initialize" and exchange.result is not None:
             agreed = str(exchange.result.get("protocolVersion", ""))
-            self._revision = agreed if agreed in HANDSHAKES else ""  # clients send no other value as header
+            self._revision = agreed if agreed in HANDSHAKES else ""  # clients send only known revisions in the header
         self.session.exchanges.append(exchange)
         return exchange
 
@@ -171,7 +171,7 @@ class HttpConversation:
         if received is None and time.monotonic() - began >= patience:
             problem = f"no answer within {patience:g} s"
         if received is None and not problem and isinstance(message, dict) and "id" not in message:
-            return WireExchange(message, None, "", status)  # notifications get no answer
+            return WireExchange(message, None, "", status)  # servers do not answer notifications
         problem = problem or ("" if received is not None else f"HTTP status {status} without a JSON-RPC answer")
         return WireExchange(
             message, received, problem, status, round(1000 * (time.monotonic() - began)), tuple(came[1:])
@@ -242,7 +242,7 @@ class HttpConversation:
                 connection.request("DELETE", self._path, headers=self._headers(""))
                 connection.getresponse().read(_LINE)
         except (OSError, http.client.HTTPException):
-            pass  # the server is free to keep the session
+            pass  # a server may refuse to end the session
 
 
 class _OpenStream:
@@ -312,7 +312,7 @@ def connected(url: SplitResult, seconds: float) -> Iterator[http.client.HTTPConn
     )
     try:
         connection.connect()
-        # Keep the socket here, because `connection` drops its socket if the server announces the end of the connection.
+        # Keep the socket here: `connection` drops its socket if the server announces that it will close the connection.
         watch = threading.Timer(seconds, _shut_down, (connection.sock,))
         watch.start()
         try:

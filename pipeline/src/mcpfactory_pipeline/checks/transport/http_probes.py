@@ -33,12 +33,13 @@ FOREIGN_ORIGIN: Final = "https://mcpfactory-foreign-origin.example"
 # DNS rebinding: headers that a browser sends after the attacker's host name began to resolve to the server's address.
 _REBOUND: Final = {"Origin": FOREIGN_ORIGIN, "Host": FOREIGN_ORIGIN.removeprefix("https://")}
 FOREIGN_HOST: Final = "mcpfactory-foreign-host.example"
-_MOST: Final = 1_000_000  # bytes; maximum read of a body
+_MOST: Final = 1_000_000  # maximum bytes of a body that are read
 _EACH: Final = 5.0  # seconds; timeout of one answer, including its body
-_MOST_UNANSWERED: Final = 3  # unanswered probes after which probing stops
-LINGER: Final = 2.0  # seconds; a stream must end within this time after its answer
-_SLOWER: Final = 10  # multiple of the answer's duration; replaces LINGER if longer
-_WATCHED: Final = frozenset({"begin", "modern"})  # probes that wait for the end of the stream
+_MOST_UNANSWERED: Final = 3  # number of unanswered probes after which no further probe is sent
+LINGER: Final = 2.0  # seconds after an answer within which its stream must end
+# Factor: a stream may take LINGER seconds, or the duration of its answer times this factor, whichever is longer.
+_SLOWER: Final = 10
+_WATCHED: Final = frozenset({"begin", "modern"})  # probes that also observe the end of the stream
 _ACCEPT: Final = {"Accept": "application/json, text/event-stream"}
 
 Headers = Mapping[str, str | None]
@@ -111,7 +112,7 @@ def _no(problem: Callable[[HttpProbeAnswer], bool], words: str = "{what} got sta
 
 def _accepted(answer: HttpProbeAnswer) -> Iterator[Fault]:
     if answer.message.get("id") is not None:
-        return  # legacy.responses and legacy.notifications report it
+        return  # the rules legacy.responses and legacy.notifications report this error
     if answer.status != 202:
         bare = 200 <= answer.status < 300 and not answer.has_body
         yield http_fault(answer, f"the status is {answer.status}, not 202", 1 if bare else None)
@@ -173,7 +174,7 @@ _CANCELED: Final[Json] = {
     "method": "notifications/cancelled",
     "params": {"requestId": "mcpfactory-never-sent"},
 }
-_SECOND: Final = "mcpfactory-http-2"  # id of the second message of an array
+_SECOND: Final = "mcpfactory-http-2"  # id of the second message in a batch
 _NO_SESSION: Final = "mcpfactory-no-such-session"
 _CHOSEN_SESSION: Final = "mcpfactory-session-that-the-client-chose"
 _FOREIGN_PAGE: Final = "a request of a foreign web page"
@@ -225,7 +226,7 @@ def _origins(lifecycle: Lifecycle, origin: str, **request: Any) -> tuple[HttpPro
 def _lookalike_headers(url: str) -> dict[str, Headers]:
     here = urlsplit(url)
     port = f":{here.port}" if here.port else ""
-    name = _LOOKALIKE + port  # resolves to the loopback address; the browser sends it as Origin and as Host
+    name = _LOOKALIKE + port  # the name resolves to the loopback address; browsers send the name as Origin and as Host
     return {
         "begins": {"Origin": f"{here.scheme}://{here.hostname}.{name}"},
         "begins-localhost": {"Origin": f"http://localhost.{name}"},
@@ -305,7 +306,7 @@ _ROWS: Final = (
               when=_was_deleted),
     HttpProbe("other-session-later", "legacy", "a request in a session, after another session was ended,", _served,
               body=_PING, session="begin-other", when=_keeps_other_session),
-    # Clients of this revision do not expect an event without data.
+    # Clients of this older revision do not expect an event without data.
     HttpProbe("begin-older", "legacy", expects=_unprimed, body=hello(STRUCTURED), session="", when=_has_ids),
     *(HttpProbe(f"delete-{name}", "legacy", verb="DELETE", session=f"begin-{name}", when=_began(f"begin-{name}"))
       for name in ("other", "chosen", "older")),
@@ -475,7 +476,8 @@ class HttpProbeSender:
         }
         sent = {name: value for name, value in headers.items() if value is not None}
         with connected(url, _EACH) as connection:
-            sock = connection.sock  # `connection` drops the socket if the server announces that it will close
+            # Keep the socket, because `connection` drops its socket if the server announces a close.
+            sock = connection.sock
             connection.request(probe.verb, path, data, sent)
             response = connection.getresponse()
             found = {name.lower(): ", ".join(response.headers.get_all(name, ())) for name in response.headers}
@@ -526,7 +528,7 @@ def _events(
         for line in whole:
             if line.startswith(b"data:"):
                 data.append(line[5:])
-            elif not line.rstrip(b"\r"):  # the end of an event, whose data may have several lines
+            elif not line.rstrip(b"\r"):  # an empty line ends an event, which may have several lines of data
                 answer, other, data = answer or _answer(data), other or b"\n".join(data), []
     lines += [rest]
     answer = answer or _answer([*data, rest.removeprefix(b"data:")])
@@ -548,7 +550,7 @@ def _ends(response: http.client.HTTPResponse, wait: Callable[[float], None], sec
     except TimeoutError:
         return False
     except (OSError, http.client.HTTPException):
-        return True  # a reset also ends it
+        return True  # a reset also ends the connection
     return False
 
 

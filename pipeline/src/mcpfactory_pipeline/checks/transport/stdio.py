@@ -33,7 +33,7 @@ from mcpfactory_runtime.protocol.jsonrpc import LineReader
 from mcpfactory_runtime.types import Json
 
 OVERSIZE_LINE: Final = "a line of more than 16 MB"
-# Control characters except those in ordinary output: tabs, line ends, ANSI escapes.
+# Control characters that ordinary output does not contain. Tabs, line ends and ANSI escapes are allowed.
 _CONTROL: Final = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _TOO_DEEP: Final = "JSON that is nested too deeply to be read"
 _CONSTANT: Final = "a message with NaN or Infinity, which JSON does not have"
@@ -86,16 +86,17 @@ def pollution_cause(line: bytes) -> str:
 
 
 _CHUNK: Final = 64 * 1024
-_MAX_STDERR: Final = 1024 * 1024  # bytes; maximum stored stderr
-_MAX_POLLUTION: Final = 20  # maximum stored lines of pollution
-_MOST_ARRAYS: Final = 1_000  # maximum batches whose ids are stored
+_MAX_STDERR: Final = 1024 * 1024  # maximum bytes of stderr that are stored
+_MAX_POLLUTION: Final = 20  # maximum number of stored stdout lines that are not messages
+_MOST_ARRAYS: Final = 1_000  # maximum number of batches whose ids are stored
 _MAX_NOTIFICATIONS: Final = 1_000  # maximum stored notifications
-_MAX_WAITING: Final = 1_000  # maximum unread messages, which limits the memory that a flooding server can use
-_MOMENT: Final = 0.5  # seconds to wait for a late answer to a raw message
-END_PATIENCE: Final = 4.0  # seconds; a process that has not exited by then is killed
+_MAX_WAITING: Final = 1_000  # maximum number of unread messages, so that a server cannot fill the memory
+_MOMENT: Final = 0.5  # seconds to wait for a late answer to an invalid message
+END_PATIENCE: Final = 4.0  # seconds in which a process must exit before it is killed
 _KILLED: Final = 5.0  # seconds to wait for the exit of a killed process
 _LOOK: Final = 0.02  # seconds between checks for process exit
-_SLOWER: Final = 5  # multiple of the start-up time; replaces END_PATIENCE if longer
+# Factor: to exit, a process gets END_PATIENCE seconds, or its start-up time times this factor, whichever is longer.
+_SLOWER: Final = 5
 _INHERITED: Final = (
     "HOME",
     "LANG",
@@ -122,10 +123,12 @@ class StdioConversation:
         self._began = time.monotonic()
         self._stderr = bytearray()
         self._inbox: asyncio.Queue[Json | None] = asyncio.Queue()
-        self._news = asyncio.Event()  # set for each line that is read
-        self._arrays: deque[list[str]] = deque(maxlen=_MOST_ARRAYS)  # ids in each received batch, newest last
-        self._given_up: list[object] = []  # ids of requests that timed out; late answers to them are ignored
-        self._listened: list[object] = []  # ids of canceled streams; some servers answer them at the end
+        self._news = asyncio.Event()  # set whenever a line is read
+        # Ids of each received batch; the newest batch is last.
+        self._arrays: deque[list[str]] = deque(maxlen=_MOST_ARRAYS)
+        self._given_up: list[object] = []  # ids of requests that timed out; if the answer comes later, it is ignored
+        # Ids of canceled streams; some servers still answer these requests when a stream ends.
+        self._listened: list[object] = []
         self._readers = (asyncio.ensure_future(self._read_stdout()), asyncio.ensure_future(self._read_stderr()))
 
     @classmethod
@@ -141,7 +144,7 @@ class StdioConversation:
                 stdout=pipe,
                 stderr=pipe,
                 cwd=cwd,
-                # The minimum that a process needs to start, without our secrets.
+                # Only variables that a process needs to start, so that the server does not get secrets of the user.
                 env={name: os.environ[name] for name in _INHERITED if name in os.environ} | dict(environ),
                 start_new_session=True,
             )
@@ -228,7 +231,7 @@ class StdioConversation:
                     problem = await self._end_reason()
                     break
                 if (key := str(received.get("id"))) not in sent:
-                    continue  # for example, an answer to the cancellation
+                    continue  # the message belongs to no sent request, for example an answer to the cancellation
                 request, began = sent[key]
                 took = round(1000 * (time.monotonic() - began))
                 done[key] = WireExchange(request, received, milliseconds=took)
@@ -272,20 +275,22 @@ class StdioConversation:
         session, ended_early = self.session, self._process.returncode
         session.memory = peak_memory(self._process.pid)
         began = time.monotonic()
-        session.terminated = terminate  # later output does not count as pollution
+        session.terminated = terminate  # after SIGTERM, further output does not count as pollution of stdout
         if terminate:
             with contextlib.suppress(ProcessLookupError):
                 self._process.terminate()
         elif self._process.stdin is not None:
             self._process.stdin.close()
-        started = descendants(self._process.pid)  # a search by parent works only before the process exits
+        # Search now, because children are found by their parent only while the parent runs.
+        started = descendants(self._process.pid)
         if await self._ended(max(END_PATIENCE, _SLOWER * session.milliseconds / 1000)):
             session.ended_after = round(1000 * (time.monotonic() - began))
         started |= descendants(self._process.pid)
-        kill_known_processes(started)  # before the process itself, because they are found by their parent
+        kill_known_processes(started)  # kill the children first, because children are found by their parent
         self._kill()
         await self._ended(_KILLED)
-        _, pending = await asyncio.wait(self._readers, timeout=1.0)  # a grandchild may hold the pipes open
+        # A process started by a child may keep the pipes open.
+        _, pending = await asyncio.wait(self._readers, timeout=1.0)
         for reader in pending:
             reader.cancel()
         self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - asyncio has no public way to release pipes
@@ -312,7 +317,7 @@ class StdioConversation:
         while True:
             message = await self._inbox.get()
             if message is None:
-                self._inbox.put_nowait(None)  # later readers must not block, either
+                self._inbox.put_nowait(None)  # later calls of this method must also end at once
                 return None
             if is_jsonrpc_answer(message):
                 if message.get("id") in (*self._given_up, *self._listened) and message.get("id") is not None:
@@ -342,7 +347,7 @@ class StdioConversation:
     async def _read_stdout(self) -> None:
         lines = LineReader(MAX_MESSAGE)
         stream = self._process.stdout
-        assert stream is not None  # started with a pipe
+        assert stream is not None  # not None, because the process was started with a pipe
         while data := await stream.read(_CHUNK):
             for line in lines.feed(data):
                 if isinstance(line, bytes):
@@ -357,7 +362,8 @@ class StdioConversation:
     def _handle_line(self, line: bytes) -> None:
         self._news.set()
         value = decode(line)
-        messages = value if isinstance(value, list) and value else [value]  # one revision has batches
+        # One of the revisions allows batches, which are lists of messages.
+        messages = value if isinstance(value, list) and value else [value]
         if isinstance(value, list) and value:
             self._arrays.append([str(one.get("id")) for one in value if isinstance(one, dict)])
         for message in messages:
@@ -382,7 +388,7 @@ class StdioConversation:
 
     async def _read_stderr(self) -> None:
         stream = self._process.stderr
-        assert stream is not None  # started with a pipe
+        assert stream is not None  # not None, because the process was started with a pipe
         while data := await stream.read(_CHUNK):
             self._stderr += data[: max(_MAX_STDERR - len(self._stderr), 0)]
 
@@ -396,7 +402,7 @@ def _encoded(message: Json | str) -> bytes:
         return message.encode(errors="surrogateescape")
     try:
         return json.dumps(message, ensure_ascii=False).encode()
-    except UnicodeEncodeError:  # values of the server may have half of a surrogate pair
+    except UnicodeEncodeError:  # texts of the server may contain half of a surrogate pair
         return json.dumps(message).encode()
 
 

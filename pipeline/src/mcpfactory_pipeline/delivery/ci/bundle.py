@@ -110,14 +110,15 @@ def _copy_logs(artifacts: Path, into: Path) -> None:
 def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> PackedServer:
     """Pack the files in the state that are on this machine; files of other machines are not here."""
     (folder / _FILES).mkdir(parents=True, exist_ok=True)
-    if (artifacts / "logs").is_dir():  # for people; includes logs of unfinished stages, which the state omits
+    # Logs are for people; they include logs of unfinished stages, which the state does not list.
+    if (artifacts / "logs").is_dir():
         _copy_logs(artifacts, folder / "logs" / state.server)
     sizes: list[int] = []
     reports = _reports(state)
     for path, content in {**reports, **_candidates(state)}.items():
         place = _inside(artifacts, path)
         if not place.is_file() or (path in reports and hash_file(place) != content):
-            continue  # the log may be from a later attempt that has no record yet
+            continue  # skip the log, because it may belong to a later attempt that is not recorded yet
         data = read_verified_file(place, content)
         (folder / _FILES / _digest(content)).write_bytes(data)
         sizes.append(len(data))

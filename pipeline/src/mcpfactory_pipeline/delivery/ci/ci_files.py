@@ -28,7 +28,7 @@ class CiFile:
     text: Callable[[CiSettings], str]
 
 
-# Provider → (file that runs the pipeline, file that publishes releases).
+# CI provider → file that runs the pipeline, and file that publishes releases.
 PROVIDERS: Final[Mapping[str, tuple[CiFile, CiFile]]] = {
     "github": (
         CiFile(github.PLACE, github.github_workflow),

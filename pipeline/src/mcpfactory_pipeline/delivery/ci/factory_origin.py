@@ -148,7 +148,7 @@ GIT: Final = "git"
 FOLDER: Final = "folder"
 FORMS: Final = "index, git+https://…@REF, or a folder of the workspace with a slash at its end (tools/mcpfactory/)"
 
-# Our distribution → its folder in a repository of the factory, dependencies first.
+# Distribution of mcpfactory → its folder in a repository of the factory. Dependencies come first.
 SUBFOLDERS: Final[Mapping[str, str]] = {
     "mcpfactory-runtime": "factory/runtime",
     "mcpfactory-codegen": "factory/codegen",
@@ -376,7 +376,7 @@ def write_origin_files(root: Path, origin: FactoryOrigin) -> list[str]:
         if project.is_file() and write_if_changed(project, with_uv_tables(_read(project), origin).encode()):
             changed.append(_PROJECT)
     except ConfigError:
-        pass  # `unconfigured_uv_error` reports what to add
+        pass  # no error here: `unconfigured_uv_error` reports the missing settings
     return changed
 
 
@@ -407,7 +407,7 @@ def unconfigured_uv_error(root: Path, origin: FactoryOrigin) -> ConfigError | No
 
 def _read(file: Path) -> str:
     try:
-        return file.read_bytes().decode("utf-8")  # keep the owner's line ends
+        return file.read_bytes().decode("utf-8")  # decode the bytes, because text mode would change the line ends
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {error}", hint="make it readable") from error
 

@@ -194,7 +194,8 @@ def _fold_server(
         state = fold(server, merged)
         files = _files(artifacts, state, folders)
         _require_built(artifacts, taken, files)
-        for place, data in files.items():  # before the events, because an event without its file is an error
+        # Write the files before the events, because an event without its file is an error.
+        for place, data in files.items():
             replace_file(place, data)
         if new:
             history.append(store.history_file(server), new, store.where(server, "history"))

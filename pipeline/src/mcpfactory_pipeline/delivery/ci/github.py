@@ -30,7 +30,7 @@ from mcpfactory_pipeline.workspace.settings import CiSettings
 PLACE: Final = Path(".github", "workflows", "mcpfactory.yml")
 RELEASE_PLACE: Final = Path(".github", "workflows", "mcpfactory-release.yml")
 
-# Pinned by commit, because tags can be moved.
+# Actions are pinned by commit, because tags can be moved.
 ACTIONS: Final = {
     "checkout": "actions/checkout@11bd71901bbe5b1630ceea73d27597364c9af683 # v4.2.2",
     "python": "actions/setup-python@a26af69be951a213d495a4c3e4e4022e16d87065 # v5.6.0",
@@ -62,7 +62,7 @@ def _filled(name: str, settings: CiSettings) -> str:
         "DOWNLOAD_SHARDS": ci_template("github/download.yml").removesuffix("\n"),
         "STOP_COMMANDS": _STOP_COMMANDS,
         "KEEPING": ci_template("github/keeping.yml").removesuffix("\n"),
-        "VERSION": json.dumps(settings.python),  # a JSON string is a YAML string
+        "VERSION": json.dumps(settings.python),  # a JSON string is also a valid YAML string
         "INSTALL": json.dumps(settings.install),
         **{name.upper(): action for name, action in ACTIONS.items()},
     }

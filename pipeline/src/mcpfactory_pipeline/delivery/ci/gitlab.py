@@ -45,7 +45,7 @@ def _filled(name: str, settings: CiSettings, **more: str) -> str:
     blocks = {
         "BASE": ci_template("gitlab/base.yml"),
         "KEEPING": ci_template("gitlab/keeping.yml").removesuffix("\n"),
-        "IMAGE": json.dumps(settings.image or f"python:{settings.python}"),  # a JSON string is a YAML string
+        "IMAGE": json.dumps(settings.image or f"python:{settings.python}"),  # a JSON string is also a valid YAML string
         "INSTALL": json.dumps(settings.install),
     }
     return replace_placeholders(ci_template(name), blocks | common_blocks(settings) | more)

@@ -44,7 +44,7 @@ from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.settings import WorkspaceSettings, WorkspaceTable
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
-_MOST: Final = 50  # maximum promotions per server and push; more are refused unchecked
+_MOST: Final = 50  # maximum promotions per server and push; further promotions are refused without a check
 
 
 def find_unpermitted_releases(
@@ -96,7 +96,7 @@ def _table(settings: bytes) -> WorkspaceSettings:
     try:
         return read_settings(WorkspaceSettings, settings.decode("utf-8-sig"), CONFIG)
     except (SettingsError, UnicodeDecodeError):
-        # With invalid settings, no stage can run, so the default channels apply.
+        # If the settings are invalid, no stage can run, so use the default channels.
         return WorkspaceSettings(workspace=WorkspaceTable())
 
 
@@ -165,7 +165,7 @@ def refusals(
     found += [_refused_lock(place) for place in _tracked_locks(workspace)]
     signed = {channel.name for channel in read_channels(workspace) if channel.signed}
     if not _same_signers(workspace, base):
-        signed = set()  # a branch that adds a key could forge signatures with it
+        signed = set()  # count no signature, because a branch that adds a key could forge signatures with that key
     store = Store(workspace)
     for server, events in events_added_since(workspace, base).items():
         history = store.history(server)

@@ -29,8 +29,8 @@ class ConfigSyntaxError(ValueError):
     """Error for a text that violates its format, with the reason and the line."""
 
 
-_BACKUPS: Final = 10  # maximum backups of each file
-_ABSENT: Final = "absent"  # backup name of a file that did not exist
+_BACKUPS: Final = 10  # maximum number of backups of each file
+_ABSENT: Final = "absent"  # name of the backup if the file did not exist before
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ def back_up(file: Path, text: str | None, home: UserPaths) -> Path | None:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         place = folder / name
-        place.unlink(missing_ok=True)  # recreate it, so that it becomes the newest
+        place.unlink(missing_ok=True)  # delete the old backup, so that the new file becomes the newest
         with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
             stream.write((text or "").encode())
         for old in sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)[:-_BACKUPS]:

@@ -10,8 +10,10 @@ from typing import Any, Final
 from mcpfactory_pipeline.delivery.clients.client_profiles import ClientProfile, ConfigLayout
 from mcpfactory_pipeline.delivery.clients.config_files import ClientConfigError
 
-PROJECT: Final = "<project>"  # placeholder in an argument; replaced by the client's placeholder for the project folder
-_FILE: Final = "_FILE"  # suffix of variables that our servers read: the path of a file with the secret
+# Placeholder in arguments; each client has its own placeholder for the project folder, which replaces this one.
+PROJECT: Final = "<project>"
+# Suffix of a variable that contains the path of a file with the secret; our servers read such variables.
+_FILE: Final = "_FILE"
 _DROP: Final = object()
 
 
@@ -80,7 +82,7 @@ def build_entry(
     taken = [f"{client.title} takes {variable} from its environment" for variable in variables]
     if client.reference is not None:
         references = {variable: client.reference.replace("VAR", variable) for variable in variables}
-    elif "<names>" not in form.stdio.values() and not shared:  # secrets go into private files
+    elif "<names>" not in form.stdio.values() and not shared:  # store each secret in a private file
         references = {variable + _FILE: str(secrets / variable) for variable in target.variables}
         taken = [f"{client.title} cannot refer to {variable}: --env {variable}=VALUE" for variable in target.plain]
         taken += [f"put the value of {one} into {secrets / one} (mode 600)" for one in target.variables]

@@ -165,7 +165,7 @@ def _url_state(one: _KnownServer) -> tuple[str, str]:
     """Return the state of a server at a URL from recorded data only; send no request."""
     try:
         known = default_channel_drift_blockers(one.workspace, one.server, Store(one.workspace).state(one.server.name))
-    except PipelineError as error:  # the recorded drift is unreadable
+    except PipelineError as error:  # the record of the drift cannot be read
         return "drifted", str(error)
     return ("drifted", known[0].message) if known else ("current", "")
 

@@ -17,8 +17,8 @@ _DEEPEST: Final = 100
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _STRING: Final = r'"(?:\\.|[^"\\])*"'
 _COMMENT: Final = re.compile(rf"{_STRING}|(?P<comment>//[^\r\n]*|/\*.*?\*/)", re.DOTALL)
-# A comma before a closing bracket. Such a comma is an error after an opening bracket, a colon or another comma. Blanks
-# without a following comma are skipped in one step, because long comments also become blanks.
+# A comma before a closing bracket. After an opening bracket, a colon or another comma, such a comma is an error.
+# The pattern skips blanks that no comma follows in one step, because long comments also become blanks.
 _TRAILING: Final = re.compile(
     rf"{_STRING}|[ \t\r\n]++(?!,)|(?P<no_value>[\[{{,:]?)[ \t\r\n]*+(?P<comma>,)(?=[ \t\r\n]*+[\]}}])", re.DOTALL
 )
@@ -81,7 +81,7 @@ class _Document:
             return cls(text, plain, strict, _DECODER.decode(strict))
         except json.JSONDecodeError as error:
             raise ConfigSyntaxError(f"line {error.lineno}: {error.msg}") from error
-        except ValueError as error:  # NaN, or a number with too many digits for Python
+        except ValueError as error:  # the text contains NaN, or a number with too many digits for Python
             raise ConfigSyntaxError(str(error)) from error
 
     def after_blank(self, place: int) -> int:
@@ -164,7 +164,8 @@ def _insert(text: str, node: _Object, key: str, value: Any) -> str:
     """Insert a last member in the style of its siblings, after the comments that follow the previous member."""
     close = node.end - 1
     inside = text[node.start + 1 : close]
-    tail = len(inside.rstrip(" \t\r\n")) + node.start + 1  # end of the text before the closing brace
+    # Offset after the last character before the closing brace that is not blank.
+    tail = len(inside.rstrip(" \t\r\n")) + node.start + 1
     spread = not node.members or _lead(text, node.members[0].start) is not None or "\n" in text[tail:close]
     name = json.dumps(key, ensure_ascii=False)
     if not spread:

@@ -151,10 +151,11 @@ def query_index_release(
 
 SOURCE: Final = "source"
 INDEX: Final = "index"
-_CLIENT_ID: Final = 1  # index of the client ID in a scheme's variables (access token, client ID, client secret)
+_CLIENT_ID: Final = 1  # position of the client ID among a scheme's variables: access token, client ID, client secret
 
 _NAME: Final = "mcpfactory"
-_CACHE_FOLDERS: Final = ("archive-v", "environments-v")  # folders in uv's cache, where `uvx mcpfactory` runs
+# Prefixes of folders in uv's cache, from which `uvx mcpfactory` runs.
+_CACHE_FOLDERS: Final = ("archive-v", "environments-v")
 
 _INDEXES: Final = ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS")
 
@@ -357,7 +358,7 @@ def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
 def find_mcpfactory() -> LaunchEntry:
     """Return the running mcpfactory's path; prefer a link on the `PATH`, which stays valid after a reinstallation."""
     beside = shutil.which(_NAME, path=str(Path(sys.executable).parent))
-    if beside is None:  # started with `python -m`
+    if beside is None:  # mcpfactory was started with `python -m mcpfactory`
         return LaunchEntry(_NAME, sys.executable, before=("-m", _NAME), todo=_cache_warning())
     linked = shutil.which(_NAME)
     path = linked if linked and Path(linked).resolve() == Path(beside).resolve() else beside

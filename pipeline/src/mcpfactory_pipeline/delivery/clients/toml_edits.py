@@ -13,7 +13,7 @@ from mcpfactory_pipeline.delivery.clients.config_files import ConfigSyntaxError
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _HEADER: Final = re.compile(r"^[ \t]*\[[^\n]*", re.MULTILINE)
-_NO_STATEMENT: Final = re.compile(r"\n[ \t\r]*(?:#[^\n]*)?\n?\Z")  # last line if it is blank or a comment
+_NO_STATEMENT: Final = re.compile(r"\n[ \t\r]*(?:#[^\n]*)?\n?\Z")  # a last line that is blank or a comment
 
 
 def parse(text: str) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def remove(text: str, path: Sequence[str]) -> str:
         newline = "\r\n" if before.endswith("\r\n") else "\n"
         if before.endswith(("\n\n", "\n\r\n")) and (not after or after.startswith(("\n", "\r\n"))):
             before = before.removesuffix(newline)
-        if not after and not text.endswith("\n"):  # do not add a missing newline at the end of the file
+        if not after and not text.endswith("\n"):  # if the file does not end with a line end, do not add one
             before = before.removesuffix(newline)
         text = before + after
     return text

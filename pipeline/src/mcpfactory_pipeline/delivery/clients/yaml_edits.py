@@ -13,7 +13,7 @@ import yaml
 
 from mcpfactory_pipeline.delivery.clients.config_files import ConfigSyntaxError
 
-_NAME: Final = "name"  # key that identifies an entry of a list
+_NAME: Final = "name"  # key whose value identifies an entry of a list
 
 _NULL: Final = "tag:yaml.org,2002:null"
 
@@ -87,7 +87,7 @@ def remove(text: str, path: Sequence[str], *, listed: bool) -> str:
         if rest.startswith(newline):
             rest = rest.removeprefix(newline)
             break
-    else:  # do not add a missing newline at the end of the file
+    else:  # if the file does not end with a line end, do not add one
         start = len(text[:start].removesuffix("\n").removesuffix("\r"))
     if len(container.value) > 1:
         return text[:start] + rest

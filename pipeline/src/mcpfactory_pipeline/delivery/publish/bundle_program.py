@@ -20,10 +20,10 @@ from mcpfactory_pipeline.build.programs import ToolRejectedInputError, run_uv
 from mcpfactory_pipeline.delivery.publish.candidate_release import CandidateRelease
 from mcpfactory_pipeline.delivery.publish.target import TargetProblem
 
-LIBRARY: Final = "lib"  # folder of installed packages, next to the launcher in bundles that contain them
+LIBRARY: Final = "lib"  # folder next to the launcher; in some bundles, it contains the installed packages
 _ENTRY: Final = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.]*)")
 _ICON: Final = re.compile(r"[^/]+/icon\.png")
-_ICON_BYTES: Final = 2_000_000  # bytes; maximum size of an icon that catalogs accept
+_ICON_BYTES: Final = 2_000_000  # maximum bytes of an icon that catalogs accept
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
 
 _LAUNCHER: Final = '''\

@@ -26,7 +26,7 @@ from mcpfactory_pipeline.plan.stage import Artifact
 from mcpfactory_runtime.upstream.secrets import server_url_setting
 from mcpfactory_runtime.urls import private_target_kind
 
-_LARGEST: Final = 50_000_000  # bytes; maximum size of a file that is read from a package
+_LARGEST: Final = 50_000_000  # maximum bytes of a file that is read from a package
 _API: Final = re.compile(r"(?:.*/)?_generated/api\.py")
 _CONFIG: Final = re.compile(r"[^/]+/mcpfactory\.toml")
 _NO_CONFIG: Final = ServerConfig(server=ServerTable())

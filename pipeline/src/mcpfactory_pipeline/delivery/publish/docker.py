@@ -13,7 +13,7 @@ from mcpfactory_pipeline.delivery.publish.candidate_release import CandidateRele
 from mcpfactory_pipeline.delivery.publish.target import PublishTarget, TargetProblem, TargetSettings
 from mcpfactory_pipeline.workspace.settings import DockerOptions
 
-USER: Final = 65532  # UID of the unprivileged user in distroless images
+USER: Final = 65532  # ID of the user without privileges in distroless images
 NAME_LABEL: Final = "io.modelcontextprotocol.server.name"
 _PINNED: Final = re.compile(r"\S+@sha256:[0-9a-f]{64}")
 _LEAST: Final = re.compile(r">=\s*(3\.\d+)")
@@ -79,9 +79,7 @@ def _quoted(text: str) -> str:
 def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
     """Return the `Dockerfile` and the files that it copies."""
     found = _LEAST.search(release.metadata.requires_python)
-    http = (
-        (f"{RUNTIME}[http]",) if bundle_program.uses_runtime(release) else ()
-    )  # an image serves HTTP as well as stdio
+    http = (f"{RUNTIME}[http]",) if bundle_program.uses_runtime(release) else ()  # an image can serve HTTP and stdio
     text = bundle_program.lock_requirements(
         release,
         bundle_program.BundlePlatform(bundle_program.EVERY, found[1] if found else "3.11"),

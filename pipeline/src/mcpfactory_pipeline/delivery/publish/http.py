@@ -16,7 +16,7 @@ import httpx
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetUnavailableError
 from mcpfactory_runtime.protocol.decoding import iter_decoded
 
-_SHOWN: Final = 300  # characters; maximum shown length of a response
+_SHOWN: Final = 300  # maximum characters of a response that are shown
 
 
 HttpResponse = httpx.Response
@@ -51,7 +51,7 @@ def require_secure_url(url: str, where: str) -> str:
     """
     try:
         parts = urlsplit(url)
-    except ValueError as error:  # raised for example for `https://[::1`
+    except ValueError as error:  # the URL is invalid, for example `https://[::1`
         raise ConfigError(f"{where} is not a valid URL: {url!r}: {error}", hint="https://…") from error
     if parts.username or parts.password:
         raise ConfigError(f"{where} holds credentials", hint="name a variable that holds the token instead")
@@ -62,8 +62,8 @@ def require_secure_url(url: str, where: str) -> str:
     return url.rstrip("/")
 
 
-_PATIENCE: Final = 120.0  # seconds; timeout of each step of a request
-_LARGEST: Final = 50_000_000  # bytes; maximum size of a decompressed response
+_PATIENCE: Final = 120.0  # seconds; timeout of connecting, of each read and of each write
+_LARGEST: Final = 50_000_000  # maximum bytes of a response after decompression
 
 
 class HttpClient:

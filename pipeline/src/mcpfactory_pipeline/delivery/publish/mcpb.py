@@ -34,19 +34,19 @@ from mcpfactory_pipeline.delivery.publish.target import PublishTarget, TargetPro
 from mcpfactory_pipeline.workspace.settings import McpbOptions
 
 _ENTRY: Final = "server/main.py"
-_TYPES: Final = {"uv": "0.4", "python": "0.3"}  # server type → version of the manifest
+_TYPES: Final = {"uv": "0.4", "python": "0.3"}  # server type → version of the manifest format
 # Platforms of `python` bundles: uv's name → the manifest's name.
 PLATFORMS: Final = {
     "x86_64-unknown-linux-gnu": "linux", "aarch64-unknown-linux-gnu": "linux", "x86_64-apple-darwin": "darwin",
     "aarch64-apple-darwin": "darwin", "x86_64-pc-windows-msvc": "win32", "aarch64-pc-windows-msvc": "win32",
 }  # fmt: skip
 _VERSION: Final = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
-_LINKS: Final = {  # field of the manifest → accepted labels of a project URL
+_LINKS: Final = {  # field of the manifest → labels of project URLs that can fill the field
     "homepage": ("homepage", "home"),
     "documentation": ("documentation", "docs"),
     "support": ("issues", "support", "bug tracker", "tracker", "bugs"),
 }
-_DESCRIPTION: Final = 300  # characters; maximum shown length of a tool's description on a settings page
+_DESCRIPTION: Final = 300  # maximum characters of a tool's description that a settings page shows
 
 
 def bundle_name(release: CandidateRelease, kind: str) -> str:
@@ -70,7 +70,7 @@ def bundle_manifest(release: CandidateRelease, settings: Mapping[str, str]) -> d
         "icon": "icon.png" if read_server_icon(release) else "",
         "server": {"type": kind, "entry_point": _ENTRY, "mcp_config": _launch(release, kind)},
         "tools": [_tool(tool) for tool in release.tools],
-        # In search mode, the tools differ from the tool list.
+        # In search mode, a server offers other tools than its tool list contains.
         "tools_generated": not release.tools or release.config.server.mode == "search",
         "license": about.license,
         "privacy_policies": [url for label, url in about.urls.items() if label.lower().startswith("privacy")],
@@ -112,7 +112,7 @@ def _key(variable: ServerVariable) -> str:
 
 def _setting(variable: ServerVariable) -> dict[str, Any]:
     words = {"type": "string", "title": variable.name, "description": variable.description or variable.name}
-    # Always set a default: without a default, clients pass the placeholder itself to the server.
+    # Always set a default, because without a default, clients pass the unreplaced placeholder to the server.
     rest = {"required": True} if variable.required else {"required": False, "default": variable.default}
     return {**words, **rest, **({"sensitive": True} if variable.secret else {})}
 
@@ -152,7 +152,7 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
         text = lock_requirements(release, platform, settings.folder)
         files |= {f"server/{LIBRARY}/{path}": data for path, data in install(release, text, platform).items()}
         files["requirements.lock"] = text.encode()
-    # An uncompressed `uv` bundle has the same bytes with every compression library, and wheels would not shrink.
+    # Do not compress a `uv` bundle, because compressed bytes depend on the library. Wheels are compressed already.
     return {bundle_name(release, options["type"]): zip_bytes(files, compress=options["type"] == "python")}
 
 

@@ -43,7 +43,7 @@ _ROWS: Final = (
     mcpb.TARGET,
     docker.TARGET,
     sbom.TARGET,
-    registry.TARGET,  # last, because it refers to the other targets
+    registry.TARGET,  # must be last, because the registry entry refers to the other targets
 )
 TARGETS: Final[Mapping[str, PublishTarget]] = {row.id: row for row in _ROWS}
 
@@ -60,7 +60,7 @@ def targets_named(names: Iterable[str], table: Mapping[str, PublishTarget] = TAR
     return [row for row in table.values() if row.id in wanted]
 
 
-_INSTALLED: Final = f"server/{LIBRARY}/"  # folder of installed files in a bundle
+_INSTALLED: Final = f"server/{LIBRARY}/"  # folder of a bundle that contains the installed files
 
 
 def find_published_secrets(release: CandidateRelease, files: Mapping[str, bytes]) -> Iterator[str]:
@@ -91,8 +91,8 @@ def _zip_members(content: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 Mode = Literal["send", "dry-run", "check"]
-_PATIENCE: Final = 900.0  # seconds; maximum wait for another publication of the same server
-_PACKED: Final = "python"  # kind of adopted servers whose candidates are wheels that were built here
+_PATIENCE: Final = 900.0  # maximum seconds to wait while another process publishes the server
+_PACKED: Final = "python"  # kind of adopted servers; their candidates are wheels that were built on this machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def publish(
     """
     store, environ = Store(workspace, clock), os.environ if environ is None else environ
     named = targets_named(targets, table)
-    targets_named(given or {}, table)  # raises for unknown targets, which would otherwise be ignored
+    targets_named(given or {}, table)  # raises an error for unknown targets, because they would otherwise be ignored
     with _lock_server(store, server, mode):
         release = find_release(workspace, server, channel)
         if candidate not in {"", release.candidate}:
@@ -223,7 +223,7 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
     known = stored_contract(artifact.folder)
     if adopted is not None:
         return read_adopted_release(server, channel, artifact, known.tools if known else ())
-    # Use the channel's runtime, because other wheels on this machine may have different sources.
+    # Use the runtime of the channel: other runtime wheels on this machine may be built from different sources.
     runtime = offered_project_file(channels_folder(workspace), channel, RUNTIME) or cached_runtime_wheel(
         workspace.artifacts, build=False
     )
@@ -283,7 +283,7 @@ def _prepare(
     problems = tuple(
         {"rule": one.rule, "message": one.message, "hint": one.hint} for one in target.check(release, settings)
     )
-    if mode == "check" or problems:  # building may install requirements and so contact an index
+    if mode == "check" or problems:  # do not build, because a build may install requirements from an index
         return _Delivery(target, settings, {}, problems)
     files = target.build(release, settings)
     hint = "remove it from the server's sources, revoke the secret, and make a new candidate"
@@ -342,14 +342,15 @@ def _inspect(release: CandidateRelease, delivery: _Delivery) -> PublishOutcome:
 def _publish_to(store: Store, release: CandidateRelease, delivery: _Delivery, found: PublishOutcome) -> PublishOutcome:
     target, about = delivery.target, f"{release.server} {release.version}"
     if target.upload is None:
-        folder = delivery.settings.folder  # the release's own files stay in the candidate's folder
+        folder = delivery.settings.folder  # the folder of the candidate keeps the release's own files
         for name, data in delivery.files.items():
             write_if_changed(folder / name, data)
         return _outcome(release, delivery, "made", folder=str(folder), message=f"{about} was built for {target.id}")
     common = {"target": target.id, "channel": release.channel}
     common |= {"candidate": release.candidate, "version": release.version}
     if found.outcome == "there":
-        # Read within the transaction, because after a crash the history may have an event that the state file lacks.
+        # Read the state within the transaction: after a crash, the history may contain an event that the state file
+        # lacks.
         with store.transaction(release.server) as transaction:
             known = transaction.state.published.get(target.id)
             recorded = known and (known.candidate, known.digest, known.evidence)

@@ -36,9 +36,9 @@ from mcpfactory_pipeline.delivery.publish.target import (
 from mcpfactory_pipeline.workspace.settings import PypiOptions
 
 _ACCEPT: Final = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
-# Pattern of the index's response in the output of `uv publish`.
+# Pattern of the index's response, as `uv publish` prints it.
 _ANSWER: Final = re.compile(r"status code (?P<status>\d{3})(?:.*?[Ss]ays: (?P<text>.{0,300}))?", re.DOTALL)
-_CONTINUES: Final = r"[A-Za-z0-9._/-]"  # characters that would extend a marker's name
+_CONTINUES: Final = r"[A-Za-z0-9._/-]"  # a marker's name must not be followed by one of these characters
 
 
 def registry_marker(name: str) -> str:
@@ -162,7 +162,7 @@ class _Index:
     def __init__(self, wire: http.HttpClient, settings: TargetSettings) -> None:
         self._wire, self._settings = wire, settings
         self._url = http.require_secure_url(settings["index"], "publish.pypi.index")
-        # Scheme and host that may receive the token.
+        # Scheme and host of the only server that may receive the token.
         self._home = urlsplit(http.require_secure_url(settings["url"], "publish.pypi.url"))[:2]
 
     def files(self, project: str) -> Mapping[str, _IndexFile]:
@@ -261,7 +261,8 @@ def _runtime_missing(release: CandidateRelease, settings: TargetSettings, index:
     if any(_satisfies(needed, _version(name)) for name in index.files(RUNTIME)):
         return []
     own = next((name for name in release.companions if _satisfies(needed, _version(name))), None)
-    public = (urlsplit(settings["url"]).hostname or "").endswith("pypi.org")  # only we publish the runtime there
+    # On pypi.org, only the authors of mcpfactory publish the runtime.
+    public = (urlsplit(settings["url"]).hostname or "").endswith("pypi.org")
     if settings["runtime"] == "publish" and own is not None and not public:
         return [own]
     raise PublishError(

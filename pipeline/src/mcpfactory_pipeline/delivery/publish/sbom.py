@@ -103,7 +103,7 @@ def _component(package: LockedPackage, required: str) -> dict[str, Any]:
         "version": package.version,
         "scope": "required",
         "purl": package.purl,
-        # The hash of each possible installation file of the package.
+        # Each file from which the package can be installed, with its hash.
         "externalReferences": [
             {"type": "distribution", "url": package.purl, "hashes": [_sha256(one) for one in package.hashes]}
         ] if package.hashes else [],

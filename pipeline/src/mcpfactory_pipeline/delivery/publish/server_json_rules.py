@@ -224,7 +224,7 @@ _HOSTED: Final = {
 def _is_https(url: str) -> bool:
     try:
         return url.startswith("https://") and bool(urlsplit(url).hostname)
-    except ValueError:  # raised for example for `https://[::1`
+    except ValueError:  # the URL is invalid, for example `https://[::1`
         return False
 
 

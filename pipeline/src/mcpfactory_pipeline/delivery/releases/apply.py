@@ -29,7 +29,7 @@ from mcpfactory_pipeline.delivery.releases.package_group import PackageGroup, re
 from mcpfactory_pipeline.delivery.releases.plan import CONTRACT, Reader, ReleaseProposal, plan_releases
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-_SHOWN: Final = 5  # maximum listed dirty files, and maximum releases in the title of a commit
+_SHOWN: Final = 5  # maximum dirty files in a message; also the maximum releases in the title of a commit
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from mcpfactory_pipeline.base.text import escape_markdown
 from mcpfactory_pipeline.base.versions import STEPS, Step
 
 FOLDER: Final = "changes"
-# Kind of change → version step, unless the file name states another step.
+# Kind of change → part of the version to increase, unless the file name specifies the part.
 KINDS: Final[dict[str, Step]] = {
     "added": "minor",
     "changed": "patch",
@@ -30,7 +30,7 @@ KINDS: Final[dict[str, Step]] = {
 }
 _STATED: Final = tuple(step for step in STEPS if step != "none")
 _NAME: Final = re.compile(r"(?P<words>[^.]+)\.(?P<kind>[a-z]+)(?:\.(?P<step>[a-z]+))?\.md")
-_LONGEST: Final = 40  # characters; maximum length of the text in a file name
+_LONGEST: Final = 40  # maximum characters of a file name that come from the text
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def write_changelog_fragment(folder: Path, text: str, kind: str) -> ChangelogFra
     _check(kind, "", "the note")
     try:
         data = f"{text}\n".encode()
-    except UnicodeEncodeError as error:  # the shell passed bytes in another encoding
+    except UnicodeEncodeError as error:  # the shell passed bytes that are not UTF-8
         raise ReleaseError("note", "the text is not in UTF-8", hint="set the terminal's encoding to UTF-8") from error
     stem = re.sub(r"[^a-z0-9]+", "-", text.lower())[:_LONGEST].strip("-") or "note"
     place, number = folder / FOLDER, 1
@@ -113,7 +113,7 @@ FILE: Final = "CHANGELOG.md"
 _TITLE: Final = "# Changelog\n"
 _HEADING: Final = re.compile(r"^## .*$", re.MULTILINE)
 _UNRELEASED: Final = re.compile(r"## \[?unreleased\b", re.IGNORECASE)
-_MOST: Final = 50  # maximum listed contract changes
+_MOST: Final = 50  # maximum number of contract changes that are listed
 
 
 def changelog_section(

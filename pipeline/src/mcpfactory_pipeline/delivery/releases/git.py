@@ -13,7 +13,7 @@ from typing import Final
 from mcpfactory_pipeline.base.errors import ReleaseError
 from mcpfactory_pipeline.base.versions import Version
 
-TRAILER: Final = "Release"  # trailer of a commit message, one for each tag
+TRAILER: Final = "Release"  # key of a trailer in the commit message; each tag gets one trailer
 _TAG: Final = re.compile(r"(?P<server>.+)-v(?P<version>\d{1,9}\.\d{1,9}\.\d{1,9})")
 
 

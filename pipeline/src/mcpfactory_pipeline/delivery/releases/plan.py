@@ -47,8 +47,9 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.timeline import candidates_by_offered_version
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer, broken_server_of_error
 
-CONTRACT: Final = f"{FOLDER}/released.json"  # tool list of the last release, below the server's folder
-_SHOWN: Final = 3  # maximum listed changed files
+# File with the tools of the last release; the path is relative to the server's folder.
+CONTRACT: Final = f"{FOLDER}/released.json"
+_SHOWN: Final = 3  # maximum number of changed files that are listed
 
 Reader = Callable[[WorkspaceServer], Contract]
 """Reader of the tool list in a server's folder, and of the version in its sources."""
@@ -109,7 +110,7 @@ def plan_releases(
     return found
 
 
-@dataclass(frozen=True)  # no slots: cached properties
+@dataclass(frozen=True)  # no slots, because cached properties need a `__dict__`
 class _Planner:
     """Repository data for planning, queried once for all servers."""
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import pytest
 
-# Path of the file with `nonce`, `record` and `tools`; the file is deleted before other code runs.
+# Variable with the path of a JSON file: `nonce`, `record` and `tools`. The file is deleted before other code runs.
 SETTINGS: Final = "MCPFACTORY_EVIDENCE"
 _FAILED: Final = "failed"
 _SKIPPED: Final = "skipped"
@@ -64,7 +64,8 @@ class PytestEvidence:
         seen = _PASSED
         if call.excinfo is not None and report.outcome != _SKIPPED:
             seen = _FAILED
-        if call.when == "setup" or item.nodeid not in self._tests:  # first phase of a test, or of its repetition
+        # The first phase of a test, or a repetition of the test.
+        if call.when == "setup" or item.nodeid not in self._tests:
             self._tests[item.nodeid] = {"outcome": _PASSED, "tools": []}
         noted = self._tests[item.nodeid]
         noted["outcome"] = min(noted["outcome"], seen, report.outcome, key=_WORST.index)
@@ -98,13 +99,13 @@ def _evidence() -> PytestEvidence | None:
     file = os.environ.pop(SETTINGS, "")
     if not file:
         return None
-    os.environ.pop("PYTHONPATH", None)  # its only entry is the folder of this plugin
+    os.environ.pop("PYTHONPATH", None)  # PYTHONPATH contains only the folder of this plugin
     settings = json.loads(Path(file).read_text(encoding="utf-8"))
     Path(file).unlink()
     return PytestEvidence(settings["nonce"], Path(settings["record"]), Path(settings["tools"]))
 
 
-_PLUGIN: Final = _evidence()  # read at import, before any conftest runs
+_PLUGIN: Final = _evidence()  # read the file during import, before any conftest runs
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -147,7 +147,8 @@ class _Choosing:
             chosen.leaves += [one for name, one in chosen.type.fields.items() if name in wanted and self._is_leaf(one)]
             return
         leaves = [one for one in chosen.type.fields.values() if self._is_leaf(one) and one.name != _ECHO]
-        if "hasNextPage" in chosen.type.fields:  # callers only page forward
+        # Omit fields about previous pages, because callers only request next pages.
+        if "hasNextPage" in chosen.type.fields:
             leaves = [one for one in leaves if one.name in _ONWARDS]
         if len(leaves) > _LEAVES[at]:
             rank = {name: index for index, name in enumerate(_TELLING)}

@@ -53,7 +53,7 @@ from mcpfactory_runtime.types import Json
 if TYPE_CHECKING:
     from mcpfactory_runtime.server.context import Context
 
-_NAMED: Final = 5  # maximum number of shortened or missing parts that a note names
+_NAMED: Final = 5  # maximum number of shortened or missing parts that a note lists
 _FORMAT: Final = 1  # supported version of `manifest.json`
 
 
@@ -180,7 +180,7 @@ Before = Callable[["ToolCall"], Awaitable[None] | None]
 After = Callable[["ToolCall", "ToolResult"], "Awaitable[ToolResult | None] | ToolResult | None"]
 Hook = TypeVar("Hook", bound=Callable[..., Any])
 
-_CONTEXT: Final = " context"  # the space prevents a collision with an argument's name
+_CONTEXT: Final = " context"  # starts with a space, because argument names contain no space
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,21 +44,22 @@ _SEGMENT: Final = re.compile(r"[/#]")
 _READING: Final = frozenset({"GET"})
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "QUERY", "TRACE"})
 _METHODS: Final = frozenset({"get", "post", "put", "patch", "delet", "head"})
-_ONE: Final = frozenset({"get", "read"})  # verbs of tools that return one item
+_ONE: Final = frozenset({"get", "read"})  # verbs in the names of tools that return one item
 _OLD: Final = re.compile(r"deprecated|legacy", re.IGNORECASE)
 
 # Limits on the indexed data of one tool, so that long schemas do not slow down the index.
-_DESCRIPTION: Final = 500  # characters; maximum of the description
-_DETAILS: Final = 20  # maximum number of argument descriptions
-_DETAIL: Final = 120  # characters; maximum of each argument description
+_DESCRIPTION: Final = 500  # maximum characters of a description
+_DETAILS: Final = 20  # maximum number of arguments whose descriptions are indexed
+_DETAIL: Final = 120  # maximum characters of each argument's description
 _NAMES: Final = 60  # maximum number of argument names
 _VALUES: Final = 80  # maximum number of enum values
 _VALUE: Final = 40  # characters; enum values of this length or more are skipped
 _DEPTH: Final = 4  # maximum nesting level of schemas
 
-_SUPPORT: Final = 0.5  # minimum fraction of the tools with the word that have the subject in their name or path
-_LIFT: Final = 3.0  # minimum ratio of the subject's frequency among those tools to its frequency among all tools
-_COMMON: Final = 0.2  # maximum fraction of all tools that have the word; more common words are not specific
+_SUPPORT: Final = 0.5  # of the tools that contain a word, this fraction or more must have the subject in name or path
+# Among the tools that contain a word, the subject must be at least this many times as frequent as among all tools.
+_LIFT: Final = 3.0
+_COMMON: Final = 0.2  # maximum fraction of all tools that contain a word; a more common word is not specific
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ class RankingWeights:
 
 _WEIGHTS: Final = RankingWeights()
 
-# field → (weight, usual number of words, discount of longer fields)
+# field → weight, usual number of words, and discount for longer fields
 _FIELDS: Final[dict[str, tuple[float, float, float]]] = {
     "name": (2.0, 4, 0.4),
     "title": (1.7, 6, 0.5),
@@ -220,8 +221,9 @@ class SearchIndex:
         self._weights = weights
         self._traits: list[_Traits] = []
         self._postings: dict[str, dict[int, float]] = {}
-        self._cores: Counter[str] = Counter()  # how many tools have a word in name or path
-        self._heads: Counter[str] = Counter()  # how many tools have a word in name, title or last resource
+        self._cores: Counter[str] = Counter()  # word → number of tools that have the word in name or path
+        # Word → number of tools that have the word in name, title or last resource.
+        self._heads: Counter[str] = Counter()
         twins: dict[tuple[str, str], int] = {}
         for number, entry in enumerate(entries):
             name = _without_method(identifier_words(entry.name))
@@ -477,9 +479,9 @@ def _name_words(name: str) -> tuple[str, ...]:
     return tuple(identifier_words(name))
 
 
-_SHORTEST: Final = 5  # letters; shorter words have too many neighbors
+_SHORTEST: Final = 5  # letters; shorter words are not corrected, because too many words are similar to them
 _LONGEST: Final = 24  # letters; longer words are not corrected
-_LONG: Final = 8  # letters; words of at least this length may have two errors
+_LONG: Final = 8  # letters; a word of at least this length may contain two typing errors
 
 
 def _is_near(one: str, other: str, most: int) -> bool:

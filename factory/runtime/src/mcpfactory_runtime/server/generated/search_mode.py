@@ -42,15 +42,15 @@ CALLS: Final = "mcpfactory/calls"
 
 _DEFAULT_COUNT: Final = 8  # default number of tools in a search result
 _MAX_COUNT: Final = 50
-_NAMED: Final = 10  # maximum number of further tools that a search result lists by name only
-_OPTIONAL: Final = 3  # maximum number of optional arguments to name; a longer list shows only its length
+_NAMED: Final = 10  # maximum number of further tools in a search result, which lists only their names
+_OPTIONAL: Final = 3  # maximum number of optional arguments to list; of more arguments, only the number is shown
 _MAX_DESCRIBED: Final = 10
-_DESCRIPTION_SIZE: Final = 40_000  # characters; maximum of complete descriptions in one response
-_OUTLINES_SIZE: Final = 12_000  # characters; maximum of outlines in one response
-_OUTLINE_SIZE: Final = 4_000  # bytes; a larger tool is shown in outline
-_LINE_SIZE: Final = 240  # characters; maximum of one line of a search result
-_ABOUT_SIZE: Final = 120  # characters; maximum of the description that replaces a missing title
-_GROUPS_SIZE: Final = 400  # characters; maximum of the list of groups
+_DESCRIPTION_SIZE: Final = 40_000  # maximum characters of all complete descriptions in one response
+_OUTLINES_SIZE: Final = 12_000  # maximum characters of all outlines in one response
+_OUTLINE_SIZE: Final = 4_000  # bytes; of a larger tool, the response shows only an outline
+_LINE_SIZE: Final = 240  # maximum characters of one line of a search result
+_ABOUT_SIZE: Final = 120  # maximum characters of a description that replaces a missing title
+_GROUPS_SIZE: Final = 400  # maximum characters of the list of groups
 
 
 def search_mode(rows: Mapping[str, GeneratedTool], title: str, taken: Container[str]) -> tuple[Tool, Tool, Tool]:
@@ -315,8 +315,8 @@ def _shortened(text: str, limit: int) -> str:
 _STEPS: Final = ((240, 3), (120, 2), (80, 1), (40, 0))
 """Steps of truncation, as (maximum characters per description, maximum levels of optional arguments)."""
 
-_DEEPEST: Final = 8  # maximum levels of arguments, required ones included
-_PARTS: Final = 200  # maximum number of nested schemas per tool, because a recursive schema has no end
+_DEEPEST: Final = 8  # maximum nesting of arguments, including required arguments
+_PARTS: Final = 200  # maximum number of nested schemas per tool; without a limit, a recursive schema would never end
 _VALUES: Final = 12  # maximum number of enum values to show
 _KEPT: Final = ("type", "format", "const", "default", "minimum", "maximum", "pattern", "additionalProperties")
 

@@ -108,13 +108,13 @@ def stem(word: str) -> str:
             word = root + instead
             break
     if len(word) > 3 and word[-1] == word[-2] and (word[-1] not in "ls" or (word[-1] == "l" and len(word) > 5)):
-        word = word[:-1]  # "runn" of running, "cancell" of cancelled; but not call, bill, pass
+        word = word[:-1]  # "runn" (from "running") becomes "run"; "call", "bill" and "pass" stay unchanged
     return word[:-1] if word.endswith("e") and len(word) > 3 else word
 
 
 _MINE: Final = re.compile(r"\b(?:my|mine|myself|i am|i have|i get|am i)\b")
 _PHRASE: Final = re.compile(r"\b(?:" + "|".join(sorted(map(re.escape, PHRASES), key=len, reverse=True)) + r")\b")
-_OPTION: Final = "\1"  # precedes each possible word of a phrase
+_OPTION: Final = "\1"  # marks each possible word of a phrase
 _LEAD: Final = re.compile(
     r"^(?:(?:how (?:can|do|to|could|should|would)(?: i)?|how i can|i (?:want|need|would like|have|like|wish)(?: to)?|please|can you|could you"
     r"|help me|let me|to|that|must) )+"
@@ -143,7 +143,7 @@ _ASIDES: Final = {
 }
 """Word that begins a less important part of a question → `Term.distance` of that part."""
 
-_ASKER: Final = 3  # `Term.distance` of "user" and "member", which a question with "who" implies
+_ASKER: Final = 3  # `Term.distance` of "user" and "member", two words that are added to a question with "who"
 _ASKERS: Final = frozenset({"who", "whose", "whom"})
 _FIRST_WORDS: Final = 3  # number of words at the beginning of a question in which the verb is searched
 
@@ -265,7 +265,7 @@ def _is_plural(word: str) -> bool:
     return len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is"))
 
 
-# Reversed, so that the first of several words with the same stem wins.
+# If several words have the same stem, the first word wins, because `reversed` adds it last.
 _VERB_METHODS: Final = {stem(word): methods for word, methods in reversed(METHODS.items())}
 VERBS: Final = frozenset(_VERB_METHODS)
 

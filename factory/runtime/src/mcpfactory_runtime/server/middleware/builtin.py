@@ -236,7 +236,7 @@ def _client(context: Context) -> str:
     return str(context.principal or context.session_id or context.client_address or "")
 
 
-_NAMED: Final = 5  # maximum number of cuts that the note lists
+_NAMED: Final = 5  # maximum number of shortened values that the note lists
 
 
 class ResponseLimit(Middleware):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Handle = Callable[["Call", "ReplyChannel"], "Outcome"]
 
-# Histogram bounds in seconds, and a value of `error.type`, both from the semantic conventions for MCP.
+# The semantic conventions for MCP define these histogram bounds (in seconds) and this value of `error.type`.
 BUCKETS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 TOOL_ERROR: Final = "tool_error"
 CANCELLED: Final = "cancelled"
@@ -193,7 +193,7 @@ def _known(params: Json, registered: Any) -> str:
 
 log = logging.getLogger("mcpfactory_runtime.requests")
 
-MAX_VALUE_LENGTH: Final = 128  # characters; maximum of a client's value in logs and spans
+MAX_VALUE_LENGTH: Final = 128  # maximum characters of a client's value in logs and spans
 _REQUEST: Final[ContextVar[ObservedRequest | None]] = ContextVar("mcpfactory_request", default=None)
 
 

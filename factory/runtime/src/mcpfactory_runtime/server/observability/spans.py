@@ -35,7 +35,7 @@ from mcpfactory_runtime.tracing import CURRENT, CallTracer
 Attributes = dict[str, str | int]
 
 _SCOPE: Final = "mcpfactory_runtime"
-_PROPAGATOR: Final = TraceContextTextMapPropagator()  # no baggage, which could pass a client's data to APIs
+_PROPAGATOR: Final = TraceContextTextMapPropagator()  # does not send baggage, which could pass a client's data to APIs
 _FIELDS: Final = ("traceparent", "tracestate")
 _FAILED: Final = 400  # lowest HTTP status that counts as a failure of the API
 
@@ -182,7 +182,7 @@ def _attributes(request: ObservedRequest) -> Attributes:
     return found
 
 
-_PATIENCE: Final = 2.0  # seconds to send the remaining data at shutdown
+_PATIENCE: Final = 2.0  # maximum seconds to send the remaining data at shutdown
 
 
 def set_up_telemetry(name: str) -> None:
@@ -194,7 +194,8 @@ def set_up_telemetry(name: str) -> None:
     named = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
     resource = Resource.create({} if named else {"service.name": name})
     if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
-        spans = TracerProvider(resource=resource, shutdown_on_exit=False)  # `flush_telemetry` sends the rest
+        # At shutdown, `flush_telemetry` sends the remaining data.
+        spans = TracerProvider(resource=resource, shutdown_on_exit=False)
         spans.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         trace.set_tracer_provider(spans)
     if os.environ.get("OTEL_METRICS_EXPORTER") != "none" and not isinstance(

@@ -65,7 +65,7 @@ class ForwardedCall:
         except InputRequired as asked:
             if not self.asked.done():
                 self.asked.set_result(asked)
-            raise  # the server gets no answer, because the abandoned call is canceled there
+            raise  # the abandoned call will be canceled at the server, so send no answer
         return found
 
 

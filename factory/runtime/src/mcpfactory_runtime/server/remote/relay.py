@@ -28,7 +28,8 @@ from mcpfactory_runtime.types import Json
 PassOn = Callable[[str, Json, Context], Awaitable[Json]]
 """(method, params, context of the caller) → result."""
 
-_NOT_FOUND: Final = {INVALID_PARAMS, -32002}  # codes of all revisions (server/resources, Error Handling)
+# Error codes for a missing resource in all revisions (server/resources, Error Handling).
+_NOT_FOUND: Final = {INVALID_PARAMS, -32002}
 
 
 class RelayNames:
@@ -92,8 +93,8 @@ def relayed_template(
 ) -> Template:
     """Return a resource template for the URIs that `matches` accepts; the remote server checks the variables."""
     text = names.uri(str(wire["uriTemplate"]))
-    uris: Any = _RelayedUris(text, matches)  # has the methods of a URI template
-    unchecked: Any = _UncheckedArguments()  # has the `bind` of a signature
+    uris: Any = _RelayedUris(text, matches)  # replaces a URI template, because it has the same methods
+    unchecked: Any = _UncheckedArguments()  # replaces a signature, because it also has a method `bind`
     return Template(uris, _ResourceReader(pass_on, names), unchecked, {**wire, "uriTemplate": text})
 
 
@@ -180,7 +181,7 @@ class _RelayedUris:
 
 
 _ROUNDS: Final = 20  # maximum rounds of questions per call
-_FORWARDED: Final = ("elicitation", "sampling", "roots")  # client capabilities for questions of servers
+_FORWARDED: Final = ("elicitation", "sampling", "roots")  # client capabilities that a server needs to ask questions
 
 
 def _same(value: Any) -> Any:

@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_FIRST_PAUSE: Final = 1.0  # seconds before the first retry to reach a server; doubled at each retry
-_LONGEST_PAUSE: Final = 60.0  # seconds; maximum between two retries
+_FIRST_PAUSE: Final = 1.0  # seconds before the first new connection attempt; the pause doubles after each attempt
+_LONGEST_PAUSE: Final = 60.0  # maximum seconds between two connection attempts
 _LIVED: Final = 10.0  # seconds a connection must last before the retry pause is reset
-_PROBE: Final = 60.0  # seconds for a program to start and answer, before the handshake lifecycle is tried
-_LONGEST_NAME: Final = 128  # characters; maximum of a tool's name
+_PROBE: Final = 60.0  # seconds in which a program must start and answer; afterwards, the handshake lifecycle is tried
+_LONGEST_NAME: Final = 128  # maximum characters of a tool's name
 # Environment variables that a process inherits: programs need them, and they contain no secrets.
 _INHERITED: Final = (
     *("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"),
@@ -100,7 +100,7 @@ class RemoteServer(Server):
         connect, own_name = _connector(target, headers, oauth, env, cwd)
         super().__init__(name or own_name)
         self.lifespan(self._connected)
-        self.registry.declares_tools = True  # even before its tools are listed
+        self.registry.declares_tools = True  # declare the capability `tools` before the tools are known
         self.listed = False
         """True once the server has listed its items."""
         self._timeout, self._connect_timeout = timeout, connect_timeout
@@ -151,7 +151,7 @@ class RemoteServer(Server):
 
     async def _connected(self, _server: Server) -> AsyncIterator[None]:
         self._settled, self._following = asyncio.Event(), asyncio.Event()
-        self._listing = asyncio.Lock()  # bound to this event loop, like the events
+        self._listing = asyncio.Lock()  # create the lock here, because locks and events belong to one event loop
         self._connections.begin()
         keeping = asyncio.create_task(self._keep_connected())
         try:
@@ -183,7 +183,8 @@ class RemoteServer(Server):
             self._connections.reconnected.clear()
             async with AsyncExitStack() as stack:
                 changes = await self._subscription(client, stack)
-                await self._update_listing(client)  # after subscribing, so that no change is missed
+                # Update the listing after the subscription starts, so that no change is missed.
+                await self._update_listing(client)
                 if changes is None:
                     await _first_of(self._connections.reconnected.wait(), self._following.wait())
                     if self._connections.first is not client:
@@ -316,7 +317,8 @@ class RemoteServer(Server):
                         ended = isinstance(error, SessionEndedError) or error.status == 404
                         if not ended or exchange.client.modern or not again:
                             raise
-                        # The server does not know the session, so the request was not processed.
+                        # The server does not know the session, so it did not process the request, which can be sent
+                        # again.
                         self._connections.forget(exchange.client)
         except McpError as error:
             raise _explained(error, self.name) from None
@@ -338,7 +340,7 @@ class RemoteServer(Server):
             return work.result()
         finally:
             if not work.done():
-                work.cancel()  # also cancels the request at the server
+                work.cancel()  # the cancellation also cancels the request at the server
                 await asyncio.gather(work, return_exceptions=True)
 
     def _unreachable(self, error: Exception) -> ToolError:
@@ -360,7 +362,7 @@ def _first_words(error: Exception) -> str:
     return next(iter(str(error).partition(";")[0].splitlines()), type(error).__name__)
 
 
-# kind → (key that identifies its items, list named in change notifications)
+# kind → (key that identifies an item, name of the list in change notifications)
 _KINDS: Final = {
     "tools": ("name", "tools"),
     "resources": ("uri", "resources"),
@@ -430,7 +432,7 @@ def _connector(
 
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_UNFIT: Final = re.compile(r"[^A-Za-z0-9_.-]+")  # characters that a prefix of tool names must not have
+_UNFIT: Final = re.compile(r"[^A-Za-z0-9_.-]+")  # a prefix of tool names must not contain these characters
 _COMMAND: Final = frozenset({"command", "args", "env", "cwd"})
 _ADDRESS: Final = frozenset({"url", "headers"})
 

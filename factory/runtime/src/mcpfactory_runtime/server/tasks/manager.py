@@ -248,7 +248,7 @@ class TaskManager:
         task = Task(secrets.token_urlsafe(18), owner, tool, now, now, granted)
         try:
             return await self.store.create(task)
-        except asyncio.CancelledError:  # the store may have written the task before the cancellation
+        except asyncio.CancelledError:  # the store may have written the task already
             cancellation = self.store.update(task.id, lambda kept: kept.cancelled("The call was cancelled."))
             in_background(self._supervisors, cancellation)
             raise
@@ -330,7 +330,7 @@ class TaskManager:
             task = await self.change(run.id, lambda now: now.asked(requests))
             while task is not None and not all(key in task.answers for key in requests):
                 task = await follower.next()
-        if task is None:  # the task has ended, and this handler is about to be canceled
+        if task is None:  # the task has ended, so this handler will be canceled soon
             raise asyncio.CancelledError
         return {key: task.answers[key] for key in requests}
 
@@ -344,7 +344,7 @@ class TaskManager:
         watch = self._watches.get(task_id)
         if watch is None:
             watch = self._watches[task_id] = _Watch(version)
-        watch.version = min(watch.version, version)  # so that a watcher with an older version is notified again
+        watch.version = min(watch.version, version)  # use the older version, so that its watcher is notified again
         watch.watchers.append(watcher)
         if self._poller is None or self._poller.done():
             self._poller = asyncio.get_running_loop().create_task(self._poll_store())

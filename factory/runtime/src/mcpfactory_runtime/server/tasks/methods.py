@@ -205,7 +205,8 @@ class TaskMethods:
                 MISSING_CAPABILITY if it requires a task, and a client of the newest revision does not support tasks.
         """
         revision = call.peer.revision
-        if revision.modern:  # the server decides within the client's limits (ext-tasks, Capability Negotiation)
+        # With client support, the server decides which calls become tasks (ext-tasks, Capability Negotiation).
+        if revision.modern:
             if tool.task is not None and call.peer.declares("extensions", TASKS):
                 return True
             if tool.task == "required":
@@ -235,7 +236,7 @@ class TaskMethods:
         creating = asyncio.Lock()
 
         async def start() -> TaskRun:
-            async with creating:  # a handler may call `start_task` concurrently
+            async with creating:  # a lock, because a handler may call `start_task` several times concurrently
                 if created.done():
                     return self._manager.run(created.result().id)
                 task = await self._manager.create(tool.name, str(owner), ttl)
@@ -270,7 +271,7 @@ class TaskMethods:
             return {"task": core_task_object(task, self._poll), "_meta": related_task_meta(task.id)}
         try:
             result = handler.result()
-        except InputRequired as asked:  # the handler asks before the call becomes a task
+        except InputRequired as asked:  # the handler asked a question before the call became a task
             return context.input_required(asked)
         return projected_tool_result(result, call.peer.revision)
 
@@ -320,7 +321,7 @@ class TaskMethods:
 
     async def _result(self, call: Call, channel: ReplyChannel) -> Json:
         """Wait until the task ends; meanwhile, send its questions to the client on this stream."""
-        task = await self._find(call, channel)  # refuses tasks of other owners before watching them
+        task = await self._find(call, channel)  # refuse tasks of other owners before watching the task
         ending = asyncio.ensure_future(self._server.closing.wait())
         asking: dict[str, asyncio.Task[None]] = {}
         try:
@@ -411,7 +412,7 @@ class TaskMethods:
             channel.notify("notifications/tasks", {"_meta": meta, **form}, call.peer.revision)
 
         for task in tasks:
-            send(task)  # the client may have missed changes before this request
+            send(task)  # send the current state, because the client may have missed earlier changes
 
             def watch(now: Task | None, task_id: str = task.id) -> None:
                 if now is not None:

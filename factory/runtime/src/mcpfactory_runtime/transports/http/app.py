@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.transports.http.oauth_endpoints import OAuthProxyEndpoints
     from mcpfactory_runtime.transports.http.routes import RouteTable
 
-_BARELY_USED: Final = 3  # a session with at most this many requests counts as barely used
+_BARELY_USED: Final = 3  # maximum requests of a session that counts as barely used
 _ABANDONED_AFTER: Final = 60.0  # seconds without a request after which a session counts as abandoned
 FORWARDED_GRACE: Final = 10.0  # maximum seconds for requests of other processes after a shutdown signal
 
@@ -314,7 +314,8 @@ class HttpApp:
         session_id = headers.get(SESSION_HEADER) or session_id_from_url(scope)
         if self._relay is None or not session_id or session_id in self._sessions:
             return receive
-        # Unauthorized callers must not fill the store; the token is forwarded with the request.
+        # Refuse unauthorized requests here, so that they cannot fill the store. Other requests are forwarded with the
+        # token.
         refused = await self._gate.authenticate(dict(scope), dict(headers))
         if isinstance(refused, Rejection):
             await send_rejection(send, refused)
@@ -367,7 +368,8 @@ class HttpApp:
             await self._exchange(chosen.call, principal, scope, receive, send)
         elif type(chosen) is SessionMessage:
             session = self._sessions[chosen.session]
-            session.principal = principal  # the principal is equal, but its scopes may differ
+            # The session keeps its principal, but the principal's scopes may have changed.
+            session.principal = principal
             answer = session.post(chosen.message, AsgiRequest(scope))
             try:
                 await send_post_response(answer, receive, send, streamed=streamed)
@@ -410,7 +412,7 @@ class HttpApp:
         """Continue a session of an ended process if the store has it."""
         if session_id in self._sessions:
             return
-        async with self._reviving:  # a session may have concurrent requests
+        async with self._reviving:  # a lock, because several requests may revive the session at once
             if session_id in self._sessions:
                 return
             assert self._shared is not None
@@ -433,7 +435,7 @@ class HttpApp:
         journal = None if self._shared is None else SessionJournal(self._shared, session_id)
         session = self._new_session(session_id, principal, scope, journal)
         answer = session.post(message, AsgiRequest(scope))
-        if session.connection.peer is None:  # the handshake failed, so the session does not exist
+        if session.connection.peer is None:  # without a successful handshake, the session does not exist
             await session.close(0)
             await send_post_response(answer, receive, send)
             return
@@ -456,7 +458,8 @@ class HttpApp:
 
     def _lose_session(self, session: HttpSession) -> None:
         """End a session in this process after another process has taken it over."""
-        if self._sessions.pop(session.id, None) is session:  # at once, so that the next request is forwarded
+        # Remove the session now, so that its next request is forwarded.
+        if self._sessions.pop(session.id, None) is session:
             in_background(self._ending, self._end_session(session))
 
     async def _open_stream(self, chosen: OpenStream, receive: Receive, send: Send) -> None:
@@ -505,7 +508,7 @@ async def _cut_off(answer: EventStreamAnswer | ErrorReply | None, message: Any, 
         await send_json(send, 200, error)
     elif (
         isinstance(answer, EventStreamAnswer) and not answer.count
-    ):  # the stream began after `KEEP_ALIVE` without a message
+    ):  # the stream began because no message came within `KEEP_ALIVE`
         await send({"type": "http.response.body", "body": sse_event(error)})
 
 

@@ -63,7 +63,8 @@ def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 def check_request_size(scope: Scope) -> Rejection | None:
     """Return a rejection if the URL or the headers of a request are too large."""
     target = len(scope.get("raw_path") or scope["path"]) + len(scope.get("query_string", b""))
-    size = target + sum(len(name) + len(value) + 4 for name, value in scope["headers"])  # with ": " and the line end
+    # Four more bytes per header for ": " and the line end.
+    size = target + sum(len(name) + len(value) + 4 for name, value in scope["headers"])
     return check_header_size(target, size, len(scope["headers"]))
 
 
@@ -168,7 +169,7 @@ async def send_post_response(
     await answer.ready()
     if answer.only_message is not None:
         await send_json(send, 200, answer.only_message, headers)
-    elif answer.closed and not answer.count:  # canceled: there will be no response
+    elif answer.closed and not answer.count:  # the call was canceled, so no response follows
         await send_json(send, 202, b"", headers)
     else:
         await send_events(answer, receive, send, after=0, headers=headers)
@@ -197,12 +198,13 @@ async def send_events(
         earlier: events that the stream has already dropped.
         first: data to send before the events.
     """
-    position = stream.count if after is None else after  # before the head is sent: later messages must not be missed
+    # Take the position before the head is sent, so that no later message is missed.
+    position = stream.count if after is None else after
 
     async def follow() -> None:
         await send({"type": "http.response.start", "status": 200, "headers": SSE_HEADERS + (headers or [])})
         await send({"type": "http.response.body", "body": first, "more_body": True})
-        with suppress(SessionLostError):  # the client reconnects to the session's new owner
+        with suppress(SessionLostError):  # the client reconnects to the process that now owns the session
             async with aclosing(stream.follow(position, resumed=resumed, earlier=earlier)) as events:
                 async for event in events:
                     await send({"type": "http.response.body", "body": event, "more_body": True})
@@ -262,7 +264,7 @@ class LifespanTask:
             async with AsyncExitStack() as stack:
                 await self._enter(stack)
                 started.set_result(None)
-                # A cancellation means that the event loop ends: exit the context managers as usual.
+                # At its end, the event loop cancels this task; the context managers must be exited nevertheless.
                 with suppress(asyncio.CancelledError):
                     await self._over.wait()
         except BaseException as error:
@@ -273,7 +275,7 @@ class LifespanTask:
 
 _EXPOSED: Final = b"Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After, Location"
 _METHODS: Final = ("GET", "POST", "DELETE")
-_MAX_AGE: Final = b"7200"  # seconds that browsers cache a preflight; the maximum of browsers
+_MAX_AGE: Final = b"7200"  # seconds that browsers cache the answer to a preflight request; no browser permits more
 
 
 def allowed_origin(headers: Mapping[str, str], origins: Collection[str]) -> str:

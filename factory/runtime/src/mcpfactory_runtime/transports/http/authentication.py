@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.server.interfaces import ServerInterface
 
 
-_TOKENS: Final = 10_000  # maximum number of valid tokens remembered, by hash
+_TOKENS: Final = 10_000  # maximum number of remembered valid tokens; only hashes are stored
 
 
 class FailureLimit:
@@ -104,7 +104,7 @@ def hash_token(token: str) -> bytes:
 
 log = logging.getLogger(__name__)
 
-# Names of tools/call in all revisions: scopes are checked before the revision is known.
+# Names of tools/call in all revisions, because scopes are checked before the revision is known.
 _CALLS: Final = wire_names(CALL_TOOL)
 
 
@@ -256,7 +256,8 @@ class AccessGate:
         cache, clock = self._keys[issuer], self._auth.clock
         found = cache.find(key_id, algorithm, clock())
         if found.fetch:
-            async with self._locks[issuer]:  # waiting requests find the keys that the first one fetched
+            # While one request fetches the keys, other requests wait and then find the keys in the cache.
+            async with self._locks[issuer]:
                 found = cache.find(key_id, algorithm, clock())
                 if found.fetch:
                     await self._fetch(issuer, cache)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 CUT_OFF: Final = McpError(INTERNAL_ERROR, "The server shut down before the request ended. hint: send it again")
-_WATCH_AFTER: Final = 0.02  # seconds until a task starts to detect disconnects; most calls end earlier
+_WATCH_AFTER: Final = 0.02  # seconds after which a task begins to watch for a disconnect; most calls end earlier
 
 
 class Exchange:
@@ -95,11 +95,12 @@ class Exchange:
             assert self._task is not None
             if self._task.cancelling():
                 raise
-            return McpError(INTERNAL_ERROR, "The handler was cancelled")  # the handler canceled itself
+            # Nobody canceled the call, so the handler canceled itself.
+            return McpError(INTERNAL_ERROR, "The handler was cancelled")
 
     async def _respond(self, outcome: Json | bytes | McpError) -> None:
         assert self._timer is not None
-        self._timer.cancel()  # from here on, no stream can begin
+        self._timer.cancel()  # after the timer is canceled, no stream can begin
         self._answering = True
         status = 200
         try:
@@ -108,7 +109,7 @@ class Exchange:
                 data = jsonrpc.encode(jsonrpc.error_message(self._call.id, outcome))
             else:
                 data = jsonrpc.encode_result_message(self._call.id, outcome)
-        except Exception:  # usually ValueError; a value that changes while it is encoded raises other errors
+        except Exception:  # usually a ValueError; other errors are possible if the value changes during encoding
             log.exception("the result of %s has no JSON form", self._call.method)
             error = McpError(INTERNAL_ERROR, "Internal error: the result has no JSON form")
             data = jsonrpc.encode(jsonrpc.error_message(self._call.id, error))

@@ -38,12 +38,12 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 log = logging.getLogger(__name__)
 
-_KEPT: Final = 60.0  # seconds that a mailbox outlives its last message
+_KEPT: Final = 60.0  # seconds that a mailbox is kept after its last message
 _ACCEPT_TIMEOUT: Final = 30.0  # maximum seconds until a live process acknowledges a request
 MAX_POLL_SECONDS: Final = 5.0  # maximum seconds that one read of a mailbox waits for a message
-_RETRY_DELAY: Final = 0.25  # seconds until the store is tried again after an error
-_MAX_UNREAD: Final = 1 << 20  # maximum unacknowledged bytes of a response
-_ACK: Final = 1 << 18  # bytes of a response after which the reader sends an acknowledgment
+_RETRY_DELAY: Final = 0.25  # seconds between two attempts to use the store after an error
+_MAX_UNREAD: Final = 1 << 20  # maximum bytes of a response that the reader has not acknowledged
+_ACK: Final = 1 << 18  # number of received bytes after which the reader acknowledges them
 
 
 class _Incoming:
@@ -154,7 +154,7 @@ class ProcessRelay:
         """Return another live process that owns a session, or None if this process or no process owns the session."""
         journal = SessionJournal(self._sessions, session_id)
         owner = await journal.claim()
-        if owner is None:  # an HTTP+SSE session has no journal, but its ID begins with a process label
+        if owner is None:  # HTTP+SSE sessions have no journal; their IDs begin with the label of the process
             label, dot, _ = session_id.partition(".")
             known = dot and label != self._processes.id and not await journal.exists()
             owner = label if known and await self._processes.alive(label) else None
@@ -181,7 +181,7 @@ class ProcessRelay:
     async def _answer(self, exchange: _Outgoing, name: str, head: Json, body: bytes, send: Send) -> bool:
         try:
             await self._send_message(exchange.peer, "request", name, {"from": self._processes.id, **head}, body)
-        except StoreError as error:  # the message may have been stored nevertheless, so the request is not served here
+        except StoreError as error:  # the other process may still have received the request
             log.error("a request could not be sent to another process: %s", error)
             await send_rejection(send, _unavailable("cannot be reached now"))
             return True
@@ -193,8 +193,8 @@ class ProcessRelay:
             return True
         if taken is None:
             return False
-        # Send the start of an event stream at once, and the start of any other response only with its body, because
-        # clients may react to a start.
+        # Send the start of an event stream at once. Send the start of any other response only with its body, because
+        # clients may react to the start.
         start: Any = None
         started, read = False, 0
         while (frame := await exchange.frames.get()) is not None:
@@ -216,7 +216,7 @@ class ProcessRelay:
             if read >= _ACK:
                 await self._send_with_retries(exchange.peer, "read", name, {"bytes": read})
                 read = 0
-        if not started:  # otherwise the client receives an incomplete response
+        if not started:  # after the start of a response was sent, no error can be sent
             await send_rejection(send, _unavailable("has ended, or failed"))
         return True
 
@@ -243,7 +243,7 @@ class ProcessRelay:
         while True:
             with suppress(StoreError):
                 return await self._send_message(process, kind, name, more)
-            if self._ending:  # the other process will detect the end of this process
+            if self._ending:  # do not retry, because the other process notices that this process has ended
                 return None
             await asyncio.sleep(_RETRY_DELAY)
 
@@ -270,7 +270,7 @@ class ProcessRelay:
         kind, name = head["kind"], head["exchange"]
         if kind == "change":
             assert self._server is not None
-            self._relaying = True  # `publish` must not send the change back
+            self._relaying = True  # prevents `publish` from sending the change back to its origin
             try:
                 self._server.hub.publish(head["method"], head["params"])
             finally:
@@ -313,7 +313,7 @@ class ProcessRelay:
                 await exchange.read.wait()
 
         try:
-            await self._send_message(exchange.peer, "taken", name)  # before the request is executed
+            await self._send_message(exchange.peer, "taken", name)  # acknowledge the request before it is executed
             assert self._app is not None
             await self._app(scope, _received(body, gone), send)
         except Exception as error:
@@ -334,7 +334,7 @@ class ProcessRelay:
                 try:
                     dead = not await self._processes.alive(peer)
                 except StoreError:
-                    continue  # unknown: try again in the next round
+                    continue  # the state of the other process is unknown, so try again in the next round
                 for exchange in exchanges:
                     if dead and exchange.peer == peer:
                         exchange.lose()

@@ -36,9 +36,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 DRAIN: Final = 10  # maximum seconds for requests in flight after a shutdown signal
-_BACKLOG: Final = 2048  # maximum connections that wait to be accepted
-_READ_TIME: Final = 30.0  # seconds in which a request must arrive, plus the time that its size needs at `_READ_RATE`
-_READ_RATE: Final = 16_384  # minimum bytes per second
+_BACKLOG: Final = 2048  # maximum number of connections that wait to be accepted
+# Seconds for the arrival of a request; a large request gets more time, according to `_READ_RATE`.
+_READ_TIME: Final = 30.0
+_READ_RATE: Final = 16_384  # minimum speed of a large request in bytes per second
 _SHUTDOWN_READ_TIME: Final = 2.0  # maximum seconds for the rest of a request after a shutdown signal
 
 
@@ -55,7 +56,8 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
         super().__init__(*arguments, **options)
         self._surplus = False
         self._received = 0
-        self._incomplete = 0  # bytes since httptools reported a complete head, body data, or the end of a request
+        # Number of bytes since httptools last reported a complete head, body data, or the end of a request.
+        self._incomplete = 0
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
@@ -130,7 +132,7 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
         conn = getattr(self, "conn", None)
         if conn is None:
             return len(getattr(self, "url", b"")), self._incomplete
-        held = conn.trailing_data[0]  # held by h11
+        held = conn.trailing_data[0]  # bytes that h11 has not read yet
         in_body = self.cycle is not None and not self.cycle.response_complete
         return 0 if in_body else len(held.partition(b"\n")[0]), len(held)
 
@@ -143,7 +145,7 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
         head = f"HTTP/1.1 {refused.status} {HTTPStatus(refused.status).phrase}\r\ncontent-type: text/plain\r\n"
         size = f"content-length: {len(refused.text)}\r\nconnection: close\r\n\r\n"
         self.transport.write(f"{head}{size}{refused.text}".encode())
-        # Closing at once would reset the connection if more data arrives, before the client has read the response.
+        # Do not close the connection yet: if more data arrived, a reset could reach the client before the response.
         self.transport.write_eof()
         return True
 
@@ -187,7 +189,7 @@ class _WebServer(uvicorn.Server):
     def handle_exit(self, sig: int, frame: Any) -> None:
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self.should_exit = True
-        with suppress(RuntimeError):  # the signal came before the loop ran or after it ended
+        with suppress(RuntimeError):  # the event loop may have ended, or not have started
             asyncio.get_running_loop().call_soon_threadsafe(self._app.begin_shutdown)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -195,7 +197,7 @@ class _WebServer(uvicorn.Server):
             asyncio.get_running_loop().add_reader(self._lifeline, self._orphaned)
         await super().startup(sockets)
         if self.started and self._announce is not None:
-            self._announce()  # not earlier, because until here a signal would kill the process
+            self._announce()  # print the URL only now, because an earlier signal would have killed the process
 
     def _orphaned(self) -> None:
         """Shut down after the death of the parent process."""
@@ -246,11 +248,11 @@ def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if shared else socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-        # Accepted sockets inherit this option. Without the option, each response waits for the client's delayed
-        # acknowledgement (40 ms). asyncio sets the option only on sockets with protocol number TCP, and sockets
-        # accepted here lack this number.
+        # Accepted sockets inherit TCP_NODELAY. Without this option, each response waits for the client's delayed
+        # acknowledgement (40 ms). asyncio sets the option only on sockets with the protocol number of TCP, which
+        # sockets that are accepted here lack.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        listener.listen(_BACKLOG)  # before the URL is printed: a reader may connect at once
+        listener.listen(_BACKLOG)  # listen before the URL is printed, because a reader may connect at once
     except OSError:
         listener.close()
         raise
@@ -276,7 +278,7 @@ def listen_for_workers(host: str, port: int, count: int) -> list[socket.socket]:
     Raises:
         OSError: the address cannot be listened on.
     """
-    alone = listen(host, port)  # fails if another process listens there
+    alone = listen(host, port)  # raises OSError if another process uses the address
     if sys.platform != "linux":
         return [alone] * count
     port = alone.getsockname()[1]
@@ -335,14 +337,15 @@ def make_uvicorn_config(app: HttpApp) -> uvicorn.Config:
         lifespan="on",
         backlog=_BACKLOG,
         timeout_graceful_shutdown=DRAIN,
-        h11_max_incomplete_event_size=1 << 20,  # above our own limit plus one read, so that ours applies first
+        # Larger than mcpfactory's own limit plus one read, so that mcpfactory's limit applies first.
+        h11_max_incomplete_event_size=1 << 20,
     )
 
 
 _STARTUP_FAILURE: Final = 3  # exit status of a worker that could not start
-_EARLY_DEATH: Final = 1.0  # seconds after its start in which the death of a worker counts as a failed start
+_EARLY_DEATH: Final = 1.0  # seconds; a worker that dies earlier after its start counts as a failed start
 _MAX_EARLY_DEATHS: Final = 5  # maximum number of consecutive failed starts
-_KILL_DELAY: Final = 5  # seconds after the drain time at which workers are killed
+_KILL_DELAY: Final = 5  # seconds between the end of the drain time and the killing of workers
 
 
 def run_http(server: ServerInterface, host: str, port: int, *, workers: int = 1, **options: Any) -> None:
@@ -376,7 +379,7 @@ def run_http(server: ServerInterface, host: str, port: int, *, workers: int = 1,
         return
     listeners = listen_for_workers(host, port, workers)
     announce = partial(print_url, server.name, listeners[0], host, app.path, f" by {workers} processes")
-    folder = tempfile.mkdtemp(prefix="mcpfactory-")  # only the owner may read it
+    folder = tempfile.mkdtemp(prefix="mcpfactory-")  # mkdtemp lets only the owner read the folder
     options["store"] = options["store"] or _read_store(f"sqlite:///{folder}/store.db")
     _run_workers(server.name, lambda: HttpApp(server, **options), listeners, folder, announce)
 
@@ -452,7 +455,7 @@ class _WorkerSupervisor:
         self._make_app = make_app
         self._listeners = listeners
         self._pid = os.getpid()
-        self._lifeline = os.pipe()  # workers read from it: end of file means that the parent has died
+        self._lifeline = os.pipe()  # workers read from this pipe; end of file means that the parent process has died
         self._workers: dict[int, tuple[int, float]] = {}  # pid → (worker number, start time)
         self._early_deaths = 0
         self._ending = False
@@ -483,7 +486,7 @@ class _WorkerSupervisor:
         if not pid:
             self._work(worker)
         self._workers[pid] = (worker, time.monotonic())
-        if self._ending:  # the signal arrived during the fork
+        if self._ending:  # a signal arrived during the fork
             os.kill(pid, signal.SIGTERM)
 
     def _work(self, worker: int) -> None:
@@ -513,7 +516,7 @@ class _WorkerSupervisor:
             self._start(worker)
 
     def _on_signal(self, number: int, _frame: Any) -> None:
-        if not self.is_this_process:  # a worker that has not reset its handlers yet
+        if not self.is_this_process:  # this process is a new worker that still has the parent's signal handlers
             os._exit(0)
         self._end(number if self._ending else signal.SIGTERM)  # a second Ctrl-C ends workers at once
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 _OWN: Final = "0"  # name of the session's own stream
-_NUMBER: Final = re.compile(r"[0-9]{1,18}")  # number of an event
+_NUMBER: Final = re.compile(r"[0-9]{1,18}")  # number of an event in decimal digits
 _STREAMS_KEPT: Final = 64  # maximum finished responses that a client may still fetch
 
 
@@ -65,7 +65,7 @@ class HttpSession(Session):
         self.uses = 0
         self.owner = ""
         self._journal = journal
-        self._generation = 0  # number of earlier processes that had the session
+        self._generation = 0  # number of processes that had the session before this process
         self.own = EventStreamAnswer(_OWN, primed=False, awaited=False, recorder=journal)
         super().__init__(server, self.own.push)
         self._streams: OrderedDict[str, EventStreamAnswer] = OrderedDict({_OWN: self.own})
@@ -124,19 +124,20 @@ class HttpSession(Session):
         stored = None if self._journal is None else await self._journal.events(name)
         if not stored:
             return None
-        if stream is not None:  # still open, but its beginning was dropped
+        if stream is not None:  # the stream is still open, but its first messages are no longer in memory
             missed = [event for event in stored if event[0] > number]
             return StreamPosition(stream, number, missed) if missed and missed[0][0] == number + 1 else None
         stream = EventStreamAnswer(name, primed=False)
         stream.restore(stored)
         stream.finish()
-        number = min(number, stream.count - 1)  # events may be lost with a process: resend at least the response
+        # A dead process may have lost events, so send at least the response again.
+        number = min(number, stream.count - 1)
         return StreamPosition(stream, number) if stream.has_after(number) else None
 
     def begin_shutdown(self) -> None:
         """End the session's own stream. Requests in flight may finish their streams."""
         self.refuse_requests()
-        self.own.finish(recorded=False)  # another process may continue the session
+        self.own.finish(recorded=False)  # do not record the end, because another process may continue the session
 
     def close_journal(self) -> None:
         """Close the journal, if any, without ending the session in the store: another process may continue it."""
@@ -155,7 +156,8 @@ class HttpSession(Session):
             return None
         if jsonrpc.error_response_id(message) is jsonrpc.MISSING or "method" not in message:
             return refusal
-        stream = EventStreamAnswer(None, primed=False)  # a refusal of the request's content is a normal response
+        # If the content of a request is refused, the refusal is an ordinary response.
+        stream = EventStreamAnswer(None, primed=False)
         stream.finish(jsonrpc.encode(refusal.message))
         return stream
 
@@ -335,7 +337,8 @@ class SseEndpoints:
         """Serve a request to one of the `paths`. `body` is the decoded body of a POST, or the error of its decoding."""
         allowed = "GET" if path == self._stream_path else "POST"
         if scope["method"] != allowed:
-            # Newer clients try this URL with a POST first; a 405 makes them fall back to GET (Backwards Compatibility).
+            # Newer clients first send a POST to this URL. Status 405 makes them fall back to GET (Backwards
+            # Compatibility).
             await send_rejection(send, Rejection(405, None, f"Only {allowed} is served here\n", {"allow": allowed}))
         elif allowed == "GET":
             await self._open(scope.get("root_path", ""), principal, receive, send)
@@ -381,8 +384,8 @@ class SseEndpoints:
         if isinstance(body, McpError):
             await send_rejection(send, Rejection(400, jsonrpc.error_message(jsonrpc.MISSING, body)))
             return
-        session.principal = principal  # the principal is equal, but its scopes may differ
-        await send_json(send, 202, b"")  # before `post`, which may put the response on the stream at once
+        session.principal = principal  # the session keeps its principal, but the principal's scopes may have changed
+        await send_json(send, 202, b"")  # send 202 before `post`, which may put the response on the stream at once
         session.post(body, AsgiRequest(scope))
 
 

@@ -29,7 +29,7 @@ END_AT: Final = 16 << 20
 KEEP_ALIVE: Final = 15.0
 """Seconds of silence after which an event stream begins, or a comment is sent: proxies close idle connections."""
 
-_OVERHEAD: Final = 128  # bytes of overhead per message
+_OVERHEAD: Final = 128  # additional bytes that each message needs in memory
 
 
 class EventStreamAnswer:
@@ -164,7 +164,8 @@ class EventStreamAnswer:
         if not (self._count or self.closed or self.detached):
             loop = asyncio.get_running_loop()
             self._begun = loop.create_future()
-            silence = loop.call_later(KEEP_ALIVE, self._wake)  # asyncio.wait would take a tenth of a request's time
+            # Use a timer, because asyncio.wait would take a tenth of a request's time.
+            silence = loop.call_later(KEEP_ALIVE, self._wake)
             try:
                 await self._begun
             finally:
@@ -203,7 +204,7 @@ class EventStreamAnswer:
                         if me != self._followers:
                             return
                         self._mark_sent(number, data)
-                    continue  # more messages may have been pushed meanwhile, perhaps the last one
+                    continue  # further messages may have arrived during the loop, perhaps the last message
                 if self.detached and self._retry is not None:
                     yield sse_retry(self._retry)
                 if self.closed or self.detached:
@@ -211,7 +212,7 @@ class EventStreamAnswer:
                 if not await self._wait_for_change():
                     yield sse_comment("still here")
         finally:
-            if me == self._followers:  # no new follower: keep only the latest messages
+            if me == self._followers:  # no other follower has replaced this follower, so keep only the latest messages
                 self._unsent = None
                 self._trim()
 
