@@ -78,7 +78,7 @@ class ArgumentCuration(Settings):
 
 
 class ArgumentMergeCuration(Settings):
-    """Several arguments that become one."""
+    """Several arguments that are merged into one argument."""
 
     arguments: Strings = Field(min_length=2, max_length=10, description="the two to ten arguments to replace")
     separator: str = Field(

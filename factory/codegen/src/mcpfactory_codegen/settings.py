@@ -63,7 +63,7 @@ _Model = TypeVar("_Model", bound=Settings)
 
 
 def read_settings(model: type[_Model], text: str, file: Path | str) -> _Model:
-    """Return the settings in the text of a TOML file; `file` is its name in errors.
+    """Return the settings in the text of a TOML file; `file` is the file's name in error messages.
 
     Raises:
         SettingsError: it is not TOML, or has an unknown key or an invalid value.
@@ -87,7 +87,7 @@ def read_toml_text(file: Path) -> str:
     """Return the text of a TOML file.
 
     Raises:
-        SettingsError: it cannot be read.
+        SettingsError: the file cannot be read.
     """
     try:
         return file.read_text("utf-8-sig")  # Windows editors may write a byte order mark

@@ -207,7 +207,7 @@ def _limits(words: Sequence[str]) -> dict[str, float]:
 
 
 async def _examine(*words: Any, **options: Any) -> ValidationReport:
-    """Return the report of `_judge`, after ending all processes that the check started, in any session."""
+    """Return the report of `_judge`; first end all processes that the check started, also those in other sessions."""
     from mcpfactory_pipeline.isolation.processes import adopt_orphans, descendants, end_descendants
 
     ours = descendants(os.getpid())

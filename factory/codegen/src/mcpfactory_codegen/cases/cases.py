@@ -99,7 +99,7 @@ class _Callee:
     def takes(self, values: dict[Slot, Any]) -> bool:
         """Return True if the tool's schema accepts the values.
 
-        Composed schemas can require more than `sample` considers.
+        Composed schemas (`allOf`, `anyOf`) can have requirements that `sample` does not consider.
         """
         given = self.given(values)
         try:
@@ -392,7 +392,7 @@ def _success(responses: Sequence[Response]) -> Response | None:
 
 
 def _answers(one: _Callee, usual: int) -> Iterator[Json]:
-    """Yield the other documented responses (400 for `4XX`, 500 for `default`), and failures that are not documented."""
+    """Yield the documented responses except the usual one (400 for `4XX`, 500 for `default`), and other failures."""
     documented = {response.status.upper() for response in one.operation.responses}
     stated = {_status(status) for status in documented if status != "DEFAULT"}
     for response in sorted(one.operation.responses, key=lambda response: response.status):

@@ -33,7 +33,8 @@ def expected_request(
 ) -> dict[str, Any]:
     """Return the `request` of a case; {} if these rules cannot express its path.
 
-    The path is relative to the API's base URL. For an operation of another server, it starts with that server's name.
+    The path is relative to the API's base URL. For an operation of another server, the path starts with that server's
+    name.
 
     Args:
         operation: the operation to call.
@@ -209,7 +210,10 @@ def _joined(name: str, texts: list[str], delimiter: str | None) -> Pairs | None:
 
 
 def _deep(prefix: str, value: Any) -> Pairs | None:
-    """Return pairs `name[member]=…`. Items of an array repeat its name, because OpenAPI does not define arrays here."""
+    """Return the members of an object as pairs `name[member]=…`.
+
+    Items of an array repeat its name, because OpenAPI does not define arrays here.
+    """
     if isinstance(value, dict | list):
         inner = [
             _deep(f"{prefix}[{key}]" if isinstance(value, dict) else prefix, one)
@@ -313,7 +317,10 @@ def _part(name: str, value: Any, encoding: Encoding | None) -> Pairs | None:
 
 
 def _credentials(operation: ApiOperation, api: Api, names: Names) -> list[dict[str, Any]]:
-    """Return the credentials of the first alternative. The runtime uses this one, because tests set all variables."""
+    """Return the credentials of the first alternative.
+
+    The runtime uses the first alternative, because tests set all variables.
+    """
     schemes = {scheme.name: scheme for scheme in api.security_schemes}
     usable = [one for one in operation.security if one and all(name in schemes for name in one)]
     built: list[dict[str, Any]] = []

@@ -28,7 +28,7 @@ from mcpfactory_runtime.schemas.walk import definitions_of, properties_of, reach
 
 @dataclass(frozen=True, slots=True)
 class RenamedTools:
-    """The new names, and the remaining decisions by operation key. The decisions use the new argument names.
+    """The new names of tools, and the remaining decisions by operation key. The decisions use the new argument names.
 
     `uncurated` has the original names of the tools with decisions.
     """
@@ -179,7 +179,7 @@ def _merged(
     required: list[str],
     context: _MergeContext,
 ) -> tuple[dict[str, MergedArgument], dict[str, ArgumentLocation]]:
-    """Replace several properties by one, in `properties` and `required`."""
+    """Replace several properties by one property, in `properties` and `required`."""
     merged: dict[str, MergedArgument] = {}
     bindings = dict(tool.bindings)
     for name, one in merge.items():

@@ -97,7 +97,7 @@ class SharedDefinitions:
         return self._cleaned[name]
 
     def close(self, schema: dict[str, Any], budget: int = BUDGET) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Return a cleaned schema with its definitions, and the names of definitions left open because of the budget."""
+        """Return a cleaned schema with its definitions, and the names of definitions omitted because of the budget."""
         uses = Counter(references(schema))
         kept: set[str] = set()
         cut: list[str] = []
@@ -415,7 +415,7 @@ def _size(value: Any, most: int) -> int:
 
 
 def _kinds(schema: dict[str, Any], values: Any) -> list[str]:
-    """Return the types of a schema, inferred from other keywords if `type` is missing; [] means anything."""
+    """Return the types of a schema, inferred from other keywords if `type` is missing; [] means any type."""
     kinds = [one for one in types_of(schema) if one in TYPES]
     if not kinds and "properties" in schema:
         kinds = ["object"]
@@ -447,5 +447,5 @@ def _either(first: Shape, second: Shape) -> Shape:
 
 
 def _kept(merged: Shape) -> Shape:
-    """Return a merged shape without `additionalProperties`, because each part excludes properties of the other."""
+    """Return a merged shape without `additionalProperties`, because each part excludes properties of the other part."""
     return {key: merged[key] for key in _MERGED if key in merged}

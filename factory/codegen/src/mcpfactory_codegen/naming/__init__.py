@@ -5,11 +5,11 @@ Rules, in this order:
 2. A name depends on its operation (operationId, method, path, summary), and on operations that would have the same
    name. It never depends on a counter or on the order of the document. A name that is too long also depends on how
    common its words are in the API.
-3. If several operations propose a name, the operation whose operationId is exactly that name gets it; otherwise the
-   operation whose path segments all other paths contain. The others get longer names, from words of their path, their
-   method, and finally a digest of method and path.
+3. If several operations propose a name, the operation whose operationId is exactly that name gets the name. If
+   there is none, the name goes to the operation whose path segments are in the paths of all others. The others get
+   longer names, from words of their path, their method, and finally a digest of method and path.
 4. `pinned` names have priority: a published server keeps the names that its callers use.
-5. Each document of a server is named separately. If two documents would share a name, it gets the label as a
+5. Each document of a server is named separately. If two documents would share a name, each label becomes a
    prefix: `messaging_list_services` and `verify_list_services`. The document without a label, which is the oldest one,
    keeps its names.
 """

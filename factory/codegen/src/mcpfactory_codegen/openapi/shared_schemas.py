@@ -165,7 +165,7 @@ class SchemaNames:
                 self._names[location, ""] = self._unique(str(key))
 
     def assign_name(self, location: Location, variant: Variant) -> str:
-        """Return the name of a schema. The first call chooses it."""
+        """Return the name of a schema. The first call for a schema chooses the name."""
         if (known := self._names.get((location, variant))) is not None:
             return known
         wanted = f"{self.assign_name(location, '')}_{variant}" if variant else _wanted_name(location)
@@ -282,7 +282,7 @@ def _inplace(schema: JsonSchema) -> Iterator[_AppliedReference]:
 
 
 def _components(schemas: Definitions) -> dict[str, int]:
-    """Return the strongly connected component (a number) of each schema on a cycle, by Kosaraju's algorithm."""
+    """Return the number of the strongly connected component of each schema on a cycle, by Kosaraju's algorithm."""
     graph = {
         name: [use.target for use in _inplace(schema) if use.target in schemas] for name, schema in schemas.items()
     }

@@ -133,7 +133,8 @@ def _check(url: str, allowed_hosts: Collection[str]) -> None:
 def _dialled(url: str) -> tuple[str, dict[str, Any]]:
     """Return the URL to connect to, with headers and options.
 
-    In `restrict_to_public_hosts`, the host is replaced by its checked address: the name could resolve differently later.
+    In `restrict_to_public_hosts`, the checked address replaces the host, because the name could later resolve to
+    another address.
     """
     headers = {"Accept": "application/json, application/yaml, */*"}
     parts, besides = urlsplit(url), _BESIDES.get()
@@ -194,8 +195,8 @@ class Document:
     """An API document. `source` is the path or URL as given (after redirects).
 
     `parts` are its files, by path relative to the root folder or by absolute URL; `main` is the key of the document
-    itself. `refused` has the reason for each file that was not read. Problems of references to a file report it.
-    `overlays` are the overlays that were applied to `data`, by their names in problems.
+    itself. `refused` has the reason for each file that was not read. A problem with a reference to such a file reports
+    the reason. `overlays` are the overlays that were applied to `data`, by their names in problems.
     """
 
     data: dict[str, Any]
@@ -264,7 +265,7 @@ class _PartLoader:
         """Return the document's bytes.
 
         Raises:
-            DocumentError: it cannot be read.
+            DocumentError: the part cannot be read.
         """
         if self._remote:
             try:

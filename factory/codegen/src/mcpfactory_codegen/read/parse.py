@@ -1,8 +1,8 @@
 """Parser of the bytes of an API document (JSON or YAML) to plain JSON data.
 
 YAML follows the core schema of YAML 1.2, reduced to the types of JSON: `yes`, `no`, `on`, `off`, dates and `.inf` are
-strings. Keys are always strings as written (a status code 200 is "200"). The tree is built from parser events without
-recursion, so that depth, size and aliases are limited during construction.
+read as strings. Keys are always strings as written (a status code 200 is "200"). The tree is built from parser events
+without recursion, so that depth, size and aliases are limited during construction.
 """
 
 from __future__ import annotations

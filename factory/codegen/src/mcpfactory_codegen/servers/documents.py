@@ -345,7 +345,7 @@ def stored_documents(folder: Path, config: ServerConfig) -> dict[str, Document]:
 
 
 def stored_document(folder: Path, api: ApiConfig) -> Document:
-    """Return a server's API document with its overlays applied. It can reference files in `api/`."""
+    """Return a server's API document with its overlays applied. The document can reference files in `api/`."""
     path = folder / api.document
     root = folder / Path(api.document).parts[0] if len(Path(api.document).parts) > 1 else folder
     if not path.resolve().is_relative_to(folder.resolve()):

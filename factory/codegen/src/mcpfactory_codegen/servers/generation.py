@@ -1,4 +1,4 @@
-"""Generation of a server's files in memory, from documents or a template. `create` and `update` write them."""
+"""Generation of a server's files in memory, from documents or a template. `create` and `update` write the files."""
 
 from __future__ import annotations
 

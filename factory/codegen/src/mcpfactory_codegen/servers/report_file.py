@@ -54,8 +54,8 @@ def report(
 ) -> dict[str, Any]:
     """Return the report as data; plain JSON types only.
 
-    `uncurated` has the tool names before the user's curation, by operation. `private` are private hosts that the user
-    allows.
+    `uncurated` has the tool names before the user's curation, by operation. `private` has the private hosts that the
+    user allows.
     """
     operations = api.operations_by_key()
     return {
@@ -300,7 +300,7 @@ def credential_origin_changes(
 
 
 def _destinations(report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield the description of a destination, the server or scheme that owns it, and its origin."""
+    """For each destination, yield its description, its owner (a server or scheme) and its origin."""
     address, credentials = table(report, "address"), table(report, "credentials")
     base = str(address.get("base_url") or "")
     if not address.get("rootless") and (origin := _origin(base)):

@@ -92,7 +92,7 @@ def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
 
     Raises:
         UnknownTemplateError: the template does not exist.
-        TemplateSourceError: it cannot be fetched.
+        TemplateSourceError: the template cannot be fetched.
     """
     parsed = parse_source(source)
     if parsed.is_remote:

@@ -191,7 +191,7 @@ def _value(value: Answer) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TemplateVariant:
-    """A set of answers to a template's questions. `name` has the answer that is not the default."""
+    """A set of answers to a template's questions. `name` names the answer that is not the default."""
 
     name: str
     answers: Mapping[str, Answer] = field(default_factory=dict)

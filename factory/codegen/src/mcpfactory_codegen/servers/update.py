@@ -122,8 +122,9 @@ def update_server(
         notify: receives a progress line at the start of each step.
 
     Raises:
-        CreateError: nothing was changed. Codes in addition to the codes of `create_server`: `edited` (the document was
-            edited and would be replaced) and `origin` (the API or its tokens would move to another host).
+        CreateError: the update failed, and no file was changed. Codes in addition to the codes of `create_server`:
+            `edited` (the document was edited and would be replaced) and `origin` (the API or its tokens would move to
+            another host).
     """
     with as_create_errors():
         config = read_config(folder)
@@ -322,7 +323,7 @@ def _take_file(path: str, content: bytes, plan: FilePlan) -> None:
 
 
 def _drop_file(path: str, plan: FilePlan) -> None:
-    """Plan to remove a file of a former document. An edited file is kept and left to the user."""
+    """Plan the removal of a file that a former document used. An edited file is kept and left to the user."""
     target = server_files.resolve_server_path(plan.folder, path)
     plan.entries.pop(path)
     if not target.is_file():
@@ -428,7 +429,7 @@ def _merged(target: Path, base: str | None, theirs: str | None) -> _FileMerge:
 
 
 def _text(target: Path) -> str | None:
-    """Return the text of a file with unchanged line endings; None if it is a link or not UTF-8."""
+    """Return the text of a file with unchanged line endings; None if the file is a link or not UTF-8."""
     if target.is_symlink() or not target.is_file():
         return None
     try:

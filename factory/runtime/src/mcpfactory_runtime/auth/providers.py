@@ -54,7 +54,7 @@ def auth0(domain: str, resource: str, **options: Any) -> Authorization:
 def okta(domain: str, resource: str, *, server: str = "default", **options: Any) -> Authorization:
     """Return the access rules for Okta. `server` is the ID of a custom authorization server.
 
-    The organization's own authorization server only issues tokens for Okta itself.
+    The organization's own authorization server issues tokens only for Okta itself.
     """
     issuer = f"https://{domain}/oauth2/{server}"
     return Authorization(issuer=issuer, jwks_url=f"{issuer}/v1/keys", resource=resource, **options)
@@ -208,7 +208,10 @@ def api_keys(resource: str, keys: Mapping[str, str], *, scopes: Mapping[str, str
 
 
 def _digest(text: str) -> str:
-    """Return the digest for the lookup of a secret. The lookup time then reveals nothing about the secret itself."""
+    """Return the digest for the lookup of a secret.
+
+    With a digest as key, the lookup time reveals nothing about the secret itself.
+    """
     return sha256(text.encode()).hexdigest()
 
 

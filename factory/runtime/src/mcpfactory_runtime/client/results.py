@@ -22,9 +22,9 @@ T = TypeVar("T")
 def typed_result(result: Json, kind: type[T]) -> T:
     """Return a tool's result as a `kind`, such as a pydantic model, a dataclass or `list[str]`.
 
-    The value is the structured content. If that does not match and has only the member `result`, the value is this
-    member, because servers wrap values other than objects. Without structured content, the value is the text, parsed as
-    JSON if possible; there must be only one text.
+    The value is the structured content. If the structured content does not match and its only member is `result`, the
+    value is this member. Servers wrap values other than objects in this way. Without structured content, the value is
+    the text, parsed as JSON if possible; there must be only one text.
 
     Raises:
         ResultError: the tool failed (with its message), or the result has another type.
@@ -68,7 +68,7 @@ _CHANGED: Final = {
 
 
 class ResultCache:
-    """Cache of results of one client. Event loop only.
+    """Cache of results of one client. Use a cache only in the event loop.
 
     Args:
         clock: returns seconds.

@@ -115,7 +115,7 @@ class GrantStore:
         return _load(await self._store.get(f"oauth/login/{digest(state)}", _KEY))
 
     async def end_login(self, state: str, login: Json) -> bool:
-        """Delete a login. Return False if another request has already deleted it."""
+        """Delete a login. Return False if another request has already deleted the login."""
         space = f"oauth/login/{digest(state)}"
         return await self._store.write(space, [(_KEY, None)], seconds=1.0, expected=ExpectedEntry(_KEY, _dump(login)))
 

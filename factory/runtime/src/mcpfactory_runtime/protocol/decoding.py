@@ -66,8 +66,8 @@ class BodyDecoder:
         """Return the remaining data at the end of the body.
 
         Raises:
-            httpx.DecodingError: the body is incomplete. If the body ends with the connection, only the decoder can
-                detect this.
+            httpx.DecodingError: the body is incomplete. If the end of the connection ends the body, only the decoder
+                can detect that the body is incomplete.
         """
         if self._inflate is None:
             return b""

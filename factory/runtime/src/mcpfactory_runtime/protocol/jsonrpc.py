@@ -62,7 +62,7 @@ def encode(message: Any) -> bytes:
 
 
 def replace_surrogates(value: Any, depth: int = 0) -> Any:
-    """Replace each lone surrogate in a value's strings with `?`. Return the same object if there are none."""
+    """Replace each lone surrogate in a value's strings with `?`. Return the same object if it has none of these."""
     if isinstance(value, str):
         whole = value.encode(errors="replace").decode()
         return value if whole == value else whole

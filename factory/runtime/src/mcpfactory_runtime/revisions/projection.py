@@ -4,9 +4,9 @@ Handlers use the newest revision. This module removes the fields and content typ
 have, according to `records` and the table of nested types below. Other types stay unchanged. The arguments are never
 modified.
 
-`normalize_elicitation_form` converts any supported schema to the newest kind of form. `project_elicitation_form` converts
-this form for an older peer. A single choice keeps its titles. A multiple choice is an error in revisions without
-multiple choices.
+`normalize_elicitation_form` converts any supported schema to the newest kind of form. `project_elicitation_form`
+converts the newest kind of form for an older peer. A single choice keeps its titles. A multiple choice is an error in
+revisions without multiple choices.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ def _bounds(old: Json, new: Json, path: str) -> Iterator[_Found]:
 
 
 def _bound(value: Any, sign: int) -> float:
-    """Return a bound as a number: larger is wider, and a missing bound is the widest."""
+    """Return a bound as a number; a larger number is a wider bound, and a missing bound is the widest."""
     known = isinstance(value, int | float) and not isinstance(value, bool)
     return value * sign if known else float("inf")
 

@@ -49,7 +49,7 @@ def intersect_schemas(first: Mapping[str, Any], second: Mapping[str, Any], inner
 
 
 def unite_schemas(first: Mapping[str, Any], second: Mapping[str, Any], inner: Combine) -> Json:
-    """Return a schema that permits at least the values of both, with only types, values, properties and items."""
+    """Return a schema that permits at least all values of both, with only types, values, properties and items."""
     if not first or not second:
         return {}
     if _is_same(first, second):

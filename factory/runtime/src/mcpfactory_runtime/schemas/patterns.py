@@ -36,7 +36,7 @@ class _UnknownSyntaxError(Exception):
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Return True if the text matches; False if that cannot be determined."""
+    """Return True if the text matches; False if the match cannot be determined."""
     compiled = pattern_validator(pattern)
     if compiled is None:
         return len(text) <= _SHORT and _searched(pattern, text)

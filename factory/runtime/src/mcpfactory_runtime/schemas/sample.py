@@ -94,7 +94,10 @@ def author_values(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def alternative_values(value: Any, schema: Any, root: Mapping[str, Any], step: int) -> Iterator[Any]:
-    """Yield values of the schema other than `value`, most likely valid ones first. Each step gives different values."""
+    """Yield values of the schema other than `value`, most likely valid ones first.
+
+    Each value of `step` gives different values.
+    """
     schema = resolve(schema, root)
     schema = schema if isinstance(schema, dict) else {}
     enum = schema.get("enum")

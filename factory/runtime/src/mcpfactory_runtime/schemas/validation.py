@@ -208,7 +208,7 @@ class _Compiler:
         return is_fully_checked(schema, self._references, self._lists_none)
 
     def _lists_none(self, schema: Mapping[str, Any]) -> bool:
-        """Return True if a schema lists values that its other keywords all forbid, or if this is unknown."""
+        """Return True if a schema's other keywords forbid all its listed values, or if this is unknown."""
         values = enum_values(schema)
         if values is None:
             return False

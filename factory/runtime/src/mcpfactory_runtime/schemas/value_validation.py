@@ -221,7 +221,7 @@ class NumberValidator:
         self._bounds = [(words, inside, schema[key]) for key, words, inside in _BOUNDS if is_number(schema.get(key))]
 
     def __call__(self, value: Any) -> Any:
-        """Return the number, or raise an `pydantic_argument_error`."""
+        """Return the number, or raise a `pydantic_argument_error`."""
         if self._lenient and isinstance(value, str):
             value = number_from_text(value)
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -250,7 +250,10 @@ class EnumValidator:
         self._by_text = dict(zip(texts, values, strict=True)) if lenient and len(set(texts)) == len(texts) else {}
 
     def __call__(self, value: Any) -> Any:
-        """Return the value or, if lenient, the listed value with the same text. Otherwise raise an `pydantic_argument_error`."""
+        """Return the value or, if lenient, the listed value with the same text.
+
+        Otherwise raise a `pydantic_argument_error`.
+        """
         key = json_key(value)
         if key in self._by_key:
             return value

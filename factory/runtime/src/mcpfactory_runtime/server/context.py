@@ -125,7 +125,10 @@ class Context(InjectedParameter):
 
     @property
     def session_id(self) -> str | None:
-        """Return the ID of the Streamable HTTP session, or None. The newest revision and other transports have none."""
+        """Return the ID of the Streamable HTTP session, or None.
+
+        None with the newest revision, and with other transports.
+        """
         session = self._origin.session_channel
         return None if session is None else session.session_id
 
@@ -267,7 +270,7 @@ class Context(InjectedParameter):
         return False
 
     async def start_task(self) -> None:
-        """Turn the call of a `defer_task` tool into a task; do nothing if the call is a task, or cannot be one."""
+        """Turn the call of a `defer_task` tool into a task, unless the call is already a task or cannot become one."""
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:
         """Call another tool of this server; return its structured content, or its text without structured content.
@@ -283,7 +286,7 @@ class Context(InjectedParameter):
         """Return the contents of a resource of this server, as a client would get them.
 
         Raises:
-            ToolError: there is no such resource.
+            ToolError: the resource does not exist.
         """
         return await read_local_resource(self.server.registry, uri, self, self._call.peer.revision)
 
