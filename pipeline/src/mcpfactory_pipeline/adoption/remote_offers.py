@@ -1,4 +1,4 @@
-"""Servers at a URL: a record of their offers, and a comparison of the record with the current offers."""
+"""Servers at a URL: a record of their offers (tools, resources, prompts), and a comparison with the current offers."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def summarize_offer_changes(changes: Iterable[str]) -> str:
 
 
 def collect(sources: AdoptionSources) -> CollectedFiles:
-    """Return the reviewed offers of the server. Later offers are checked against them."""
+    """Return the reviewed offers of the server. Later offers of the server are compared with these offers."""
     text = sources.lock("url")
     offers = parse_offers(text)
     if offers.get("url") != sources.adopted.url:

@@ -17,7 +17,7 @@ A pull request can contain a folder that git would take for a bare repository, w
 
 
 def git_output(folder: Path | None, *arguments: str) -> bytes | None:
-    """Return the output of a git command; None if it cannot be run or fails."""
+    """Return the output of a git command; None if the command cannot be run or fails."""
     try:
         done = subprocess.run(
             ["git", *_ALWAYS, *arguments], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False

@@ -44,7 +44,7 @@ def max_id_at(at: datetime) -> str:
 def id_creation_time(text: str) -> float:
     """Return the creation time of an ID in seconds since the epoch.
 
-    The time is precise to the millisecond, although the event with this ID stores its time only to the second.
+    The time is precise to the millisecond. The event with this ID stores its time only to the second.
     """
     return (_read(text) >> _RANDOM_BITS) / 1000
 

@@ -1,7 +1,7 @@
-"""Locks of the workspace. The operating system frees them when a process dies: leftover lock files do not block.
+"""Locks of the workspace. The operating system frees locks when a process dies, so leftover lock files do not block.
 
-Each server has two locks. The *run* lock is held while its stages run: a server has one run at a time. The *state*
-lock is held only while history and state are written. A process that needs both takes the run lock first.
+Each server has two locks. The *run* lock is held while its stages run: a server has one run at a time. The *state* lock
+is held only while history and state are written. A process that needs both locks takes the run lock first.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def run_lock(
 def read_run_notes(folder: Path, server: str) -> Holder:
     """Return the notes of a server's last run: `pid`, `run`, `stages`, `stage` (the first one or "") and `alive`.
 
-    The result is empty if the run ended normally. Older versions ran one stage at a time, and wrote no `stages`.
+    The result is empty if the run ended normally. Older versions ran one stage at a time, and did not write `stages`.
     """
     try:
         note = json.loads(_holder_note(folder, server).read_text(encoding="utf-8"))
@@ -118,7 +118,7 @@ def read_run_notes(folder: Path, server: str) -> Holder:
 
 
 def running_stages_of_server(folder: Path, server: str, run: str = "") -> tuple[str, ...]:
-    """Return the running stages of a server in order, optionally of one `run` only."""
+    """Return the running stages of a server in order, optionally only the stages of one `run`."""
     holder = read_run_notes(folder, server)
     return tuple(holder["stages"]) if holder.get("alive") and run in {"", holder.get("run")} else ()
 

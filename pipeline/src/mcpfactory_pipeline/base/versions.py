@@ -27,7 +27,7 @@ def python_version() -> str:
 
 @functools.cache
 def installed_version(name: str) -> str:
-    """Return the version of an installed distribution; `none` if it is not installed."""
+    """Return the version of an installed distribution; `none` if the distribution is not installed."""
     try:
         return distribution(name).version
     except PackageNotFoundError:
@@ -105,7 +105,7 @@ class Version(NamedTuple):
 
 
 def version_step(before: str, after: str) -> Step:
-    """Return the step between two versions; `none` if the first three numbers of `after` are not larger."""
+    """Return the step between two versions (major, minor or patch); `none` if `after` is not the larger version."""
     old, new = Version.read(before), Version.read(after)
     if new <= old:
         return "none"

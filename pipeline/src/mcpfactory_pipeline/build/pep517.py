@@ -1,6 +1,6 @@
 """Build frontend (PEP 517) that first fetches the backend's requirements, then runs the backend in a sandbox.
 
-`uv build` does both in one step, and would give uv's variables and cache to the backend: untrusted code of the server.
+`uv build` does both in one step, and would give uv's variables and cache to the backend, which is untrusted code.
 """
 
 from __future__ import annotations

@@ -29,7 +29,9 @@ from mcpfactory_pipeline.build.pep517 import build_in_sandbox
 
 
 def build_wheel(source: Path, files: Iterable[str], work: Path, *, log: bool = True) -> Path:
-    """Build the wheel of the package in `source` from a copy of `files` in `work`; the sources stay unchanged.
+    """Build the wheel of the package in `source`.
+
+    The build uses a copy of `files` in `work`, so the sources stay unchanged.
 
     Without `log` nothing is printed.
 
@@ -51,9 +53,9 @@ def build_packages(
 ) -> tuple[Path, Path]:
     """Build the source distribution of the package in `source`, and the wheel from it; return (wheel, sdist).
 
-    `backend` is the required build backend in the form of `wheel_build_backend`; "" for the newest that the package allows.
-    `settings` configure the isolation of the backend (`isolation`, `container`). Without `log` nothing is printed.
-    Raises the errors of `build_wheel`.
+    `backend` is the required build backend in the form of `wheel_build_backend`; "" for the newest that the package
+    allows. `settings` configure the isolation of the backend (`isolation`, `container`). Without `log` nothing is
+    printed. Raises the same errors as `build_wheel`.
     """
     pinned = re.fullmatch(r"([\w.-]+) \(?([\w.+!-]+)\)?", backend)
     constraints = f"{pinned[1]}=={pinned[2]}" if pinned else ""
@@ -64,7 +66,7 @@ def build_packages(
 
 
 def wheel_build_backend(wheel: Path) -> str:
-    """Return the build backend of a wheel with its version (`hatchling 1.30.1`); "" if the wheel does not name it."""
+    """Return the build backend of a wheel with its version (`hatchling 1.30.1`); "" if the wheel names no backend."""
     return str(read_dist_info(wheel, "WHEEL").get("Generator", "")).strip()
 
 

@@ -95,7 +95,7 @@ def verify_candidate_files(artifact: Artifact) -> None:
     """Verify the hashes of a candidate's files.
 
     Raises:
-        StateError: a file is not on this machine, or differs from the validated one.
+        StateError: a file is not on this machine, or differs from the validated file.
     """
     for name, content in artifact.files.items():
         read_verified_file(artifact.folder / name, content)
@@ -108,7 +108,7 @@ def copy_into_channel(workspace: Workspace, channel: str, artifact: Artifact, *,
 
     Raises:
         StateError: the files are not on this machine, the files differ from the validated ones, or the distribution
-            name belongs to another server. The channel is then unchanged.
+            name belongs to another server. After an error, the channel is unchanged.
     """
     offered, folder = artifact.offered, channels_folder(workspace)
     project = wheel_name(offered.name)
@@ -172,7 +172,7 @@ def prune(
 
     Raises:
         NotFoundError: unknown server.
-        ConfigError: `keep` is 0, so not even the newest candidate would stay.
+        ConfigError: ConfigError: `keep` is 0, so even the newest candidate would be deleted.
     """
     newest = workspace.settings.artifacts.keep if keep is None else keep
     if newest == "all":

@@ -61,7 +61,10 @@ class CallComparer:
         self._tools = evidence.read_only_tools
 
     async def repeat(self, call: RecordedCall) -> None:
-        """Repeat the first call of a tool at once; later results are compared only if these two results are equal."""
+        """Repeat the first call of a tool immediately.
+
+        Later results are compared only if the first two results are equal.
+        """
         usable = call.tool in self._tools and call.tool not in self._firsts and len(self._firsts) < _MAX_TOOLS
         if usable and not call.failed and call.exchange.milliseconds < QUICK:
             arguments = sent_arguments(call)
@@ -96,7 +99,7 @@ class CallComparer:
     async def _later(self) -> None:
         """Repeat the first calls; repeat calls with a changed result once more after a pause.
 
-        The pause is as long as the calls took, because results may change with time. If it would be too long, changed
+        The pause is as long as the calls took, because results may change over time. If it would be too long, changed
         results are not compared.
         """
         until = time.monotonic() + _SECONDS
@@ -119,7 +122,7 @@ class CallComparer:
             self._evidence.comparisons.append(CallComparison("later", tool, first.exchanges, others))
 
     async def _overlapping(self) -> None:
-        """Send two calls at once, and send each of them alone before and after that."""
+        """Send two calls at the same time. Before and after that, send each of the two calls alone."""
         until = time.monotonic() + _SECONDS
         for pair in self._pairs()[:_MAX_PAIRS]:
             if self._over() or time.monotonic() > until:

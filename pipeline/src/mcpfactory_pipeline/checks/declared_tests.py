@@ -46,7 +46,7 @@ _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTest:
-    """Declared test. `upstream` are stub cases for this test only; `file` is its file.
+    """Declared test. `upstream` are stub cases for this test only; `file` is the file that contains the test.
 
     `expect` are objects with a `path` (JSONPath into the result's data) and one or more of `CHECKS`.
     """
@@ -149,7 +149,7 @@ _SHOWN: Final = 200  # maximum characters of a value in a message
 def declared_test_faults(test: DeclaredTest, result: Mapping[str, Any], snapshot: str | None = None) -> list[str]:
     """Return the differences between a call's result and the test; empty if the test passes.
 
-    `snapshot` is the stored text of an earlier answer (see `snapshot_text`), or None if there is none to compare.
+    `snapshot` is the stored text of an earlier answer (see `snapshot_text`), or None without an earlier answer.
     """
     text, failed = result_text(result), result.get("isError") is True
     found = []
@@ -174,7 +174,7 @@ def snapshot_text(result: Mapping[str, Any]) -> str:
 
 
 def _data(result: Mapping[str, Any], text: str) -> Any:
-    """Return the data that paths apply to: structured content, else the text as JSON, else the text."""
+    """Return the data that paths apply to: the structured content, else the text as JSON, else the plain text."""
     if "structuredContent" in result:
         return result["structuredContent"]
     try:

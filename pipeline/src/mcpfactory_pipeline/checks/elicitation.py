@@ -1,7 +1,7 @@
 """Answer the elicitations of a server, and repeat calls of tools that ask for consent.
 
-The stub upstream records the requests of three calls: the client cannot ask a person, the person agrees, and the
-person declines. This module does not evaluate the results.
+The stub upstream records the requests of three calls. In the first call, the client cannot ask a person; then the
+person agrees; then the person declines. This module does not evaluate the results.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ async def observe_elicitations(
 ) -> None:
     """Repeat the failed calls of tools that ask a person, with a simulated person, and add the results.
 
-    A call with the person's agreement replaces the failed call. Tools that already passed their case are not called
+    A call with the person's agreement replaces the failed call. A tool that already passed its case is not called
     again.
     """
     refused = _refused(evidence, cases)

@@ -177,7 +177,7 @@ class Elicit(Question[Elicited]):
         return ("elicitation",)
 
     def params(self, peer: Peer) -> Json:
-        """Return the message, and the form or page."""
+        """Return the message with the form or the page."""
         revision = peer.revision
         if self.url is not None and "url" not in revision.elicitation_modes:
             raise McpError(INVALID_REQUEST, "The client cannot open a page: its protocol revision supports only forms")

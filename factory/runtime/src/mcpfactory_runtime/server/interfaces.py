@@ -151,7 +151,7 @@ class MetricsInterface(Protocol):
 
 
 class SharedStoreUser(Protocol):
-    """An owner of data that other processes should see."""
+    """An owner of data that other processes must also see."""
 
     def share(self, store: SharedStore, processes: ProcessRegistry) -> None:
         """Keep the data in a shared store for all later operations."""
@@ -170,7 +170,7 @@ class HttpRequest(Protocol):
 
 
 class ReplyChannel(Protocol):
-    """The reply channel to the client of one request. Called on the event loop only.
+    """The reply channel to the client of one request. Its methods are called on the event loop only.
 
     Attributes:
         principal: the caller, from the access token; "" without authorization.

@@ -53,7 +53,7 @@ def _readable(items: Sequence[Json]) -> int:
 
 
 def encode_cursor(last: str) -> str:
-    """Return the cursor of the page after the item `last`."""
+    """Return the cursor for the page that begins after the item `last`."""
     return urlsafe_b64encode(last.encode()).decode()
 
 
@@ -95,7 +95,7 @@ class NotificationListener(Protocol):
 
 
 class NotificationHub:
-    """Passes change notifications to all listeners. Event loop only."""
+    """Passes change notifications to all listeners. Use it on the event loop only."""
 
     def __init__(self) -> None:
         self._listeners: dict[NotificationListener, None] = {}

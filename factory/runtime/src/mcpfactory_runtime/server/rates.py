@@ -1,8 +1,8 @@
 """Rate limits per client: a token bucket for each kind of request or notification.
 
 A rate is written as `COUNT/s`, `COUNT/m` or `COUNT/h`. The bucket holds COUNT tokens (the largest burst), and regains
-COUNT tokens per second, minute or hour. Requests without a token are refused with the time to wait; log messages are
-dropped; the newest progress notification is delayed (server/context.py).
+COUNT tokens per second, minute or hour. If the bucket is empty, requests are refused with the time to wait, log
+messages are dropped, and the newest progress notification is delayed (server/context.py).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CLIENTS: Final = 10_000  # maximum number of clients in memory
 
 
 class TokenBucket:
-    """The tokens of one client for one kind. Event loop only."""
+    """The tokens of one client for one kind of request or notification. Use it on the event loop only."""
 
     __slots__ = ("_clock", "_count", "_gain", "_left", "_seen")
 
@@ -58,7 +58,7 @@ class TokenBucket:
         return True
 
     def give_back(self) -> None:
-        """Return a token that was taken."""
+        """Return a taken token to the bucket."""
         self._left += 1
 
     @property
@@ -67,7 +67,7 @@ class TokenBucket:
         return (1 - self._left) / self._gain
 
     def refusal(self, kind: str) -> McpError:
-        """Return the error for a request without a token, with `retryAfterMs` in its data."""
+        """Return the error for a request when the bucket is empty, with `retryAfterMs` in its data."""
         rate, wait = f"{self._count:g} in {self._count / self._gain:.0f} s", ceil(self.wait * 1000)
         return McpError(
             RATE_LIMITED,

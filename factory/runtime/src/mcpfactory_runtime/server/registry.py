@@ -264,7 +264,7 @@ class Registry:
         declares_tools: True advertises tools even if there are none (for a manifest without operations, or a gateway).
         extensions: identifier of a protocol extension → its capability object.
         around: middleware around each tool call, or None.
-        offers: returns True if clients may see a listed tool; None shows all tools.
+        offers: returns True if clients may see a listed tool; None shows all listed tools.
     """
 
     def __init__(self) -> None:

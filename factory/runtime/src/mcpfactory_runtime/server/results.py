@@ -198,7 +198,10 @@ class EmbeddedBlob(Content):
 
 
 class ResourceLink(Content):
-    """A link to a resource that the client may read. Peers whose revision has no links get a text instead."""
+    """A link to a resource that the client may read.
+
+    A peer whose revision has no links gets a text instead of the link.
+    """
 
     __slots__ = ("description", "icons", "mime_type", "name", "size", "title", "uri")
 

@@ -25,7 +25,7 @@ class HttpRoute:
         path: path in Starlette's syntax: `/hooks/{name}`, `/files/{path:path}`.
         methods: accepted HTTP methods.
         handler: function that takes a `starlette.requests.Request`.
-        public: True permits every caller; False only authorized callers of the server.
+        public: True permits every caller; False permits only authorized callers of the server.
     """
 
     path: str
@@ -92,7 +92,7 @@ Check = Callable[[], Any]
 
 
 class ReadinessChecks:
-    """The checks of one server. Event loop only.
+    """The readiness checks of one server. Event loop only.
 
     A slow check runs once for all probes. After `patience`, a check counts as failed until it returns.
 

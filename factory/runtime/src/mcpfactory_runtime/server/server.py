@@ -249,7 +249,7 @@ class Server(ObservabilityMixin, CompositionMixin):
     ) -> Callable[[Function], Function]: ...
 
     def prompt(self, function: Any = None, /, **options: Any) -> Any:
-        """Register a function as a prompt. It returns text, a `Message`, content, or a list of these.
+        """Register a function as a prompt. The function returns text, a `Message`, content, or a list of these.
 
         Args:
             function: the handler, whose parameters are the prompt's arguments; or the prompt's name.
@@ -314,7 +314,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         Args:
             mode: `full` lists each tool; `search` lists three tools that find, describe and call all others; None
                 keeps the current mode.
-            profile: `full`, `read-only`, or one that `mcpfactory.toml` defines; None keeps the current one.
+            profile: `full`, `read-only`, or one that `mcpfactory.toml` defines; None keeps the current profile.
             dialect: `standard`, or `plain` or `flat` for clients with limits; None keeps the current one.
 
         Returns:
@@ -343,10 +343,10 @@ class Server(ObservabilityMixin, CompositionMixin):
     def after(self, *tools: str) -> Callable[[Hook], Hook]:
         """Decorate a function `(ToolCall, ToolResult) -> ToolResult | None` that runs after a generated tool.
 
-        None keeps the result.
+        If the function returns None, the result stays unchanged.
 
         Raises:
-            ValueError: no generated tool has that name.
+            ValueError: no generated tool has one of these names.
         """
         return lambda hook: self.extensions.hooks.add_after(tools, hook, self.registry.generated)
 
@@ -388,7 +388,8 @@ class Server(ObservabilityMixin, CompositionMixin):
     def tool_middleware(self, *tools: Any) -> Any:
         """Decorate an `async def (ToolRequest, call_next)` that wraps tools: `@server.tool_middleware("search")`.
 
-        It wraps every call, including those through search mode, as a task, or by `Context.call`.
+        The function wraps every call, including calls through search mode, calls as a task, and calls by
+        `Context.call`.
 
         Args:
             tools: names; without any, all tools (`@server.tool_middleware`).
@@ -415,7 +416,7 @@ class Server(ObservabilityMixin, CompositionMixin):
             prefix: path before the name in the skill's URI: `acme/billing` for `skill://acme/billing/refunds`.
 
         Returns:
-            The URI of its SKILL.md.
+            The URI of the skill's SKILL.md.
 
         Raises:
             SkillError: the folder cannot be published as a skill.
@@ -443,7 +444,7 @@ class Server(ObservabilityMixin, CompositionMixin):
                 the host should draw a border.
 
         Raises:
-            TypeError: both of html and path are given, or neither.
+            TypeError: both `html` and `path` are given, or neither is.
             ValueError: the URI is taken or does not start with `ui://`, or csp or permissions has an unknown member.
         """
         resource = make_app(uri, **options)

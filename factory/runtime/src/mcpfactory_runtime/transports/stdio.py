@@ -171,7 +171,7 @@ class _Source:
         self._holders: set[str] = set()
 
     def hold(self, who: str, held: bool) -> None:
-        """Pause reading on behalf of `who`, or release that pause."""
+        """Pause reading on behalf of `who`; if `held` is False, end that pause."""
         if held:
             self._holders.add(who)
             self._transport.pause_reading()

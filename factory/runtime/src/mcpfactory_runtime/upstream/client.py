@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.upstream.tokens import OAuthCredentials, TokenManager
 
 _HttpAnswer = tuple[int, dict[str, str], bytes, bool]
-"""Status, headers by lower-case name, content, and a flag that is True if the content was cut at the limit."""
+"""Status, headers by lower-case name, content, and a flag that is True if the content was cut because of the limit."""
 
 _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE", "QUERY"})  # RFC 9110 §9.2.2
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
@@ -112,7 +112,7 @@ class Upstream:
 
     @property
     def base_url(self) -> str:
-        """Return the effective base URL of the root: the user's setting, otherwise that of the API document."""
+        """Return the effective base URL of the root: the user's setting, otherwise the URL in the API document."""
         return self._addresses.root
 
     @property
@@ -230,7 +230,7 @@ class Upstream:
         return redaction.result(result)
 
     async def aclose(self) -> None:
-        """Close the connections. The object can be used again."""
+        """Close the connections. The object can be used again after that."""
         clients, self._clients = self._clients, {}
         if self._loop is asyncio.get_running_loop():
             for client in clients.values():
@@ -344,7 +344,7 @@ class Upstream:
     async def _exchange(
         self, request: UpstreamRequest, certificate: Certificate, limit: int, attempt: int = 0
     ) -> _HttpAnswer:
-        """Send one request. Return its answer with at most `limit` bytes of content."""
+        """Send one request. Return the response with at most `limit` bytes of content."""
         client = self._open(certificate if request.url.startswith("https:") else None)
         headers = request.headers
         if request.keys is not None:
@@ -387,7 +387,7 @@ def _cause(error: BaseException) -> str:
 
 
 def _retry_after(headers: Mapping[str, str], default: float) -> float:
-    """Return the seconds of Retry-After (RFC 9110 §10.2.3). A date counts as longer than the longest wait."""
+    """Return the seconds of Retry-After (RFC 9110 §10.2.3). A date counts as more than the longest permitted wait."""
     value = headers.get("retry-after", "").strip()
     if not value:
         return default

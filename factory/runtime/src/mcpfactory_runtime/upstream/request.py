@@ -290,7 +290,7 @@ _DELIMITERS: Final = check_table_complete(
     QueryStyle,
     "upstream/request.py _DELIMITERS",
 )
-"""Delimiters of items in one part of a multipart body. OpenAPI defines none for `deepObject`."""
+"""Delimiters of items in one part of a multipart body. OpenAPI defines no delimiters for `deepObject`."""
 
 
 def build_body(body: Body, arguments: Mapping[str, Any]) -> tuple[bytes | None, str]:
@@ -401,7 +401,7 @@ def _quoted(text: str) -> str:
 
 
 def _definite_type(content_type: str) -> str:
-    """Return the first of a list of media types, or "" if it is a range."""
+    """Return the first of a list of media types; "" if it is a range."""
     first = content_type.partition(",")[0].strip()
     return "" if "*" in first else first
 

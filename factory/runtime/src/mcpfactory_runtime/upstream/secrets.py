@@ -71,7 +71,7 @@ def secret(variable: str, environ: Mapping[str, str]) -> str:
 SHARED: Final = "MCPFACTORY"
 
 SETTINGS: Final = ("BASE_URL", "ALLOW_PRIVATE", "TIMEOUT", "CA_FILE")
-"""Settings that a server can override, as suffixes of their variable names."""
+"""Settings that each server can override, as suffixes of their variable names."""
 
 
 def server_url_setting(server: str) -> str:
@@ -107,7 +107,7 @@ class Settings:
         return self._environ.get(self.set_by(name), "")
 
     def set_by(self, name: str) -> str:
-        """Return the variable that sets the value; if no variable does, the server's own variable."""
+        """Return the variable that sets the value. If no variable sets it, return the server's own variable."""
         names = [f"{prefix}_{name}" for prefix in self._prefixes]
         return next((one for one in names if self._environ.get(one)), names[0])
 

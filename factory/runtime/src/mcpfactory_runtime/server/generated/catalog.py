@@ -37,7 +37,7 @@ class Catalog:
         mode: the selected mode.
         profile: the selected profile.
         dialect: the selected dialect.
-        environment_error: message if the environment selects an unknown mode, profile or dialect, else "".
+        environment_error: error message if the environment selects an unknown mode, profile or dialect; otherwise "".
         notices: lines for the operator.
     """
 

@@ -1,9 +1,9 @@
 """Tools, resources and prompts of a remote server, and requests forwarded to it.
 
-A server of the per-request lifecycle asks a question by ending its request (`input_required`), so the question
+To ask a question, a server of the per-request lifecycle ends the request (`input_required`). Therefore the question
 belongs to a known call. The relay forwards the question to the caller in the caller's lifecycle. In the per-request
-lifecycle, the client repeats the call with its answers. The relay then runs the call again from the start. The server
-asks every question again, and the relay sends the client's earlier answers.
+lifecycle, the client repeats the call with its answers. The relay then sends the call to the server again, from the
+start. The server asks every question again, and the relay sends the client's earlier answers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ _NOT_FOUND: Final = {INVALID_PARAMS, -32002}  # codes of all revisions (server/r
 
 
 class RelayNames:
-    """Map of remote names and URIs to local ones. This base class changes nothing; subclasses override it."""
+    """Map of remote names and URIs to local ones.
+
+    This base class keeps all names and URIs; subclasses override its methods.
+    """
 
     def name(self, inner: str) -> str:
         """Return the local name of a tool or prompt."""
@@ -175,7 +178,7 @@ class _RelayedUris:
         return {"uri": uri} if self._matches(uri) else None
 
     def unsafe(self, _values: Json, _exempt: object = ()) -> bool:
-        """Return False: the remote server checks the variables."""
+        """Return False, because the remote server checks the variables."""
         return False
 
 
@@ -262,7 +265,7 @@ def _meta(ctx: Context) -> Json:
 
 
 def _trace(ctx: Context) -> Json:
-    """Return the trace fields for a forwarded call, from the current span or, without a span, from the client."""
+    """Return the trace fields for a forwarded call: of the current span or, without a span, of the client."""
     meta = ctx.meta
     return forwarded_trace_metadata(ctx.headers if meta.keys().isdisjoint(TRACE_FIELDS) else meta)
 

@@ -164,7 +164,7 @@ class TaskRun:
         owner: the task's owner.
         handler: the running handler.
         questions: questions of the handler by MCP key; each question validates its answer.
-        ended: True once the task has ended, even if its handler still runs.
+        ended: True if the task has ended, even if its handler still runs.
     """
 
     def __init__(self, task: Task, handler: asyncio.Task[Json]) -> None:
@@ -306,7 +306,10 @@ class TaskManager:
         return task
 
     async def cancel(self, task: Task) -> Task | None:
-        """Cancel a task and its handler, and drop a later result. Return None if the task had already ended."""
+        """Cancel a task and its handler, and drop any result that arrives later.
+
+        Return None if the task had already ended.
+        """
         return await self.change(task.id, lambda now: now.cancelled("The task was cancelled by request."))
 
     async def answer(self, task: Task, answers: Json) -> None:

@@ -184,7 +184,7 @@ class TaskMethods:
         }
 
     def answer(self, call: Call, channel: ReplyChannel) -> Awaitable[Json]:
-        """Return the result of one of the methods, without envelope.
+        """Return the result of one of the task methods, without envelope.
 
         Raises:
             McpError: the call is refused; the awaitable may raise it as well.
@@ -393,7 +393,7 @@ class TaskMethods:
         """Return the tasks in a `subscriptions/listen` request that belong to its caller.
 
         Raises:
-            McpError: MISSING_CAPABILITY, or INVALID_PARAMS for a malformed list.
+            McpError: MISSING_CAPABILITY, or INVALID_PARAMS for an invalid list.
         """
         if not call.peer.declares("extensions", TASKS):
             raise missing_extension()

@@ -46,7 +46,7 @@ class AsgiRequest:
 
     @property
     def address(self) -> str | None:
-        """Return the source address (behind a reverse proxy: the proxy's address), or None if unknown."""
+        """Return the source address, or None if unknown; behind a reverse proxy, it is the proxy's address."""
         client = self._scope.get("client")
         return str(client[0]) if client else None
 

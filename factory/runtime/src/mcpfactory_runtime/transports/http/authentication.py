@@ -1,9 +1,9 @@
 """Authentication of HTTP requests, and delays for clients after failed attempts.
 
-Checking a token costs a signature verification or a request to its issuer, and a client without a valid token can
-send any number of attempts. Therefore each attempt counts against the client's address until the token is found
-valid. Tokens that were valid before are exempt, so that clients that share an address (a proxy, an office) with an
-attacker keep working.
+Checking a token costs a signature verification or a request to its issuer, and a client without a valid token can send
+any number of attempts. Therefore each attempt counts against the client's address until the token is found valid.
+Tokens that were valid before are exempt. Therefore clients that share an address (a proxy, an office) with an attacker
+keep working.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class FailureLimit:
         self._good.pop(token, None)
 
     def cancel_attempt(self, address: str) -> None:
-        """Uncount the attempt: the token could not be checked."""
+        """Do not count the attempt, because the token could not be checked."""
         if self._addresses is not None:
             self._addresses.of(address).give_back()
 
@@ -142,7 +142,7 @@ class AnonymousAccessGate:
 
 
 class AccessGate:
-    """Gate that checks the tokens of requests. Event loop only.
+    """Gate that checks the tokens of requests. Use it on the event loop only.
 
     Args:
         auth: accepted issuers and rules for tokens.
@@ -185,7 +185,7 @@ class AccessGate:
         return issuer_metadata_url(self._auth.issuers[0]) if path.rstrip("/") == SERVER_WELL_KNOWN else None
 
     async def authenticate(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> Principal | Rejection:
-        """Return the sender of a request. Hide the token from later code: remove it from ASGI scope and headers."""
+        """Return the sender of a request. Remove the token from ASGI scope and headers, to hide it from later code."""
         token = read_token(headers.pop("authorization", None), self._required)
         scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"authorization"]
         if isinstance(token, BearerChallenge):

@@ -161,7 +161,10 @@ class ProcessRelay:
         return owner
 
     async def _forward(self, owner: str, scope: Scope, body: bytes, receive: Receive, send: Send) -> bool:
-        """Forward a request to `owner`. Return False if the owner died before its acknowledgment, else True."""
+        """Forward a request to `owner`.
+
+        Return False if the owner died before it acknowledged the request, else True.
+        """
         name = secrets.token_hex(8)
         exchange = self._outgoing[name] = _Outgoing(owner)
         leaving = asyncio.ensure_future(wait_for_disconnect(receive))
@@ -259,7 +262,7 @@ class ProcessRelay:
                 await asyncio.sleep(_RETRY_DELAY)
 
     def _receive(self, message: bytes) -> None:
-        """Handle a message; log and skip an invalid one, for example of another version."""
+        """Handle a message; log and skip an invalid message, such as one of another version."""
         head, _, data = message.partition(b"\n")
         try:
             self._dispatch(jsonrpc.decode(head), data)

@@ -139,7 +139,7 @@ class HttpSession(Session):
         self.own.finish(recorded=False)  # another process may continue the session
 
     def close_journal(self) -> None:
-        """Close the journal, if any, without ending the session in the store: another process may continue it."""
+        """Close the journal, if any. The session stays in the store, because another process may continue it."""
         if self._journal is not None:
             self._journal.close()
 
@@ -160,7 +160,7 @@ class HttpSession(Session):
         return stream
 
     def _tidy(self) -> None:
-        """Remove the oldest finished responses above the limit."""
+        """Remove the oldest finished responses beyond the limit."""
         surplus = len(self._streams) - _STREAMS_KEPT
         if surplus > 0:
             for name in [name for name, stream in self._streams.items() if stream.closed][:surplus]:
@@ -298,7 +298,7 @@ class SseSession(Session):
 
 
 class SseEndpoints:
-    """The two endpoints of HTTP+SSE, and their sessions. Event loop only.
+    """The two endpoints of HTTP+SSE, and their sessions. Use it on the event loop only.
 
     Args:
         server: handles the requests.
