@@ -2,7 +2,7 @@
 
 Each case gets a separate server process and a separate simulated API. A correct answer proves nothing about a tool if
 it does not depend on the API. Therefore the call is repeated with an API without data, and both answers are compared.
-A simulated API that answers every request proves nothing. This module does not evaluate the results.
+An API model that answers every request proves nothing. This module does not evaluate the results.
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ class EvaluationSetup:
 
     Attributes:
         cases: the cases in `evals/`.
-        model: starts a new simulated API at each call; None if the server has none. Then only read-only tools are
-            called.
+        model: starts a new simulated API at each call; None if the server has none. Without a model, only read-only
+        tools are called.
         environ: returns the variables for one server process, for example its own HOME.
     """
 
@@ -145,7 +145,7 @@ async def observe_evaluation_cases(
     *,
     seconds: float,
 ) -> None:
-    """Make the calls and add their results to the evidence, or the reason why some were skipped.
+    """Make the calls, and add their results to the evidence; for omitted calls, add the reason.
 
     Args:
         target: a server started by command.
@@ -282,7 +282,7 @@ class _EvaluationRun:
     async def _why_nothing(
         self, case: EvaluationCase, call: ExpectedCall, at: tuple[int, int], api: SimulatedApi
     ) -> str:
-        """Return why a correct answer does not prove that the tool works; "" if this or an earlier answer proves it."""
+        """Return the reason why a correct answer does not prove that the tool works; "" if an answer proves it."""
         if call.tool not in self._unshown:
             return ""
         if not call.says:

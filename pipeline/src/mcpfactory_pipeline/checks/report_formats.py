@@ -320,7 +320,7 @@ def _about(report: ValidationReport, index: Mapping[str, int], rule: str, where:
 
 
 def _number_alike(results: Iterable[dict[str, Any]]) -> None:
-    """Make equal fingerprints distinct, because viewers merge repeated results of a rule at one place."""
+    """Make equal fingerprints distinct, because viewers merge results of one rule that have the same place."""
     seen: Counter[str] = Counter()
     for result in results:
         prints = result["partialFingerprints"]

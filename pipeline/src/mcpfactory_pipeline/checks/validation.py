@@ -72,12 +72,13 @@ async def observe_server(
 ) -> tuple[Evidence, dict[str, str]]:
     """Return the observations of `target`, and the values that a report must mask.
 
-    `timeout` is the time limit in seconds, plus extra time for each case. The same limit applies again to the API
-    failures, and again to the expected calls of `evaluations`. `connect` opens the connection if the server is reached
+    `timeout` is the time limit in seconds, plus extra time for each case. The same limit applies separately to the API
+    failures, and to the expected calls of `evaluations`. `connect` opens the connection if the server is reached
     neither by command nor by URL.
 
-    A server started here gets the canary as value of each secret that its report lists. If `target` has cases, the
-    server's API is the stub upstream. Bad servers produce findings, never exceptions. Runs on asyncio.
+    A server that is started here gets the canary as the value of each secret that its report lists. If `target` has
+    cases, the server's API is the stub upstream. Bad servers produce findings, never exceptions. The function needs an
+    asyncio event loop.
 
     Raises:
         ValidationTargetError: the cases or a report cannot be read.

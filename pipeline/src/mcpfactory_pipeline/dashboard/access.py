@@ -1,10 +1,10 @@
 """Access control: tokens of people, browser sessions, single-use tickets for actions, and an authenticating proxy.
 
-The only I/O is reading the token file. Secrets are stored and looked up by hash. A copy of the memory is useless to an
-attacker, and comparison times reveal nothing about a guess.
+The module does no I/O except to read the token file. Secrets are stored and looked up by hash. A copy of the memory is
+useless to an attacker, and comparison times reveal nothing about a guess.
 
-A proxy in front of the dashboard can log people in and name them in a header. The header counts only in requests that
-contain the proxy's shared secret. The sender's address proves nothing, because every local program has a loopback
+A proxy in front of the dashboard can log people in and name them in a header. The header is accepted only in requests
+that contain the proxy's shared secret. The sender's address proves nothing, because every local program has a loopback
 address.
 """
 
@@ -141,7 +141,7 @@ class ActionTicket:
 class DashboardSession:
     """Session of an authenticated person. `source` describes the authentication.
 
-    `proxied` is True if a proxy authenticated the person. `message` is shown on the next page. Tickets (`tickets`,
+    `proxied` is True if a proxy authenticated the person. `message` is displayed on the next page. Tickets (`tickets`,
     `used`) are stored by hash.
     """
 
@@ -185,7 +185,7 @@ class DashboardAccess:
         return bool(self._people)
 
     def session(self, secret: str) -> DashboardSession | None:
-        """Return the session of a browser; None if it is unknown or expired."""
+        """Return the session of a browser; None if the session is unknown or expired."""
         found = self._sessions.get(_hash(secret))
         return found if found is not None and found.until > self._clock() else None
 
@@ -211,7 +211,7 @@ class DashboardAccess:
         return session
 
     def ticket(self, session: DashboardSession, *about: object, seen: Mapping[str, str] | None = None) -> str:
-        """Return a single-use ticket for one action; `seen` describes the values that the reader saw."""
+        """Return a single-use ticket for one action; `seen` describes the values that the reader of the page saw."""
         ticket = secrets.token_urlsafe(32)
         while len(session.tickets) >= _MAX_TICKETS:
             del session.tickets[next(iter(session.tickets))]
@@ -316,7 +316,7 @@ class TrustedProxy:
 
 
 def read_proxy(environ: Mapping[str, str], header: str) -> TrustedProxy:
-    """Return the proxy that names people in `header`.
+    """Return the settings of a proxy that sends the person's name in `header`.
 
     Raises:
         ConfigError: the header is invalid, or the environment has no secret.

@@ -86,7 +86,7 @@ class ActionRoutes:
         ]
 
     def visitor(self, request: Request) -> Visitor:
-        """Return the visitor of a page, with the message to show once."""
+        """Return the visitor of a page, with a message that is shown once."""
         session = self.session(request)
         if session is None:
             return Visitor()
@@ -211,7 +211,10 @@ class ActionRoutes:
         explain: bool = True,
         before: Mapping[str, str] | None = None,
     ) -> ActionPage:
-        """Return an action's page, with a ticket if the user can confirm it. `before` are the facts already seen."""
+        """Return an action's page, with a ticket if the user can confirm it.
+
+        `before` has the facts that the user has already seen.
+        """
         with acting_as(session.actor, source=session.source):
             detail = self.reader.server(name)
             chosen = any(values.get(one) for one in ABOUT)

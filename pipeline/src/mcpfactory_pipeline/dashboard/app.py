@@ -70,8 +70,8 @@ def create_app(
 
     Pages about many servers may show data up to `age` seconds old, so that 1,000 servers are not read for every
     keystroke. `ended` returns true when the server shuts down, which ends event streams. `people` are the persons who
-    may act, with their tokens; `proxy` authenticates others. If both are missing, the application is read-only.
-    `origin` is the public address, if it differs from the bound one.
+    may act, with their tokens; `proxy` authenticates others. If both `people` and `proxy` are missing, the application
+    is read-only. `origin` is the public address, if it differs from the address that the server listens on.
     """
     reader, followers = WorkspaceReader(workspace_root, age=age), PageSubscriptions(ended)
     acting = ActionRoutes(workspace_root, reader, DashboardAccess(people or {}), origin) if people or proxy else None
@@ -287,7 +287,7 @@ async def disconnected_response(_request: Request, _error: Exception) -> Respons
 def error_response(
     request: Request, status: int, title: str, message: str, hint: str, *, ways: Sequence[tuple[str, str]] = ()
 ) -> Response:
-    """Return an error page or problem JSON, as requested; `ways` are links (text, path)."""
+    """Return an error page or problem JSON, as requested; `ways` are links, each with text and path."""
     if wants_json(request):
         return JSONResponse({"error": {"message": message, "hint": hint}}, status)
     return HTMLResponse(render_problem(title, message, hint, request.url.path, ways), status)

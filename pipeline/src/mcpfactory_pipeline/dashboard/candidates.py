@@ -172,7 +172,7 @@ class EvidenceView:
 
 @dataclass(frozen=True, slots=True)
 class FindingView:
-    """Findings that differ only in location: their `number`, the first `places`, and the first one's `evidence`."""
+    """Findings that differ only in location: their `number`, the first `places`, and the first `evidence`."""
 
     rule: str
     severity: int

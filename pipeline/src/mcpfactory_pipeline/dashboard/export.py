@@ -62,7 +62,10 @@ def _write(out: Path, path: str, content: bytes) -> None:
 
 
 def _remove(out: Path, path: str) -> None:
-    """Remove a file of an earlier export and empty folders; ignore paths outside, because the list is untrusted."""
+    """Remove a file of an earlier export, and folders that are then empty.
+
+    Ignore paths outside `out`, because the list is untrusted.
+    """
     file = out / path
     if {"..", ".git"} & set(PurePosixPath(path).parts) or not file.parent.resolve().is_relative_to(out.resolve()):
         return

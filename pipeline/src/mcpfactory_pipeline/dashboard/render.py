@@ -127,8 +127,8 @@ def page_folder(page: int) -> str:
 class Visitor:
     """The visitor of a dashboard that allows actions. `actor` is "" before the login; `message` is shown once.
 
-    `runs` are the active runs that were started in this dashboard and can be canceled here. `proxied` is True if
-    a proxy handles login and logout.
+    `runs` are the active runs that this dashboard started and can cancel. `proxied` is True if a proxy handles login
+    and logout.
     """
 
     actor: str = ""

@@ -162,9 +162,9 @@ class LogLine:
 class LogPage:
     """A page of a log of `size` bytes, or of the lines that contain `query`.
 
-    `unread` is the number of bytes at the beginning of a long log that are not shown. `wrong` is the number of the
-    first line about an error (0 for none), and `wrong_page` is its page. `run` is the run that wrote the log; `going`
-    is True while it still writes.
+    `unread` is the number of bytes at the beginning of a long log that the page omits. `wrong` is the number of the
+    first line about an error (0 if there is none), and `wrong_page` is the page of that line. `run` is the run that
+    wrote the log; `going` is True while it still writes.
     """
 
     workspace: str

@@ -1,4 +1,4 @@
-"""Create the environment of a server with uv: one process creates it, and others wait for it."""
+"""Create the environment of a server with uv. One process creates the environment, and other processes wait for it."""
 
 from __future__ import annotations
 

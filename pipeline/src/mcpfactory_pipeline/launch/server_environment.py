@@ -106,7 +106,7 @@ def _find(server: WorkspaceServer, needs: Requirements, wanted: tuple[str, ...])
 
 
 def _key(needs: Requirements, wanted: tuple[str, ...]) -> str:
-    """Return the environment's name: a hash of everything that determines its content."""
+    """Return the name of the environment: a hash of everything that determines the content of the environment."""
     python = [sys.implementation.name, *map(str, sys.version_info[:2]), sys.base_prefix]
     record = [_FORMAT, sorted(wanted), needs.python, needs.special, python, _runtime() if needs.runtime else ""]
     return hashlib.sha256(json.dumps(record).encode()).hexdigest()[:20]

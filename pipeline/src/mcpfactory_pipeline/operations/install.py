@@ -230,7 +230,7 @@ def _changed(
 
 
 def _addresses(server: WorkspaceServer, env: Sequence[str]) -> Iterator[str]:
-    """Yield a message for each API address that is private, or that the server cannot call from the client."""
+    """Yield a message for each API address that is private, or that cannot be reached from the client's machine."""
     from mcpfactory_pipeline.workspace.api_addresses import api_addresses
 
     address = (inspection_report(server.folder) or {}).get("address")

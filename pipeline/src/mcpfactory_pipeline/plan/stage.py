@@ -1,7 +1,7 @@
 """Stages, approval stages, and limits of time, memory and isolation.
 
 An approval stage shows the candidate, results of other stages (`stage:NAME`), files of the server (`file:PATH`) and
-stored reports (`artifact:STAGE/PATH`). A decision is valid while all these parts are unchanged.
+stored reports (`artifact:STAGE/PATH`). A decision is valid as long as all these parts are unchanged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ def decisions_about_shown_content(made: StageDecisions | None, shown: Mapping[st
 
 
 def shown_content_approvers(policy: ApprovalPolicy, made: StageDecisions | None, shown: Mapping[str, str]) -> list[str]:
-    """Return the valid approvers of the content shown now (by today's list of approvers), sorted by name."""
+    """Return the approvers of the content that is shown now, sorted by name.
+
+    Only people in today's list of approvers count.
+    """
     given = current.approvals if (current := decisions_about_shown_content(made, shown)) else ()
     people = {
         normalize_person_name(who): who for who in sorted(given, reverse=True)
@@ -86,7 +89,7 @@ class Artifact:
 class BuiltCandidate:
     """Built files in a working directory, and the resulting candidate; `backend` is the program that built them.
 
-    For an adopted server, it also has the version, and facts that depend on the kind of the server.
+    For an adopted server, the candidate also has the version, and facts that depend on the kind of the server.
     """
 
     id: str

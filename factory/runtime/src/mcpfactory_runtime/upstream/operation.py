@@ -247,7 +247,7 @@ class Operation:
     the Accept header ("": not set). If the body is a GraphQL request, the base URL is the endpoint, and `path` contains
     only the operation's name. `paging` describes how to get the next page if the answer is one page of a list. `select`
     names the argument that holds a JMESPath expression; the result is the selected part of the answer. `lists` are
-    pairs of element names in an XML answer: the wrapper of a list (or ""), and its item. `once`: never retry a call,
+    pairs of element names in an XML response: the wrapper of a list (or ""), and its item. `once`: never retry a call,
     even with an idempotent method, because each call has a further effect.
     """
 

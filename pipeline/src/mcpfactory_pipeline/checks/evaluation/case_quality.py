@@ -207,7 +207,7 @@ def _other_ways(
 
 
 def _way(attempt: Attempt) -> list[Mapping[str, Any]]:
-    """Return the calls of an attempt that ended without a failure; otherwise an empty list."""
+    """Return the calls of an attempt, or an empty list if the attempt failed."""
     calls = [call for call in attempt.calls if not call.machinery]
     if attempt.verdict in {"refused", "unfinished", "unanswered"} or any(call.failed for call in calls):
         return []

@@ -117,7 +117,7 @@ def _telling_words(tools: Sequence[Tool]) -> list[frozenset[str]]:
 
 
 def _least(first: frozenset[str], second: frozenset[str]) -> float:
-    """Return the text similarity from which two tools compete if their names consist of these words."""
+    """Return the lowest text similarity at which two tools compete, given the words of their names."""
     return _ALIKE if first <= second or second <= first else _SAME
 
 
@@ -162,7 +162,7 @@ class ConfusedPair:
 
 
 def find_confused_pairs(tools: Sequence[Mapping[str, Any]], reports: Iterable[ModelReport]) -> list[ConfusedPair]:
-    """Return the pairs that models confused_cases, most frequent first, then pairs with competing descriptions."""
+    """Return the pairs of tools that models confused, most frequent first, then pairs with competing descriptions."""
     about = {str(tool["name"]): _text(tool) for tool in tools}
     competing = {frozenset(one.tools): one for one in find_competing_tools(tools)}
     counted: dict[tuple[str, str], tuple[Counter[str], list[str]]] = {}

@@ -1,7 +1,7 @@
 """Report of a model's answers: pass rates with confidence intervals.
 
-The sampled unit is the question, not the repetition, because answers to one question are alike. More questions narrow
-the overall interval. Repetitions do not: they only make the pass rate of one question more certain.
+The sampled unit is the question, not the repetition, because answers to one question are alike. With more questions,
+the overall interval becomes narrower. Repetitions do not: they only make the pass rate of one question more certain.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class PassRate(_Rounded):
 
 @dataclass(frozen=True, slots=True)
 class RateDifference(_Rounded):
-    """Change of a share with its confidence interval; `questions` were answered in both reports."""
+    """Difference between two shares with its confidence interval; `questions` were answered in both reports."""
 
     change: float
     lower: float
@@ -113,7 +113,10 @@ _MILLION: Final = 1_000_000
 
 
 def hash_shown_tools(tools: Iterable[Mapping[str, Any]]) -> str:
-    """Return an order-independent hash of the tool data that models see, without the search mode's own tools."""
+    """Return a hash of the tool data that models see, without the search mode's own tools.
+
+    The order of the tools has no effect.
+    """
     listed = list(tools)
     machinery = SearchModeTools(listed).machinery
     rows = sorted(

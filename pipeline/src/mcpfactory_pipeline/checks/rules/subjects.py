@@ -52,7 +52,7 @@ def missing_cases_outcome(evidence: Evidence) -> RuleOutcome | None:
 class ProbeScope:
     """The exchange of a probe, for servers with its lifecycle and capability.
 
-    `given` returns the outcome if the rule does not apply, else None. `stored` names the exchange to use instead of
+    `given` returns an outcome if the rule does not apply, otherwise None. `stored` names the exchange to use instead of
     the probe's own, such as the ping after the probe.
     """
 

@@ -53,7 +53,7 @@ _HINTS: Final[Mapping[str, str]] = {
 
 
 def pollution_hint(causes: Iterable[str]) -> str:
-    """Return the hint for the first cause that is more than a stray print."""
+    """Return the hint for the first cause that is more specific than a stray print."""
     return next((_HINTS[cause] for cause in causes if cause in _HINTS), "")
 
 
@@ -113,7 +113,7 @@ _INHERITED: Final = (
 
 
 class StdioConversation:
-    """A conversation over stdio. Use `StdioConversation.start`; `close` must be called."""
+    """A conversation over stdio. Use `StdioConversation.start`; The caller must call `close`."""
 
     def __init__(self, process: asyncio.subprocess.Process, purpose: str) -> None:
         self.session = Session(purpose)

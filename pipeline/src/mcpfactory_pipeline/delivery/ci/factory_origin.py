@@ -70,7 +70,7 @@ def refresh_factory_wheels(folder: Path) -> list[str]:
     """Replace the factory's wheels in the folder by wheels of the running version; return the changed file names.
 
     Raises:
-        StageError: a wheel cannot be built or found; the folder is then unchanged.
+        StageError: a wheel cannot be built or found; in this case, the folder is unchanged.
     """
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(len(DISTRIBUTIONS)) as pool:
         try:
@@ -223,7 +223,7 @@ def _no_ref(text: str) -> FactoryOrigin:
 
 
 def read_origin(settings: WorkspaceSettings) -> FactoryOrigin | None:
-    """Return the origin of mcpfactory in a workspace's settings; None if they have none.
+    """Return the origin of mcpfactory in a workspace's settings; None if the settings have no origin.
 
     Raises:
         ConfigError: the origin is invalid.
@@ -318,7 +318,7 @@ def installed_origin() -> FactoryOrigin | None:
 
 
 def is_public(url: str) -> bool:
-    """Return True if other machines can reach the same host under this URL, by its form."""
+    """Return True if the form of a URL shows that other machines can reach the same host under it."""
     parts = split_web_url(url)
     host = parts.hostname or "" if parts else ""
     own = "." not in host or host.endswith((".local", ".localhost", ".internal", ".lan"))
@@ -448,7 +448,7 @@ def with_uv_tables(text: str, origin: FactoryOrigin) -> str:
     """Return the text of a root `pyproject.toml` that lets uv find the runtime of the origin.
 
     Raises:
-        ConfigError: it has its own tables for uv.
+        ConfigError: the file has its own tables for uv.
     """
     tables = uv_tables(origin)
     block = f"{_BEGIN}\n{tables}{_END}\n" if tables else ""

@@ -96,7 +96,7 @@ def uninstall(
     """Return the text without the entry, if any; return None to remove a file that `install` created.
 
     `backups` are earlier texts of the file. If inserting the entry into a backup gives the current text, the backup is
-    returned. This also removes a container that was added for the entry.
+    returned. The backup also lacks a container that was added for the entry.
 
     Raises:
         ConfigSyntaxError: the text violates its format, or cannot be changed in place.

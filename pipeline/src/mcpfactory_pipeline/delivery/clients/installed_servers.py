@@ -104,7 +104,7 @@ def installed(workspace: Workspace | None, home: UserPaths, project: Path | None
 
 
 def starts_server(entry: Mapping[str, Any], workspace: Workspace, server: WorkspaceServer) -> bool:
-    """Return True if an entry starts this server of the workspace, from any source.
+    """Return True if an entry starts this server of the workspace, from sources, a channel or an index.
 
     An entry written by hand is also recognized if it has the form that `install` writes.
     """

@@ -90,7 +90,7 @@ class _Document:
         return found.end() if found else place
 
     def object_at(self, place: int) -> _Object | None:
-        """Return the object that starts at a position; None if there is another value."""
+        """Return the object that starts at a position; None if another kind of value starts there."""
         if self.strict[place] != "{":
             return None
         members: list[_Member] = []
