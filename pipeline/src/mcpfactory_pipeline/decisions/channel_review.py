@@ -30,7 +30,7 @@ def is_older_than_offer(state: ServerState, channel: str, candidate: str) -> boo
 
 
 def pending_candidate(state: ServerState, channel: ChannelPolicy) -> str:
-    """Return the previous channel's candidate; "" if it is missing, or if the channel offers it or a newer candidate."""
+    """Return the previous channel's candidate; "" if missing, or if the channel offers the same or a newer one."""
     candidate = next_candidate(state, channel) if channel.source else ""
     offered = candidate == state.offered(channel.name)
     return "" if not candidate or offered or is_older_than_offer(state, channel.name, candidate) else candidate

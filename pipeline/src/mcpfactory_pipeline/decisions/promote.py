@@ -77,7 +77,7 @@ def require_promotable(
     clock: Clock = utc_now,
     head: Mapping[str, str] | None = None,
 ) -> None:
-    """Raise the errors of `promote` without a lock or an update; also refuse a candidate that is already offered.
+    """Raise the errors of `promote` without a lock or an update; also refuse a candidate that is offered already.
 
     A dry run of `promote` takes the lock and updates the state. `head` is the result of `head_history_blobs`, if the
     caller tries many servers one after another.

@@ -101,7 +101,7 @@ class BuiltCandidate:
 
 
 def candidate_id(files: Mapping[str, str]) -> str:
-    """Return the id of the candidate with these files (name → hash)."""
+    """Return the ID of the candidate with these files (name → hash)."""
     return hash_named_texts(dict(files)).removeprefix("sha256:")[:16]
 
 
@@ -148,7 +148,7 @@ class StageInputs:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> StageInputs:
-        """Return the inputs from `to_json`."""
+        """Return the inputs from the data that `to_json` returned."""
         paths = {key: Path(data[key]) for key in ("folder", "root", "work", "artifacts", "keep")}
         known = data.get("candidate")
         candidate = Artifact(**{**known, "folder": Path(known["folder"])}) if known else None
@@ -180,7 +180,7 @@ class StageOutputs(JsonRecord):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> StageOutputs:
-        """Return the outputs from `to_json`."""
+        """Return the outputs from the data that `to_json` returned."""
         return cls(**{**data, "built": BuiltFiles(**data["built"]) if data.get("built") else None})
 
 
@@ -191,16 +191,16 @@ class Stage:
     An input that the stage also writes is recorded with its value after the run, other inputs with the value before.
     Increase `version` when the stage handles the same inputs differently. `run` is a function, as `module:function`;
     only the process of a job imports it, so that a plan loads no stage code. `timeout` (seconds) and `memory` (bytes)
-    limit the stage and all its processes. A promotion depends on the outcome if `check` is True. A `sandboxed` stage
+    limit the stage and all its processes. If `check` is True, a promotion depends on the outcome. A `sandboxed` stage
     runs server code, with the isolation of the workspace. With `caller_environ`, the stage gets all environment
     variables of the process that runs the pipeline. `settings` are passed to `run`, and count as an input. `channel` is
     the channel that the stage fills, with its policy. `adopted` replaces `run` for an adopted server.
 
     A stage with an `approval` is never run: it passes by decisions of people. A stage that `awaits` its channel passes
-    when the channel offers the newest candidate. `before` names stages that need this stage without declaring it.
-    `watches` is the last channel that must offer the candidate before the stage runs; "" if there is no such channel.
-    With `soak`, the stage runs repeatedly until the channel has offered the candidate for that many seconds. With
-    `rollback`, a failure moves the channel back.
+    when the channel offers the newest candidate. `before` names stages that must need this stage, although they do not
+    declare it. `watches` is the last channel that must offer the candidate before the stage runs; "" if there is no
+    such channel. With `soak`, the stage runs repeatedly until the channel has offered the candidate for `soak` seconds.
+    With `rollback`, a failure moves the channel back.
     """
 
     name: str
@@ -259,7 +259,7 @@ def isolation_settings(settings: PipelineSettings) -> dict[str, Any]:
 
 
 def apply_isolation(stages: Sequence[Stage], settings: PipelineSettings) -> tuple[Stage, ...]:
-    """Return the stages; those that run server code get the workspace's isolation settings."""
+    """Return the stages; stages that run server code get the workspace's isolation settings."""
     said = isolation_settings(settings)
     if not said:
         return tuple(stages)

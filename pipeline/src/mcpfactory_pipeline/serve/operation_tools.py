@@ -1,8 +1,8 @@
 """Tools of the agents' server, one for each operation that agents may use.
 
-The tool of a `ConfirmedOperation` checks the policy, makes a dry run (so that nobody is asked about an impossible
-operation), and asks a person. Then it executes the operation on the candidate that the question names, unless the facts
-have changed. The history records the agent as actor, and the person who confirmed.
+The tool of a `ConfirmedOperation` first checks the policy. Then it makes a dry run, so that nobody is asked about an
+impossible operation. Then it asks a person. Then it executes the operation on the candidate that the question names,
+unless the facts have changed. The history records the agent as actor, and the person who confirmed.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def make_operation_tool(
         perform: executes the operation, given the context of the call and the operation.
         returns: type of the result.
         about: appended to the description.
-        dry_run: True if the tool has a parameter `dry_run`, which `perform` receives.
+        dry_run: True if the tool has a parameter `dry_run`, which is passed to `perform`.
     """
 
     async def tool(ctx: Context, **values: Any) -> Any:
@@ -193,7 +193,7 @@ def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empt
 
 
 def _confirmed_result(operation: type[ConfirmedOperation]) -> type[OperationResult]:
-    """Return the result type of an operation, extended by decision, agent and confirming person."""
+    """Return the result type of an operation, plus the members for decision, agent and confirming person."""
     name = f"Confirmed{operation.result.__name__}"
     about = f"{operation.result.__doc__} A person confirmed it."
     return create_model(name, __base__=operation.result, __doc__=about, decision=str, actor=str, confirmed=str)
@@ -202,7 +202,7 @@ def _confirmed_result(operation: type[ConfirmedOperation]) -> type[OperationResu
 def _make(
     workspace: Workspace, asked: ConfirmedOperation, who: str, confirmed: str
 ) -> OperationResult | StaleDecisionError:
-    """Execute an operation; return the error if the facts have changed since the person was asked."""
+    """Execute an operation. If the facts have changed since the person was asked, return the error."""
     with ids.acting_as(who, confirmed):
         try:
             return asked.run(OperationContext(workspace))

@@ -103,14 +103,14 @@ class SourceDiff:
 
 @dataclass(frozen=True, slots=True)
 class InboxResult:
-    """Pending work, the most blocking first."""
+    """Pending work; items that block most come first."""
 
     items: list[InboxItem]
 
 
 @dataclass(frozen=True, slots=True)
 class StageLog:
-    """Output of a stage's last run; `cut` is True if its beginning was omitted."""
+    """Output of a stage's last run; `cut` is True if the beginning of the output was omitted."""
 
     text: str
     cut: bool

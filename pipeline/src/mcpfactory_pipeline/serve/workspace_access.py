@@ -27,10 +27,10 @@ _POLL: Final = 0.2  # seconds between checks for cancellation
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceAccess:
-    """A workspace. Callers may use its files and public addresses as API documents.
+    """A workspace. Callers may use the workspace's files and public addresses as API documents.
 
-    `documents` are other folders and hosts (`host`, `host:port`) that a person permitted. Callers cannot find out if
-    any other file or address exists. If `local` is False, any program of this machine may call.
+    `documents` has other folders and hosts (`host`, `host:port`) that a person permitted. Callers cannot find out
+    whether any other file or address exists. If `local` is False, callers may be any programs on this machine.
     """
 
     root: Path
@@ -42,7 +42,7 @@ class WorkspaceAccess:
         """Return the workspace with its current configuration.
 
         Raises:
-            ConfigError: its configuration is invalid.
+            ConfigError: the configuration is invalid.
             WorkspaceError: the workspace does not exist.
         """
         return Workspace.find(self.root)
@@ -161,7 +161,10 @@ async def run_in_thread(function: Callable[..., Result], *arguments: Any, **opti
 
 
 async def run_in_stoppable_thread(function: Callable[[threading.Event], Result]) -> Result:
-    """Run slow work in a thread; on cancellation, set the event that it received, and wait for its end."""
+    """Run slow work in a thread.
+
+    If the task is canceled, set the event that the work received, and wait until the work ends.
+    """
     stop = threading.Event()
     work = asyncio.ensure_future(asyncio.to_thread(function, stop))
     with as_tool_error():

@@ -1,6 +1,7 @@
 """Validation of events, and their order.
 
-Unknown members are kept, because a newer mcpfactory may have written them. An unknown kind of event is an error.
+Unknown members are kept, because a newer version of mcpfactory may have written them. An unknown kind of event is an
+error.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ def check_event(event: Event, where: str) -> None:
     """Validate an event before it is written.
 
     Raises:
-        StateError: readers would refuse the event.
+        StateError: the event is invalid for readers of the history.
     """
     try:
         _events().validate_python(event)
@@ -188,9 +189,9 @@ def stage_and_run_of(event: Event) -> Step:
 
 
 def describe_invalid_order(events: Iterable[Event]) -> Iterator[str]:
-    """Describe events that no run can have recorded: stages that ended without a start, or twice.
+    """Describe events that no run can have recorded: the end of a stage that did not start, or a second end of a stage.
 
-    Two clones may both record a crashed run as interrupted, and one clone may have continued the run. So an end
+    Two clones may both record a crashed run as interrupted, and one clone may have continued the run. Therefore an end
     after an interruption is valid, and so is an interruption after any end.
     """
     ended = dict[Step, str]()  # the last end of each step; "" while it runs

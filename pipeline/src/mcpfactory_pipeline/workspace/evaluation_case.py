@@ -25,7 +25,7 @@ class ExpectedCall(_Part):
     """An expected tool call.
 
     Attributes:
-        tool: its name in `tools/list`.
+        tool: name of the tool in `tools/list`.
         arguments: all required arguments, accepted by the tool's schema.
         free: names of arguments with free wording: they must be present, with any value.
         says: text that the result must contain.

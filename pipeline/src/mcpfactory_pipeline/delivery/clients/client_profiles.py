@@ -55,8 +55,9 @@ class ClientProfile:
         reference: how `env` refers to a variable of the client's environment, with `VAR` for its name; None if
             unsupported.
         header: how a header refers to such a variable; None if unsupported.
-        folder: project folder in an entry of a project's file: `.` if the client starts servers in the project folder,
-        or the client's placeholder for it. None if the client has neither, so it cannot start servers from the project.
+        folder: project folder in an entry of a project's file: `.` if the client starts servers in that
+            folder, or the client's placeholder for it. None if the client has neither, so it cannot start servers from
+            the project.
         gui: True if the client is started from a desktop, without the PATH of a shell.
         moved: environment variable with another folder for the user's file.
         note: information or tasks for a person.
