@@ -98,7 +98,7 @@ _PUBLIC: Final = frozenset(
 
 
 def is_secret(name: str) -> bool:
-    """Return True if a header, cookie, parameter or member of this name holds a credential or other secret."""
+    """Return True if a header, cookie, parameter or member with this name holds a credential or another secret."""
     plain = _WORDS.sub("_", name).replace("-", "_").lower()
     if plain.endswith(tuple(_PUBLIC)):
         return False

@@ -126,7 +126,7 @@ class StepConfig(Settings):
 
 
 class WorkflowConfig(Settings):
-    """Several calls as one tool."""
+    """A tool that makes several calls."""
 
     description: str = Field(min_length=1, max_length=1024, description="text for the model")
     title: str = Field(default="", description="title of the tool")

@@ -117,7 +117,7 @@ def _of_body(
 
 
 def _is_file(body: ApiBody, media: str) -> bool:
-    """Return True if a whole body is raw bytes: neither a form nor a text format, and a schema without structure."""
+    """Return True if a whole body is raw bytes: its type is no form and no text, and its schema has no structure."""
     if media in _FORMS or not media or is_json(media) or media.startswith("text/"):
         return False
     structured = isinstance(body.schema, dict) and not {"properties", "$ref", "items"}.isdisjoint(body.schema)
@@ -167,7 +167,7 @@ def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, lef
 
 
 def _choices(branches: list[Any]) -> tuple[tuple[str, ...], ...] | None:
-    """Return the required names of each `anyOf` branch; () without branches, None if a branch has other keywords."""
+    """Return the required names of each `anyOf` branch; () without branches, None if a branch has more keywords."""
     if not all(isinstance(branch, dict) and "required" in branch for branch in branches):
         return None
     if not all(set(branch) <= _ANNOTATIONS | {"required"} for branch in branches):

@@ -113,8 +113,8 @@ class ApiSecurityScheme:
     """A security scheme reduced to the way its credential is sent.
 
     `note` describes the credential (for example its OAuth flows). `flows` are the supported ways to get a token of an
-    `oauth2` scheme; an OAuth scheme without such flows has the kind `bearer`. `links` are the URLs in the
-    description. `service` is the service name in an `awsSigV4` signature, "" if only the host identifies it.
+    `oauth2` scheme; an OAuth scheme without such flows has the kind `bearer`. `links` are the URLs in the description.
+    `service` is the service name in an `awsSigV4` signature; "" if the host alone identifies the service.
     """
 
     name: str

@@ -29,7 +29,7 @@ class SettingsError(McpfactoryError):
 
 
 class Settings(BaseModel):
-    """A table of a settings file. Unknown keys and values of other types are refused.
+    """A table of a settings file. Unknown keys, and values of the wrong type, are refused.
 
     Use `model_construct` for defaults that are models: building validators would slow down each start.
     """
@@ -151,7 +151,10 @@ def _names(keys: Keys) -> list[str]:
 
 
 def find_toml_line(text: str, keys: Keys) -> int:
-    """Return the line of a key in a TOML text, or of the innermost table around it if the key is missing."""
+    """Return the line of a key in a TOML text.
+
+    If the key is missing, return the line of the innermost table around it.
+    """
     best, line = 0, 1
     table: Keys = ()
     counts: dict[Keys, int] = {}

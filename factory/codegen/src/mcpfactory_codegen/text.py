@@ -226,7 +226,7 @@ def markup_to_plain_text(text: str) -> str:
 
 
 def shorten_text(text: str, limit: int) -> str:
-    """Return plain text of at most `limit` characters: the first sentences, and later ones that state a constraint."""
+    """Return plain text of at most `limit` characters: the first sentences, and later constraints."""
     text = markup_to_plain_text(text)
     if len(text) <= limit:
         return text
@@ -243,7 +243,7 @@ def shorten_text(text: str, limit: int) -> str:
 
 
 def _worth(sentence: str) -> int:
-    """Return the sort key of a sentence: 0 for a constraint, 2 for a pointer to other texts, 1 for others."""
+    """Return the sort key of a sentence: 0 for a constraint, 2 for a pointer to other texts, otherwise 1."""
     if _ELSEWHERE.match(sentence):
         return 2
     return 0 if _CONSTRAINT.search(sentence) else 1

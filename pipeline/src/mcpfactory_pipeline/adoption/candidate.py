@@ -109,7 +109,7 @@ def record_file_name(server: str, version: str) -> str:
 
 
 def read_record(folder: Path, files: Mapping[str, str]) -> AdoptionRecord:
-    """Return the adoption record of a candidate, which is one of its files.
+    """Return the adoption record of a candidate; the record is one of the candidate's files.
 
     Raises:
         StateError: the record is missing or unreadable.

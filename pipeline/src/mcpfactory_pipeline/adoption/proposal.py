@@ -255,6 +255,6 @@ def detect_framework(names: Iterable[str]) -> str:
 
 
 def framework_finding(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the framework as a sentence for the findings; empty if it is unknown."""
+    """Return a sentence about the framework for the findings; "" if the framework is unknown."""
     found = detect_framework(names)
     return (f"written with {found}",) if found else ()

@@ -111,7 +111,7 @@ def describe_offer_changes(before: Offers, after: Offers) -> list[str]:
 
 
 def _changed_parts(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> str:
-    """Return the differences between entries with the same name; a list may repeat a name."""
+    """Return the differences between entries with the same name. A list may contain a name more than once."""
     if len(old) != len(new):
         return f"is listed {len(new)} times"
     names = sorted({part for rows in zip(old, new, strict=True) for row in rows for part in row})

@@ -52,7 +52,7 @@ def sign_with_ssh_key(key: Path, namespace: str, data: bytes) -> str:
 
 
 def ssh_signature_fault(signers: Path, who: str, namespace: str, data: bytes, signature: str) -> str:
-    """Return why a signature by `who` is invalid, given the file of allowed signers; "" if it is valid.
+    """Return why a signature by `who` is invalid, given the file of allowed signers; "" if the signature is valid.
 
     Raises:
         ConfigError: ssh-keygen cannot be run.

@@ -116,7 +116,7 @@ def current_actor() -> str:
 
 
 def describe_actor() -> str:
-    """Return a sentence with the actor's name and the evidence for it."""
+    """Return a sentence that names the actor and the evidence for the actor's identity."""
     known = _ACTING.get()
     if known is None:
         return "MCPFACTORY_ACTOR sets your name"

@@ -59,7 +59,7 @@ def template_version(name: str, server: Path) -> str:
 
 
 def checked_out_commit(folder: Path) -> str:
-    """Return the commit checked out in a folder, with `+changes` if files below it differ; `none` without git."""
+    """Return the commit checked out in a folder, with `+changes` if files there differ; `none` without git."""
     head = git_text(folder, "rev-parse", "HEAD")
     if not head:
         return ABSENT

@@ -40,7 +40,7 @@ _BESIDE: Final = ("pyproject.toml", "README.md")
 
 
 def write_factory_wheel(name: str, into: Path) -> Path:
-    """Write the wheel of one of our distributions, as used by this process, into a folder; return its path.
+    """Write the wheel of a distribution of ours, as this process uses it, into a folder; return the wheel's path.
 
     A distribution used from its sources is built from them; any other is reassembled from its installed files,
     offline.

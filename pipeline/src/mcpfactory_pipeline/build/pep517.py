@@ -116,7 +116,7 @@ def _call(plan: Mapping[str, Any], tools: Path, sandbox: Sandbox, options: Seque
     """Call a hook; call it again after installing the requirements that it requested.
 
     Raises:
-        ToolRejectedInputError: the backend failed; the message is the end of its output.
+        ToolRejectedInputError: the backend failed; the message has the end of the backend's output.
     """
     file = sandbox.folder / "plan.json"
     given: list[str] = []

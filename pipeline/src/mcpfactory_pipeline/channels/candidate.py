@@ -1,7 +1,7 @@
 """Build, store, publish and prune candidates: packages that are identified by the hash of their bytes.
 
-Pruning deletes files that are no longer referenced: old candidates, old runtimes, leftovers of killed runs. Each run
-and promotion prunes its own servers according to `[artifacts]` of the workspace.
+Pruning deletes files that are no longer referenced: old candidates, old runtimes, leftovers of killed runs. Each run,
+and each promotion, prunes its own servers as `[artifacts]` of the workspace specifies.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def verify_candidate_files(artifact: Artifact) -> None:
 def copy_into_channel(workspace: Workspace, channel: str, artifact: Artifact, *, build: bool = True) -> None:
     """Copy a candidate's files into a channel, with the runtime's wheel if no public index has that version.
 
-    Without `build`, the runtime's wheel is included only if it was built before.
+    Without `build`, the runtime's wheel is included only if it was already built.
 
     Raises:
         StateError: the files are not on this machine, the files differ from the validated ones, or the distribution

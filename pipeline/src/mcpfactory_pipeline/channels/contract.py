@@ -224,7 +224,7 @@ def parse_contract(text: bytes, source: str) -> Contract:
 
 
 def read_source_version(server: WorkspaceServer) -> str:
-    """Return the version in a server's sources: `project.version`, or `__version__` of its package, or "".
+    """Return the version in a server's sources: `project.version`, else `__version__` of its package, else "".
 
     For an adopted server, return the adopted version, or the version in its project or in its recorded offers.
     """

@@ -149,7 +149,10 @@ class CallComparer:
         return pairs or list(pairwise((tool, first.arguments) for tool, first in self._firsts.items()))[:1]
 
     async def _while_running(self, slow: RecordedCall) -> None:
-        """Send a ping during a call of more than a second; cancel a call, and repeat it."""
+        """Send a ping while a call of more than a second is running.
+
+        Then cancel a call, and repeat the canceled call.
+        """
         tool, arguments = slow.tool, sent_arguments(slow)
         if slow.exchange.milliseconds > QUICK and "legacy" in self._evidence.lifecycles:
             messages = [self._request(tool, arguments), self._requests.message("ping")]

@@ -223,8 +223,8 @@ Mode = Literal["replay", "record", "live"]
 class DeclaredTestSetup:
     """Settings to start a server for its tests.
 
-    `secrets` (variable → value) must not be in recordings or snapshots. `api` are the variables for the address of
-    its API.
+    `secrets` (variable → value) must not be in recordings or snapshots. `api` has the variables for the address of the
+    server's API.
     """
 
     command: Sequence[str]
@@ -349,7 +349,7 @@ class _TestFile:
         return DeclaredTestOutcome(test, tuple(faults))
 
     def _snapshot(self, test: DeclaredTest, result: Mapping[str, Any]) -> str | None:
-        """Return the stored answer; write it first if it is missing or must be updated."""
+        """Return the stored answer; write the answer first if it is missing or must be updated."""
         if not test.snapshot or self.mode == "live":
             return None
         place = test.file.with_name(f"{test.file.stem}.snapshots.json")

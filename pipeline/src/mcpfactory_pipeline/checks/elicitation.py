@@ -123,7 +123,7 @@ async def _call(
 
 
 def tool_call_request(name: str, arguments: Mapping[str, Any]) -> Json:
-    """Return a tool call's request as reports show it."""
+    """Return the request of a tool call in the form that reports show."""
     return {"method": "tools/call", "params": {"name": name, "arguments": dict(arguments)}}
 
 

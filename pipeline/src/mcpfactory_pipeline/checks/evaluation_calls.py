@@ -128,7 +128,7 @@ class EvaluationSetup:
     Attributes:
         cases: the cases in `evals/`.
         model: starts a new simulated API at each call; None if the server has none. Without a model, only read-only
-        tools are called.
+            tools are called.
         environ: returns the variables for one server process, for example its own HOME.
     """
 

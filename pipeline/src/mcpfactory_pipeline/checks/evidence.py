@@ -301,7 +301,7 @@ def sent_arguments(call: RecordedCall) -> Json:
 
 
 def _named_call(sent: Any) -> Json:
-    """Return tool name and arguments in a call message; {} if it is not a call."""
+    """Return tool name and arguments in a call message; {} if the message is not a call."""
     if isinstance(sent, str):
         try:
             sent = json.loads(sent)

@@ -121,7 +121,7 @@ CAPABILITIES: Final = META + "clientCapabilities"
 
 
 def revision_defines_member(name: str, revisions: Sequence[str]) -> bool:
-    """Return True if the newest of these revisions defines this member of a list entry.
+    """Return True if the newest of the given revisions defines this member of a list entry.
 
     If that revision does not define the member, any value is valid.
     """
@@ -151,7 +151,7 @@ MAX_DEPTH: Final = 200  # maximum nesting of accepted messages, so that code for
 class WireExchange:
     """One request and its answer.
 
-    `sent` is a JSON-RPC message, or raw text for an intentionally invalid one. `received` is the complete JSON-RPC
+    `sent` is a JSON-RPC message, or raw text for an intentionally invalid message. `received` is the complete JSON-RPC
     answer, or None with the reason in `problem` ("no answer within 5 s", "the server ended"). `status` is the HTTP
     status, 0 on stdio. `more` has further answers if `sent` was a batch; `separate` is True if the answers to a batch
     came one by one.
@@ -167,7 +167,7 @@ class WireExchange:
 
     @property
     def method(self) -> str:
-        """The method of the request; "" for an invalid one."""
+        """The method of the request; "" for an invalid request."""
         return str(self.sent.get("method", "")) if isinstance(self.sent, dict) else ""
 
     @property
@@ -234,7 +234,7 @@ class WireExchange:
 
 
 def result_text(result: Mapping[str, Any]) -> str:
-    """Return the text of a result as models read it."""
+    """Return the text of a result in the form that models read."""
     blocks = result.get("content")
     found = blocks if isinstance(blocks, list) else []
     return "\n".join(str(block["text"]) for block in found if isinstance(block, dict) and "text" in block)

@@ -362,7 +362,7 @@ _MAX_PAGES: Final = 100
 
 
 async def read_all_pages(method: str, ask: Callable[[str, Json], Awaitable[WireExchange]]) -> Listing:
-    """Return all entries that a method of `LISTS` lists, and the reason if the list is incomplete.
+    """Return all entries that a method of `LISTS` returns, and the reason if the list is incomplete.
 
     `ask` sends a method with params.
     """

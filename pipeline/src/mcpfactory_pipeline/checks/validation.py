@@ -140,7 +140,7 @@ async def observe_server(
 
 
 def _require_tools(evidence: Evidence, examples: Sequence[Mapping[str, Any]], file: Path | None) -> None:
-    """Refuse example calls of tools that the server does not list; otherwise they would be skipped silently."""
+    """Refuse example calls of tools that the server does not list, because such calls would be skipped silently."""
     known = {name for name, _ in evidence.named_tools}
     strange = sorted({str(one["tool"]) for one in examples} - known)
     if known and strange:

@@ -67,8 +67,8 @@ def read_access_tokens(
     authenticate people.
 
     Raises:
-        ConfigError: other users may read the file, a token is missing, short or duplicated, or a person has two
-            names.
+        ConfigError: other users may read the file, a person has two names, or a token is missing, too short or
+            duplicated.
     """
     people: dict[str, str] = {}
     if file is not None:

@@ -66,7 +66,7 @@ def create_app(
     proxy: TrustedProxy | None = None,
     origin: str = "",
 ) -> Starlette:
-    """Return the application for one workspace. `hosts` are allowed Host names in addition to loopback.
+    """Return the dashboard application for one workspace. `hosts` are allowed Host names in addition to loopback.
 
     Pages about many servers may show data up to `age` seconds old, so that 1,000 servers are not read for every
     keystroke. `ended` returns true when the server shuts down, which ends event streams. `people` are the persons who

@@ -282,7 +282,10 @@ def _refusal(detail: ServerDetail, channel: str, candidate: str, advise: _Advise
 def _refusals(
     detail: ServerDetail, channel: str, candidate: str, about: Iterable[DecisionView]
 ) -> tuple[DecisionView, ...]:
-    """Return the rejections of a candidate for a channel, and its rollback unless an approval followed the rollback."""
+    """Return the rejections of a candidate for a channel.
+
+    Also return its rollback, unless an approval followed the rollback.
+    """
     back = candidate in candidates_rolled_back(detail.history, channel)
     return tuple(one for one in about if one.what == "rejected" or (one.what == "rolled back" and back))
 
@@ -322,7 +325,7 @@ def _grouped(changes: Sequence[Change], manifest: Mapping[str, Any]) -> Iterator
 
 
 def _change_view(change: Change, manifest: Mapping[str, Any]) -> ContractChangeView:
-    """Return a change without the tool's name; a new tool gets its description from `manifest`."""
+    """Return a change without the name of the tool; the description of a new tool comes from `manifest`."""
     tools = (tool for tool in manifest.get("tools", ()) if isinstance(tool, dict) and tool.get("name") == change.tool)
     described = next((str(tool.get("description") or "") for tool in tools), "") if change.code == "tool-added" else ""
     words = change.message.removeprefix(change.tool).removeprefix(":").strip()

@@ -1,7 +1,7 @@
 """Static export of the dashboard: the same pages with relative links, for a disk or any static host.
 
-An export into the folder of an earlier export replaces the earlier one: `assets/export.json` lists the files of a site,
-and files that the new site lacks are removed.
+An export into the folder of an earlier export replaces the earlier site: `assets/export.json` lists the files of a
+site, and files that the new site lacks are removed.
 """
 
 from __future__ import annotations

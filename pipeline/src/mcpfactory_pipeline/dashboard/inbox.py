@@ -329,7 +329,7 @@ def batch_page(
 
 
 def batch_choice_value(item: InboxEntry) -> str:
-    """Return an inbox entry's form value for a batch decision; "" if its next command is not for batches."""
+    """Return an inbox entry's form value for a batch decision; "" if its next command cannot be in a batch."""
     action, values = action_for_command(item.command) or ("", {})
     if action not in BATCHED or not values.get("channel"):
         return ""

@@ -83,7 +83,7 @@ class StreamPosition:
 
 
 def events_since(position: StreamPosition, now: PageSnapshot) -> tuple[bytes, StreamPosition]:
-    """Return the encoded events between a position and now, and the position after them.
+    """Return the encoded events between a position and the present, and the position after these events.
 
     The event `state` has the new state. The event `log` has a JSON object: `step`, `text`, and `fresh` if the text
     replaces the earlier one. The event `done` names a step whose log is complete. The event `end` is the last event of
@@ -210,7 +210,7 @@ class PageSubscriptions:
         """Return a stream of the changes of a page; `make` creates the page's poll if the page is not followed yet.
 
         Raises:
-            TooManySubscribersError: there are too many listeners. Errors of the first poll are passed on.
+            TooManySubscribersError: the page has too many listeners. Errors of the first poll are passed on.
         """
         if self._listeners >= _MAX_LISTENERS:
             raise TooManySubscribersError(

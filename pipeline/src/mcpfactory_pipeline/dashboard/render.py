@@ -89,7 +89,7 @@ class Links:
 
     @property
     def json(self) -> str:
-        """The link to the data of this page."""
+        """The link to the JSON data of this page."""
         return "index.json" if self.static else f"?{urlencode({**self.query, 'format': 'json'})}"
 
     @property

@@ -1,4 +1,4 @@
-"""Runs of a workspace and the page of each, with its Gantt chart. Pure: facts in, view out."""
+"""Runs of a workspace, and the page of each run with its Gantt chart. Pure: facts in, view out."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class RunWait:
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
-    """One run, or its part about one `server`.
+    """One run, or the part of the run about one `server`.
 
     `seconds` is the time from the first event to the last event; for an active run, it is the time until now.
 

@@ -105,7 +105,7 @@ def _entries_of(folder: Path) -> Iterator[tuple[str, FileStamp]]:
 
 
 def channel_page_stamps(channels: Path) -> Iterator[tuple[str, FileStamp | None]]:
-    """Yield the channel folders on this machine and the projects in them, each with its stamp."""
+    """Yield the channel folders on this machine and the projects in these folders, each with its stamp."""
     for channel in _folders_in(str(channels)):
         for folder in (f"{channel}/simple", *_folders_in(f"{channel}/simple")):
             yield folder, file_stamp(folder)

@@ -38,7 +38,10 @@ def pending_candidate(state: ServerState, channel: ChannelPolicy) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChannelReview:
-    """The candidates of a server, reviewed for a channel at one time. `events` returns the server's history."""
+    """The candidates of a server, reviewed for a channel at one point in time.
+
+    `events` returns the server's history.
+    """
 
     workspace: Workspace
     stages: Sequence[Stage]

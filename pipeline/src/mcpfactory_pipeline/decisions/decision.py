@@ -225,8 +225,7 @@ def approve(
 
     Raises:
         PromotionError: the channel requires no approval, or a signature is missing; the actor is not an approver, or
-        has
-            approved already; the candidate did not pass its checks, is not in the previous channel, or differs from
+            has approved already; the candidate did not pass its checks, is not in the previous channel, or differs from
             the adopted server.
         ConfigError: the key cannot sign.
         RefusedError: the server is at a URL and does not respond.

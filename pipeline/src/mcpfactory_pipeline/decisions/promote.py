@@ -48,7 +48,7 @@ def promote(
 
     Raises:
         PromotionError: the policy forbids the promotion, or the bytes on disk differ from the checked bytes.
-        RefusedError: `verify` would refuse the server, or its URL does not respond.
+        RefusedError: `verify` would refuse the server, or the server's URL does not respond.
         NotFoundError: for an unknown server or channel.
     """
     require_integrity(workspace, workspace.server(server).name)
@@ -161,7 +161,7 @@ def rollback(
     store: Store | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Roll a channel back to an earlier candidate (by default the last older one), and hold the channel.
+    """Roll a channel back to an earlier candidate (by default the newest older candidate), and hold the channel.
 
     That candidate was accepted once, so gates and approvals are not checked again. Candidates that were rejected for
     the channel, or rolled back out of it, are skipped. The previous offer of the channel is withdrawn: it returns only

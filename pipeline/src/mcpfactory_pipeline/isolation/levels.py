@@ -267,7 +267,7 @@ _RULES: Final = "landlock.json"
 class Sandbox:
     """The sandbox of a server's code. The code can write only below `folder`: home, temporary files, working files.
 
-    `reach` has the paths that the level opens for reading and writing. `environ` is the environment; it contains no
+    `reach` has the paths that the level opens for reading and writing. `environ` is the environment, which contains no
     secrets.
     """
 

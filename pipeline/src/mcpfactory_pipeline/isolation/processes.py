@@ -104,7 +104,7 @@ def _kill(pid: int) -> None:
 
 
 def _children() -> set[int]:
-    """Return the children of this process, including ended ones; empty if the system does not report them."""
+    """Return the children of this process, also ended ones; empty if the system does not report children."""
     found: set[int] = set()
     with contextlib.suppress(OSError):
         for task in (_PROC / "self/task").iterdir():

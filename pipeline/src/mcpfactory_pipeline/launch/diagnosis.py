@@ -1,7 +1,7 @@
 """Explanation of an error that ended a server: the location in its own code, the line, and the fix.
 
-`start.py` loads this file by path in the server's environment, so it uses only the standard library. An explanation
-has at most eight lines, because clients show only that much of a server's final output.
+`start.py` loads this file by path in the server's environment, so this file uses only the standard library. An
+explanation has at most eight lines, because clients show only that much of a server's final output.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def ensure_server_python(
 
 
 def find_server_python(server: WorkspaceServer) -> tuple[Path | None, str]:
-    """Return a server's interpreter (None if there is no environment yet), and the unmet requirement of its `.venv`.
+    """Return a server's interpreter (None without an environment), and the requirement that its `.venv` does not meet.
 
     Raises:
         ServerError: the `pyproject.toml` is invalid.

@@ -59,7 +59,7 @@ def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) 
 
 
 def server_environ(server: WorkspaceServer) -> dict[str, str]:
-    """Return the environment of the server's process, with its `src` folder importable.
+    """Return the environment of the server's process, in which the server's `src` folder is importable.
 
     It has the variables that programs need, the runtime's settings, and the variables in the server's report and
     configuration. It excludes our credentials, and the credentials of other servers.

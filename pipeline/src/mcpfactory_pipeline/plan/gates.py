@@ -14,7 +14,7 @@ from mcpfactory_pipeline.state.state import Candidate, Release
 
 @dataclass(frozen=True, slots=True)
 class PromotionGate:
-    """A gate: `read` finds the fact, `opens` compares it with the limit, `message` explains a closed gate.
+    """A gate: `read` finds the fact, `opens` compares the fact with the limit, and `message` explains a closed gate.
 
     `read` also receives the channel's current release, if any. For a date, the age in days is compared. A gate with
     `switch` has no limit: its setting is `true` or missing. `GateLimits` defines the limits of a channel.

@@ -57,7 +57,10 @@ class PlanStep(JsonRecord):
 
 
 def broken_step(server: str, message: str, hint: str) -> PlanStep:
-    """Return the step of a server with unreadable files, which cannot be planned; a run reports the same error."""
+    """Return a step for a server with unreadable files.
+
+    Such a server cannot be planned, and a run reports the same error.
+    """
     return PlanStep(server, "", BROKEN, (message, f"hint: {hint}"))
 
 
@@ -210,7 +213,7 @@ def _is_content(value: str) -> bool:
 
 
 def sort_stages(stages: Sequence[Stage]) -> tuple[Stage, ...]:
-    """Sort the stages: each follows the stages that it needs; else the order is kept.
+    """Sort the stages so that each stage follows the stages that it needs; otherwise the order is kept.
 
     Each `before` is converted to `needs` of the named stages.
 

@@ -1,4 +1,4 @@
-"""Jobs on a dask cluster: an existing one, or a cluster that is started and stopped with the run.
+"""Jobs on a dask cluster: an existing cluster, or a cluster that is started and stopped with the run.
 
 Workers must see the workspace under the same path (a shared file system), and have this package. A worker runs each job
 in a separate process. It limits and ends the process in the same way as the executor `local`. If a worker dies, its job

@@ -94,7 +94,7 @@ class ChildServer:
         return self._client if self._client is not None and self._client.lost is None else None
 
     async def call(self, method: str, params: Json, ctx: Context) -> Json:
-        """Return the result of one request; its questions are sent to the caller behind `ctx`.
+        """Return the result of one request; the server's questions are sent to the caller behind `ctx`.
 
         Raises:
             ToolError: the server cannot be started, or ended during the call.

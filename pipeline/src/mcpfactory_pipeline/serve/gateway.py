@@ -82,7 +82,7 @@ _STARTS_AT_ONCE: Final = 2  # maximum parallel starts of servers without a recor
 
 
 class Gateway:
-    """The servers behind one `server`.
+    """A gateway: several servers behind one `server`.
 
     Args:
         workspace: the workspace of the servers.

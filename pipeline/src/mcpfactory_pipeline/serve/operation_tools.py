@@ -235,7 +235,7 @@ def _refuse_agents(workspace: Workspace, asked: ConfirmedOperation) -> None:
 
 
 def add_log_to_stage(steps: list[StageRun], event: events.FailedStageLog) -> None:
-    """Add a log to its step. This need not be the last step, because servers run in parallel."""
+    """Add a log to the step that wrote it. This need not be the last step, because servers run in parallel."""
     for number, step in reversed(list(enumerate(steps))):
         if (step.server, step.stage) == (event.server, event.stage):
             steps[number] = replace(step, log=list(event.lines))

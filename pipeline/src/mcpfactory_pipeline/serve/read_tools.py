@@ -149,7 +149,7 @@ class ReadTools:
         return SourceDiff(server, **found.to_json())
 
     async def confused_tools(self, server: OneServer) -> ConfusedTools:
-        """List the tools of a server that models confuse, with both descriptions, the questions, and advice.
+        """List the tools that models confuse in a server, with both descriptions, the questions, and advice.
 
         No model is asked: the reports of `mcpfactory evaluate SERVER --model … --report` are read. Rewrite a
         description, then make a new report.

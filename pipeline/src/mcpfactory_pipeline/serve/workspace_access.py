@@ -140,7 +140,7 @@ def client_person(ctx: Context) -> str:
 
 @contextmanager
 def as_tool_error() -> Iterator[None]:
-    """Convert errors with a `hint` into a `ToolError`; others pass unchanged."""
+    """Convert errors with a `hint` into a `ToolError`; other errors pass unchanged."""
     try:
         yield
     except Exception as error:

@@ -187,7 +187,7 @@ def _named(stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
 
 
 def _awaited(own: Sequence[Stage], channels: Sequence[ChannelPolicy]) -> list[Stage]:
-    """Return a stage for each later channel that a workspace stage needs, and for the channels before this channel."""
+    """Return a stage for each later channel that a workspace stage needs, and for each channel before it."""
     wanted = {channel.name for channel in channels[1:] for stage in own if channel.name in stage.needs}
     wanted |= {source for name in wanted for source in channels_passed_before(channels, name)}
     return [

@@ -113,7 +113,7 @@ def _events() -> SchemaValidator:
 
 
 def newest_valid_times() -> Mapping[str, str]:
-    """Return the maximum `id` and `at` of events at this time."""
+    """Return the maximum `id` and `at` that events may have at the present time."""
     at = utc_now() + _AHEAD
     return {"id": max_id_at(at), "at": format_time(at)}
 

@@ -88,7 +88,7 @@ class _Callee:
     names: Names
 
     def given(self, values: dict[Slot, Any]) -> Json:
-        """Return the arguments of a call with these values."""
+        """Return the arguments of a call that sends these values."""
         named = {self.arguments[slot]: value for slot, value in values.items() if slot not in self.own}
         for name, merged in self.tool.merged.items():
             pieces = [named.pop(member) for member in merged.members if member in named]

@@ -1,8 +1,8 @@
 """Expected request of a call, computed without the runtime's request builder.
 
-The rules of OpenAPI (3.1 §4.8.12 and §4.8.15) for values without delimiters are implemented here a second time on
-purpose, to test the request builder. Request parts outside these rules are omitted and not compared. If `strict` is
-set, `query` is the complete query.
+This module implements the OpenAPI rules for values without delimiters (3.1 §4.8.12 and §4.8.15) a second time, to test
+the request builder. Parts of a request that these rules do not cover are omitted and not compared. If `strict` is set,
+`query` is the complete query.
 """
 
 from __future__ import annotations
@@ -286,7 +286,10 @@ def _stated(media: str, key: str, fields: Sequence[Pairs | None]) -> dict[str, A
 
 
 def _form_field(name: str, value: Any, encoding: Encoding | None) -> Pairs | None:
-    """Return the pairs of a field: scalars and arrays of scalars as in a query, others as JSON if no style is set."""
+    """Return the pairs of a field.
+
+    Scalars and arrays of scalars are encoded as in a query; other values are JSON if no style is set.
+    """
     if encoding is not None and encoding.allow_reserved:
         return None
     if encoding is not None and (encoding.style or encoding.explode is not None):

@@ -132,7 +132,7 @@ class _PagingMatch:
 
 
 class _AnswerMembers:
-    """Members of a response, outer ones first, and the path of its list of items."""
+    """Members of a response, outer members first, and the path of the list of items in the response."""
 
     def __init__(self, shape: Mapping[str, Any], depth: int) -> None:
         self.members: list[tuple[Path, Path, frozenset[str]]] = []

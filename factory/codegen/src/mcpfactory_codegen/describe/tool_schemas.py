@@ -1,7 +1,7 @@
 """Schemas for models: input schemas without documentation-only keywords, and output schemas.
 
-`SharedDefinitions.close` makes an input schema self-contained. Definitions that are tiny or used once replace their
-references; all others move to `$defs`. Definitions above the budget are left open, innermost ones first.
+`SharedDefinitions.close` makes an input schema self-contained. A definition that is tiny or used once replaces its
+references; all other definitions move to `$defs`. Definitions above the budget are left open, innermost ones first.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class SharedDefinitions:
         return {"allOf": [target], **siblings}
 
     def outline(self, name: str) -> dict[str, Any]:
-        """Return an outline of a definition: its required members with types and enums; {} without required members."""
+        """Return an outline of a definition: its required members with types and enums; {} if no member is required."""
         whole = self.definition(name)
         if not isinstance(whole, dict) or whole.get("type") != "object":
             return {}
@@ -433,7 +433,10 @@ def _kinds(schema: dict[str, Any], values: Any) -> list[str]:
 
 
 def _both(first: Shape, second: Shape) -> Shape:
-    """Return a shape for values that match both shapes, as `allOf` requires; if the shapes conflict, match either."""
+    """Return a shape for values that match both shapes, as `allOf` requires.
+
+    If the shapes conflict, the result matches either shape.
+    """
     if not first or not second:
         return first or second
     if not common_types(first, second):

@@ -223,7 +223,10 @@ def _candidates(key: str, label: str, plain: str) -> Iterator[str]:
 
 
 def name_labeled_modules(operations: Sequence[ApiOperation]) -> dict[str, str]:
-    """Return the module of every operation, by its key: `name_modules` per document, with its label as prefix."""
+    """Return the module of every operation, by its key.
+
+    `name_modules` is applied to each document, with the document's label as prefix.
+    """
     labels = {operation.key: operation.label for operation in operations}
     plain = _each(operations, name_modules)
     return {key: _led(labels[key], module) if labels[key] else module for key, module in plain.items()}

@@ -95,7 +95,7 @@ def _info(written: Node) -> dict[str, str]:
 
 
 def _title(document: Document) -> str:
-    """Return a title for a document without one: its file name."""
+    """Return the file name of a document as its title, if the document has no title."""
     name = document.source.rstrip("/").replace("\\", "/").rpartition("/")[2]
     return name.partition("?")[0].partition(".")[0] or "API"
 

@@ -144,7 +144,7 @@ class Node(NamedTuple):
             yield Node(self.context, value, self.location.down(index))
 
     def with_value(self, value: Any) -> Node:
-        """Return the node with another value, such as a repaired one."""
+        """Return the node with another value, such as a repaired value."""
         return Node(self.context, value, self.location)
 
     def report(self, code: str, message: str, hint: str = "") -> None:

@@ -3,9 +3,9 @@
 The result always satisfies the metaschema, and every `$ref` in it is a name of `SharedSchemaQueue`. References are not
 expanded, so the cost depends only on the size of the written schema.
 
-By the specification, `additionalProperties: false` excludes properties that `allOf` adds to the same object. Authors
-rarely want such an exclusion, and few validators support `unevaluatedProperties`. Therefore `additionalProperties:
-false` is dropped in objects with `allOf`.
+According to JSON Schema, `additionalProperties: false` also excludes properties that `allOf` adds to the same object.
+Authors rarely want such an exclusion, and few validators support `unevaluatedProperties`. Therefore
+`additionalProperties: false` is dropped in objects with `allOf`.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def root_server_urls(root: Node) -> tuple[str, ...]:
 
 
 def _real_first(servers: Node, urls: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the URLs. If the first URL is a mock or an example, move the first real URL before it.
+    """Return the URLs. If the first URL is a mock or an example, move the first real URL to the front.
 
     A leading sandbox stays first, and is reported.
     """

@@ -15,7 +15,7 @@ _IN_PARAMETER: Final = frozenset(
         "properties", "additionalProperties", "allOf", "anyOf", "oneOf",
     }
 )  # fmt: skip
-"""Schema keywords of the Parameter Object (Swagger 2.0), and common additions to them."""
+"""Schema keywords of the Parameter Object (Swagger 2.0), and keywords that documents often add to this object."""
 
 _COLLECTION: Final[dict[str, tuple[QueryStyle, bool]]] = {
     # collectionFormat → style, explode. Only csv exists in path and header, where it is also the default.

@@ -214,7 +214,10 @@ def _name(xml: dict[str, Any]) -> str:
 
 
 def _declared(schema: Node, *, report: bool = False) -> dict[str, Any]:
-    """Return the XML Object of a schema; own keywords override inherited ones. `report`: report and omit bad names."""
+    """Return the XML Object of a schema; its own keywords override inherited keywords.
+
+    `report`: report and omit bad names.
+    """
     declared: dict[str, Any] = {}
     for layer in _layers(schema):
         own = layer.at("xml")

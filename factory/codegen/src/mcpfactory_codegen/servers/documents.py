@@ -291,7 +291,7 @@ class DocumentFiles:
 def collect_document_files(document: Document, label: str = "") -> DocumentFiles:
     """Return the files of a document, below `api/`, or `api/<label>/` with a label.
 
-    A single file is named by its kind and format, such as `openapi.yaml`. Several files keep their relative paths.
+    A single file is named after its kind and format, such as `openapi.yaml`. Several files keep their relative paths.
 
     Raises:
         DocumentError: the files come from several hosts, so their references cannot be kept in a folder.
@@ -329,7 +329,7 @@ def to_stored_document(document: Document, layout: DocumentFiles) -> Document:
 
 
 def _relative_part(key: str) -> tuple[str, str]:
-    """Return a part's host ("" for a local file) and its path."""
+    """Return the host of a document part ("" for a local file), and the path of the part."""
     if is_url(key):
         url = urlsplit(key)
         return url.netloc, unquote(url.path).lstrip("/")

@@ -94,7 +94,7 @@ def _effect(annotations: Mapping[str, Any]) -> str:
 
 
 def _named(operation: ApiOperation | SkippedOperation) -> dict[str, Any]:
-    """Return the fields that identify an operation. `document` is the label of its document, if any."""
+    """Return the fields that identify an operation. `document` is the label of the operation's document, if any."""
     label = {"document": operation.label} if operation.label else {}
     return {**label, "method": operation.method, "path": operation.path, "operationId": operation.operation_id or None}
 

@@ -84,7 +84,7 @@ def _about(folder: Path) -> str:
 
 
 def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
-    """Return a shipped template by name, or another one by source (`templates.parse_source`).
+    """Return a shipped template by name, or any other template by source (`templates.parse_source`).
 
     Args:
         source: as given by the user, or as written by `stored_source`.

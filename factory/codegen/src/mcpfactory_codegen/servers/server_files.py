@@ -240,7 +240,7 @@ class FilePlan:
 
 
 def apply(folder: Path, changes: Mapping[str, bytes | None], lock: Lockfile) -> None:
-    """Write or remove (None) all `changes`, and the lock last. If anything fails, restore the directory.
+    """Write or remove (None) all `changes`, and the lock last. If any step fails, restore the directory.
 
     Raises:
         UnsafePathError: a path leaves the directory; nothing was written.

@@ -36,7 +36,7 @@ def read_questions(template: ServerTemplate) -> tuple[TemplateQuestion, ...]:
     """Return the questions of a template, in their order.
 
     Raises:
-        TemplateSourceError: its `copier.yml` is not a YAML mapping.
+        TemplateSourceError: the template's `copier.yml` is not a YAML mapping.
     """
     return tuple(_question(name, value) for name, value in _settings(template).items() if not name.startswith("_"))
 
@@ -120,7 +120,7 @@ def checked_answers(
     """Return the answers, converted to the types of their questions. `preset` has the answers that mcpfactory gives.
 
     Raises:
-        TemplateSourceError: an answer matches no question, has the wrong type, or is not one of the choices.
+        TemplateSourceError: an answer matches no question, has the wrong type, or is not one of the question's choices.
     """
     known = {question.name: question for question in asked if not question.hidden and question.name not in preset}
     found = {}

@@ -111,8 +111,9 @@ def update_server(
 
     Args:
         folder: the server's directory.
-        source: path or URL of the API document. The default is `source` in mcpfactory.toml, or the stored document if
-            `source` is empty there. `LABEL=PLACE` is for one of several documents; a new label adds a document.
+        source: path or URL of the API document. The default is the setting `source` in mcpfactory.toml. If `source` is
+            empty, the default is the stored document. `LABEL=PLACE` is for one of several documents; a new label adds a
+            document.
         labels: labels of the documents to read again; () for all.
         permit: allow calls to the API at the private host of `source`, because the user gave that URL.
         accept_origin: accept that the server sends its credentials to new hosts.

@@ -145,7 +145,7 @@ def iterate_objects(node: Any, key: str) -> Iterator[tuple[int, dict[str, Any]]]
 
 
 def text(node: Any, key: str) -> str:
-    """Return the string at a key, or "" if it is missing or not a string."""
+    """Return the string at a key; "" if the value is missing or not a string."""
     value = node.get(key) if isinstance(node, dict) else None
     return value if isinstance(value, str) else ""
 
@@ -162,7 +162,10 @@ def without_empty(**fields: Any) -> dict[str, Any]:
 
 
 def parse_json_or_none(written: str) -> Any:
-    """Parse a JSON text; return None if it is invalid or null. Numbers that JSON cannot represent become strings."""
+    """Parse a JSON text; return None if the text is invalid or null.
+
+    Numbers that JSON cannot represent become strings.
+    """
     try:
         return json.loads(written, parse_constant=str, parse_float=parse_finite_number)
     except (ValueError, RecursionError):

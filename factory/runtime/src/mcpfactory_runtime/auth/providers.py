@@ -109,7 +109,9 @@ def github(
     issuer: str = "https://github.com/login/oauth",
     **options: Any,
 ) -> Authorization:
-    """Return the access rules for GitHub. The credentials are those of this server's OAuth App or GitHub App.
+    """Return the access rules for GitHub.
+
+    The credentials are those of the OAuth App or GitHub App that represents this server.
 
     `subject` is the user's ID, `claims["login"]` the user name. Set `api_url` and `issuer` for an Enterprise Server.
     """

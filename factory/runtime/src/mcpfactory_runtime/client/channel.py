@@ -112,4 +112,7 @@ class ResultError(Exception):
 
 
 class SessionEndedError(McpError):
-    """The session is unknown to the server (HTTP status 404). The request had no effect; a new client can retry it."""
+    """The session is unknown to the server (HTTP status 404).
+
+    The request had no effect, so a new client can retry it.
+    """

@@ -24,7 +24,7 @@ def typed_result(result: Json, kind: type[T]) -> T:
 
     The value is the structured content. If the structured content does not match and its only member is `result`, the
     value is this member. Servers wrap values other than objects in this way. Without structured content, the value is
-    the text, parsed as JSON if possible; there must be only one text.
+    the text, parsed as JSON if possible. The result must then contain exactly one text.
 
     Raises:
         ResultError: the tool failed (with its message), or the result has another type.

@@ -175,7 +175,9 @@ _NEXT: Final[dict[tuple[State, str], State]] = {
 
 
 class Call:
-    """A request from the peer. `Connection.answer` must follow, unless a `Notification` cancels it.
+    """A request from the peer.
+
+    The caller must then call `Connection.answer`, unless a `Notification` cancels the request.
 
     `method` is a name from `METHODS`, which is the same for all revisions. `state` is for data of the handlers. `http`
     is the HTTP request of the call, if it came over HTTP.

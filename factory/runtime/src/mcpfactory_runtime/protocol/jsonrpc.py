@@ -26,7 +26,7 @@ _ESCAPES: Final = re.compile(
 
 
 def decode(data: bytes | bytearray | memoryview | str) -> Any:
-    """Return the JSON value in `data`. An escaped lone surrogate, which RFC 8259 allows, becomes U+FFFD.
+    """Return the JSON value in `data`. A lone surrogate, which RFC 8259 allows in escaped form, becomes U+FFFD.
 
     Raises:
         McpError: PARSE_ERROR if `data` is not one UTF-8 JSON text (NaN and Infinity are not JSON).
@@ -186,7 +186,7 @@ def _kind(value: Any) -> str:
 
 
 DEFAULT_MAX_SIZE: Final = 64 * 1024 * 1024
-"""Maximum bytes of a message; larger ones are refused, and their data is discarded."""
+"""Maximum bytes of a message; a larger message is refused, and its data is discarded."""
 
 
 class OversizeMessage:

@@ -115,7 +115,7 @@ def alternative_values(value: Any, schema: Any, root: Mapping[str, Any], step: i
 
 
 def two_item_arrays(value: list[Any], schema: Any, root: Mapping[str, Any]) -> Iterator[list[Any]]:
-    """Yield arrays of two items if `value` has one item: only several items show how an array is serialized."""
+    """Yield arrays of two items if `value` has one item, because only several items show how an array is serialized."""
     items = items_of(resolve(schema, root))
     if len(value) == 1:
         yield from ([value[0], other] for other in alternative_values(value[0], items, root, 1))

@@ -1,7 +1,8 @@
 """Validation and repair of single values, and error messages for models.
 
 The location of an error contains a label for each branch of a union (`STRICT` or `LENIENT`, then the branch). This
-module removes the labels, and reports only the closest of several failed branches. Long values are not echoed.
+module removes the labels. If several branches fail, it reports only the error of the closest branch. Long values are
+not echoed.
 """
 
 from __future__ import annotations
@@ -356,7 +357,7 @@ TYPES: Final[dict[str, Callable[[Any], bool]]] = {
 
 
 def json_key(value: Any) -> Any:
-    """Return a key that is the same for equal JSON: 1 and 1.0, objects in any member order."""
+    """Return a key that is equal for equal JSON values: 1 equals 1.0, and the order of members has no effect."""
     if isinstance(value, bool) or value is None:
         return (type(value), value)
     if isinstance(value, list):

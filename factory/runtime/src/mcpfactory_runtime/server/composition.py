@@ -58,8 +58,8 @@ class CompositionMixin:
         The part's HTTP routes keep their paths; its ready checks get the prefix.
 
         If items are later added to the part, or removed from it, this server changes as well. The part's tool
-        middleware and lifespan apply to its handlers. The part's instructions, request middleware and rates have no
-        effect in this server.
+        middleware and lifespan apply to the handlers of the part. The part's instructions, request middleware and rates
+        have no effect in this server.
 
         Args:
             part: a `RemoteServer`, or a `Server`, which can also be served alone or mounted elsewhere.
@@ -217,7 +217,7 @@ Transform = Callable[[Tool], Tool | None]
 
 
 class _Offered(NamedTuple):
-    """A part's item, and the parent's item for it (None if the name is taken, or a transformation failed)."""
+    """An item of a part, and the parent's item for it (None if the name is taken, or if a transformation failed)."""
 
     inner: Any
     outer: Any

@@ -404,8 +404,8 @@ class Context(InjectedParameter):
         """Ask several questions at once; return the answers by the same names.
 
         In the handshake lifecycle, each question is a request to the client, and the handler waits. In the per-request
-        lifecycle, the handler *ends* here, and is rerun from its beginning with the answers. Code before a question
-        may therefore run twice, and keys must be the same in every run.
+        lifecycle, the handler *ends* at this call, and is rerun from its beginning with the answers. Code before a
+        question may therefore run twice, and keys must be the same in every run.
         """
         for question in questions.values():
             self._check_capability(question)

@@ -269,7 +269,7 @@ class Sample(Question[Sampled]):
 
 
 class Roots(Question[list[Root]]):
-    """Ask for the directories and other places in which the client lets the server work."""
+    """Ask for the directories and other places in which the client permits the server to work."""
 
     method = "roots/list"
     kind = "roots"

@@ -83,7 +83,7 @@ class ServerInterface(Protocol):
         """Return the context manager of the server's lifespan in this process."""
 
     def may_have_tool(self, name: str) -> bool:
-        """Return True if a tool of this name may appear once the server, or a part, has listed its tools."""
+        """Return True if a tool of this name may appear after the server, or one of its parts, has listed its tools."""
 
     def record_subscription(self, uri: str) -> None:
         """Record that a client subscribed to a resource."""
@@ -186,7 +186,7 @@ class ReplyChannel(Protocol):
 
     @property
     def session_channel(self) -> SessionChannel | None:
-        """Return the request's session, or None without a session. A session outlives its requests."""
+        """Return the request's session, or None without a session. A session exists longer than its requests."""
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
         """Send a notification on the request's stream."""

@@ -41,7 +41,7 @@ class ObservabilityMixin:
 
         Raises:
             TypeError: the function has parameters.
-            ValueError: a check of this name exists.
+            ValueError: a check with this name already exists.
         """
         self.readiness.add(function)
         return function

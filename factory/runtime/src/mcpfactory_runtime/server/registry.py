@@ -27,7 +27,7 @@ Icons = Sequence[Mapping[str, Any]] | None
 
 
 class PromptOptions(TypedDict, total=False):
-    """Keywords of `Server.prompt`; tools and resources accept them as well."""
+    """Keywords of `Server.prompt`; tools and resources also accept these keywords."""
 
     name: str | None
     title: str | None

@@ -23,7 +23,7 @@ def uri_of(call: Call) -> str:
     """Return the URI in a request's parameters.
 
     Raises:
-        McpError: INVALID_PARAMS if it is missing or not a string.
+        McpError: INVALID_PARAMS if the URI is missing or not a string.
     """
     uri = call.params.get("uri")
     if type(uri) is not str:

@@ -69,7 +69,7 @@ class HttpRoutes:
         self._routes.append(route)
 
     def check(self, routes: Iterable[HttpRoute]) -> None:
-        """Check that other routes can be added.
+        """Check that more routes can be added.
 
         Raises:
             ValueError: a path is taken for one of its methods.
@@ -182,7 +182,7 @@ async def _call(check: Check) -> Any:
 
 
 def _failure(call: asyncio.Task[Any], patience: float) -> str:
-    """Return the failure of a check for the log, or "" if it succeeded."""
+    """Return the failure of a check as text for the log; "" if the check succeeded."""
     if not call.done():
         return f"has not returned within {patience:g} seconds"
     if call.cancelled():

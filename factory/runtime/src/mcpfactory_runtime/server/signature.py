@@ -1,7 +1,7 @@
 """Conversion of a handler's signature to a JSON Schema and a validator of its arguments.
 
-Built-in types need no pydantic (`schemas.builtin_types`). If one annotation needs pydantic,
-`schemas.pydantic_schemas` converts all of them.
+Built-in types need no pydantic (`schemas.builtin_types`). If one annotation needs pydantic, `schemas.pydantic_schemas`
+converts all annotations.
 """
 
 from __future__ import annotations

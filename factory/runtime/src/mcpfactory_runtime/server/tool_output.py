@@ -114,7 +114,7 @@ def _converter(plain: Callable[[Any], Any], *, wraps: bool = True) -> Converter:
 
 
 def _plain_without_surrogates(plain: Callable[[Any], Any], value: Any, error: ValueError) -> Any:
-    """Convert a value with lone surrogates in its strings to plain data; raise the error for other values."""
+    """Convert a value to plain data if its strings have lone surrogates; raise the error for any other value."""
     whole = replace_surrogates(value)
     if whole is value:
         raise error

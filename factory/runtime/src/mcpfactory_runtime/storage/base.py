@@ -238,7 +238,7 @@ class ProcessRegistry:
         return process == self.id or await self.store.get(_space(process), "") is not None
 
     async def others(self) -> list[str]:
-        """Return the other live processes. Remove dead processes from the list."""
+        """Return all live processes except this one. Remove dead processes from the list."""
         found = [process for process, _ in await self.store.scan(_ALL) if process != self.id]
         living = [process for process in found if await self.alive(process)]
         dead: Changes = [(process, None) for process in found if process not in living]

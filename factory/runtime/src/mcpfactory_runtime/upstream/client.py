@@ -208,7 +208,10 @@ class Upstream:
         url: str,
         redirect: Redirect | None,
     ) -> ToolResult:
-        """Return the result for the model. Redact the server's credentials, because some APIs echo them."""
+        """Return the result for the model.
+
+        Redact the server's credentials, because some APIs include them in responses.
+        """
         redaction = Redaction(secrets)
         try:
             result = to_tool_result(

@@ -117,7 +117,7 @@ _Origin = tuple[bytes, bytes, int | None]
 
 
 class ConnectionPool:
-    """Keep-alive connections of one event loop, with a list of idle ones per origin.
+    """Keep-alive connections of one event loop, with a list of idle connections per origin.
 
     httpcore's own pool polls the socket of each connection whenever a request begins or ends. With thirty calls in
     flight, that takes half of the time of a call. The connections themselves are objects of httpcore.

@@ -43,7 +43,7 @@ class Continuation:
     elsewhere: str = ""
 
     def message(self) -> str:
-        """Return one sentence for the model."""
+        """Return one sentence about the continuation for the model."""
         if self.elsewhere:
             return f"More is on another host, {self.elsewhere}, which is not followed."
         changed = ", ".join(f"{name}={_quoted(value)}" for name, value in self.arguments.items())

@@ -112,7 +112,7 @@ class Settings:
         return next((one for one in names if self._environ.get(one)), names[0])
 
     def own(self, name: str) -> str:
-        """Return the value of a setting without shared variable, such as a server's address, or "" if it is unset."""
+        """Return the value of a setting that has no shared variable, such as a server's address; "" if unset."""
         return self._environ.get(self.variable(name), "")
 
     def variable(self, name: str) -> str:

@@ -278,7 +278,7 @@ class TokenManager:
         )
 
     def flow(self, *grants: str) -> OAuthFlow | None:
-        """Return the scheme's first flow of one of these kinds, in the order of the arguments."""
+        """Return the scheme's first flow of one of these kinds; the order of the arguments decides."""
         return next((flow for grant in grants for flow in self.scheme.flows if flow.grant == grant), None)
 
     def _allows_login(self) -> bool:
@@ -370,7 +370,7 @@ class TokenManager:
         return dataclasses.replace(server, token_endpoint=endpoint)
 
     async def _refresh_from_environment(self, refresh_token: str) -> StoredToken:
-        """Return a token for the refresh token in the environment, or for the refresh token that has replaced it."""
+        """Return a token for the refresh token in the environment, or for the newer refresh token that replaced it."""
         server, client_id = await self._refresh_server(), self.client_id
         held = self._grant.refresh_token if self._grant else ""
         for one in dict.fromkeys([held, refresh_token]):

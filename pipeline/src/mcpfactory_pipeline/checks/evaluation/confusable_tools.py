@@ -128,7 +128,7 @@ def _overlap(first: frozenset[str], second: frozenset[str]) -> float:
 
 
 def _tells_apart(first: Tool, second: Tool) -> bool:
-    """Return True if the description of one tool names the other."""
+    """Return True if the description of one tool names the other tool."""
     return any(one["name"] in str(other.get("description", "")) for one, other in ((first, second), (second, first)))
 
 

@@ -1,8 +1,8 @@
 """Judge a model's calls and answer for a case.
 
 An accepted call sequence is complete if its calls were made in order, with the expected arguments, and returned the
-expected content. Calls of one turn are parallel and have no order. An extra call is harmless if it only reads, or
-failed.
+expected content. Calls of one turn are parallel and have no order. An extra call is harmless if it only reads data, or
+if it failed.
 """
 
 from __future__ import annotations

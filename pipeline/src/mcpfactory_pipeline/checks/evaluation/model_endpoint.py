@@ -33,7 +33,7 @@ class ModelUnreachableError(PipelineError):
 
 @dataclass(frozen=True, slots=True)
 class ModelEndpoint:
-    """Endpoint of a model. The key is never shown, and `hide` removes it from foreign texts.
+    """Endpoint of a model. The key is never shown, and `hide` removes the key from third-party texts.
 
     Attributes:
         kind: a key of `KINDS`.

@@ -53,7 +53,7 @@ class PassRate(_Rounded):
 
 @dataclass(frozen=True, slots=True)
 class RateDifference(_Rounded):
-    """Difference between two shares with its confidence interval; `questions` were answered in both reports."""
+    """Difference between two shares with its confidence interval; `questions` is the number of shared questions."""
 
     change: float
     lower: float

@@ -50,7 +50,7 @@ def missing_cases_outcome(evidence: Evidence) -> RuleOutcome | None:
 
 @dataclass(frozen=True, slots=True)
 class ProbeScope:
-    """The exchange of a probe, for servers with its lifecycle and capability.
+    """The exchange of a probe, for servers with the probe's lifecycle and capability.
 
     `given` returns an outcome if the rule does not apply, otherwise None. `stored` names the exchange to use instead of
     the probe's own, such as the ping after the probe.

@@ -99,7 +99,7 @@ class Conversation(Protocol):
         """
 
     async def overlap(self, messages: Sequence[Json], patience: float, pause: float = 0.0) -> list[WireExchange]:
-        """Send messages without waiting for answers, with a pause between them; return the exchanges. Never raises.
+        """Send messages without waiting for answers, with a pause between messages; return the exchanges. Never raises.
 
         A message can be the `cancellation_message` of an earlier one. In the result, canceled requests and
         notifications have no exchange.
@@ -157,7 +157,7 @@ def decode(data: bytes) -> Any:
 
 
 def refuse_json_constant(name: str) -> None:
-    """Refuse NaN and Infinity, which `json` reads although JSON does not have them (RFC 8259 §6)."""
+    """Refuse NaN and Infinity: `json` reads these values, although JSON does not have them (RFC 8259 §6)."""
     raise ValueError(f"{name} is not JSON")
 
 
@@ -184,7 +184,7 @@ def cancellation_message(request: Json) -> Json:
 
 
 def canceled_ids(messages: Sequence[Json]) -> list[Any]:
-    """Return the ids of the requests that these messages cancel."""
+    """Return the IDs of the requests that these messages cancel."""
     return [one["params"]["requestId"] for one in messages if one.get("method") == "notifications/cancelled"]
 
 

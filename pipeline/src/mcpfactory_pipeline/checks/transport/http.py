@@ -158,7 +158,7 @@ class HttpConversation:
         )
 
     def _follows(self, response: http.client.HTTPResponse) -> bool:
-        """Follow a redirect to another URL of the origin; return True if there was one.
+        """Follow a redirect to another URL of the same origin; return True if the response was such a redirect.
 
         Later requests use the other URL from the start, so that each request has one answer.
         """

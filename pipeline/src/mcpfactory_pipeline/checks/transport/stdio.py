@@ -259,7 +259,7 @@ class StdioConversation:
         return split_streams(requests, heard)
 
     async def _heard(self, number: int) -> None:
-        """Wait until more than `number` streams are acknowledged or answered, or the process closes its output."""
+        """Wait until more than `number` streams are acknowledged or answered, or until the process closes stdout."""
         while not self._readers[0].done():
             heard = self._log.heard or []
             if sum(is_jsonrpc_answer(one) or is_acknowledgement(one) for one in heard) > number:

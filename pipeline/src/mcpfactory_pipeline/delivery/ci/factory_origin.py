@@ -381,7 +381,7 @@ def write_origin_files(root: Path, origin: FactoryOrigin) -> list[str]:
 
 
 def stale_factory_wheels_error(root: Path, origin: FactoryOrigin) -> ConfigError | None:
-    """Return an error if wheels below the root are not from this version of the factory; else None."""
+    """Return an error if wheels below the root are from another version of the factory; else None."""
     wheels = factory_wheel_differences(root / origin.place) if origin.kind == FOLDER else []
     if not wheels:
         return None

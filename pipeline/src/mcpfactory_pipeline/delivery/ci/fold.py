@@ -103,7 +103,7 @@ def _folders(folders: Sequence[Path]) -> Sequence[Path]:
 
 @dataclass(frozen=True, slots=True)
 class FoldedServer(JsonRecord):
-    """One server: the number of new events and files, its version, and the outcome of each stage.
+    """One server: its version, the number of new events and files, and the outcome of each stage.
 
     `lacking` are files of the newest candidate that are not on this machine.
     """

@@ -52,9 +52,9 @@ class ClientProfile:
         user: file for all projects of a user.
         project: file in a project; None without project support.
         forms: forms of entries; the first one is used, unless the file has the container of a later one.
-        reference: how `env` refers to a variable of the client's environment, with `VAR` for its name; None if
-            unsupported.
-        header: how a header refers to such a variable; None if unsupported.
+        reference: how `env` refers to a variable of the client's environment, with `VAR` for its name; None if the
+            client has no references.
+        header: how a header refers to such a variable; None if headers cannot refer to variables.
         folder: project folder in an entry of a project's file: `.` if the client starts servers in that
             folder, or the client's placeholder for it. None if the client has neither, so it cannot start servers from
             the project.

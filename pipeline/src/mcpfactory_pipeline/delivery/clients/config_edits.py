@@ -68,7 +68,7 @@ def entries(data: Any, form: ConfigLayout, config: ClientConfigFile) -> dict[str
 
 
 def install(text: str | None, config: ClientConfigFile, form: ConfigLayout, name: str, entry: Mapping[str, Any]) -> str:
-    """Return the text with the entry; unchanged if it already has the entry.
+    """Return the text with the entry; return it unchanged if it already has the entry.
 
     Args:
         text: text of the configuration; None if the file does not exist.

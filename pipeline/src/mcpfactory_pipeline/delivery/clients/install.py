@@ -143,7 +143,7 @@ class InstallTarget:
 
 @dataclass(frozen=True, slots=True)
 class ClientChange(JsonRecord):
-    """The change to one client's file, made or planned.
+    """The change to one client's file; the change is made or only planned.
 
     `outcome`: installed, updated, unchanged, removed or absent. `kept` is the path of the backup; None if nothing was
     changed, or if the file is new. `entry` is the current entry in the file.

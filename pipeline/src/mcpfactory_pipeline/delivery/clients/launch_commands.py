@@ -176,7 +176,7 @@ class ServerPackage(NamedTuple):
 
 
 def server_package(server: WorkspaceServer) -> ServerPackage:
-    """Return the package in the server's `pyproject.toml`; an adopted server uses its name in the workspace.
+    """Return the package name in the server's `pyproject.toml`; for an adopted server, return its own name.
 
     Raises:
         ConfigError: the file cannot be read, or does not name the project.
@@ -312,7 +312,7 @@ def _not_here(server: WorkspaceServer, channel: str) -> ClientConfigError:
 def _from_channel(
     workspace: Workspace, server: WorkspaceServer, package: ServerPackage, channel: str, environ: Mapping[str, str]
 ) -> tuple[LaunchEntry, str]:
-    """Return a launch with file paths of the channel, because an index could offer other files of the same names."""
+    """Return a launch with file paths of the channel. An index could offer other files with the same names."""
     find_channel(read_channels(workspace), channel)
     wheel = promoted_wheel(workspace, server, channel)
     if wheel is None:

@@ -1,4 +1,4 @@
-"""A release: the candidate that a channel offers, described by its own files, never by the working tree."""
+"""A release: the candidate that a channel offers. Its own files describe it, never the working tree."""
 
 from __future__ import annotations
 

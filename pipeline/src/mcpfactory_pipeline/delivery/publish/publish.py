@@ -49,7 +49,7 @@ TARGETS: Final[Mapping[str, PublishTarget]] = {row.id: row for row in _ROWS}
 
 
 def targets_named(names: Iterable[str], table: Mapping[str, PublishTarget] = TARGETS) -> Sequence[PublishTarget]:
-    """Return the targets of these names, in the order of the table.
+    """Return the targets with these names, in the order of the table.
 
     Raises:
         NotFoundError: a name is unknown.
@@ -102,9 +102,9 @@ _PACKED: Final = "python"  # kind of adopted servers whose candidates are wheels
 class PublishOutcome(JsonRecord):
     """The result of publishing a release to one target.
 
-    `outcome` is `published`, `there` (already published), `made` (files were built for a file target), `would` (a dry
-    run would send it), `fit` (the check found no problems) or `refused` (`problems` has the reasons). `files` are the
-    built files (name → hash); `folder` is the location of the built files.
+    `outcome` is `published`, `there` (already published), `made` (files were built for a file target), `would` (after a
+    dry run: a real run would send the release), `fit` (the check found no problems) or `refused` (`problems` has the
+    reasons). `files` are the built files (name → hash); `folder` is the location of the built files.
     """
 
     target: str

@@ -257,7 +257,7 @@ def _version(file: str) -> str:
 
 
 def _runtime_missing(release: CandidateRelease, settings: TargetSettings, index: _Index) -> list[str]:
-    """Return the runtime's wheel if the server needs it and the index lacks it, so that it is uploaded first."""
+    """Return the runtime's wheel, to upload it first, if the server needs the runtime and the index lacks it."""
     needed = next((r for text in release.metadata.requires if (r := Requirement(text)).name == RUNTIME), None)
     if needed is None or settings["runtime"] == "assume":
         return []

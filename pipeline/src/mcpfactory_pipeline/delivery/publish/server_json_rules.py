@@ -101,7 +101,7 @@ class _Node:
         return value if isinstance(value, str) else ""
 
     def rows(self, field: str) -> list[Any]:
-        """Return a list field; empty if it is missing or not a list."""
+        """Return a list field; an empty list if the field is missing or not a list."""
         value = self.value.get(field)
         return value if isinstance(value, list) else []
 

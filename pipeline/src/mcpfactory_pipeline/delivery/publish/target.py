@@ -1,4 +1,7 @@
-"""Publish targets: each is a frozen record of functions; this module also has their argument and result records."""
+"""Publish targets.
+
+Each target is a frozen record of functions; this module also has the records of arguments and results.
+"""
 
 from __future__ import annotations
 

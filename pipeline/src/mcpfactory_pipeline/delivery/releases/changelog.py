@@ -119,7 +119,7 @@ _MOST: Final = 50  # maximum listed contract changes
 def changelog_section(
     version: str, day: date, notes: Sequence[ChangelogFragment], changes: Iterable[Change], *, first: bool = False
 ) -> str:
-    """Return the changelog section of a release: fragments by kind, then the contract changes for callers."""
+    """Return the changelog section of a release: fragments by kind, then the contract changes that affect callers."""
     parts = [f"## {version} - {day.isoformat()}\n"]
     for kind in KINDS:
         texts = [_item(note.text) for note in notes if note.kind == kind]

@@ -129,7 +129,7 @@ class _Planner:
 
     @cached_property
     def committed(self) -> dict[str, ReleaseTag]:
-        """Return the newest release that a commit of this branch declares, for each server, even without a tag."""
+        """Return, for each server, the newest release that a commit of this branch declares, even without a tag."""
         return _newest(self.repository.committed())
 
     @cached_property

@@ -26,7 +26,7 @@ _READ_ONLY: Final = "read-only"
 
 
 class CatalogError(ValueError):
-    """Error for an unknown mode, profile or dialect; the message lists the known ones."""
+    """Error for an unknown mode, profile or dialect; the message lists the known values."""
 
 
 class Catalog:

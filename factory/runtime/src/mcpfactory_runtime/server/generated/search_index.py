@@ -354,7 +354,7 @@ class SearchIndex:
     # -- weights ----------------------------------------------------------------------------------------------------
 
     def _matches(self, words: Mapping[str, float], pronoun: bool) -> dict[int, tuple[float, float, str]]:
-        """Return each entry's score for one term, the weight of the matching word, and that word."""
+        """Return the score of each entry for one term, with the matching word and its weight."""
         found: dict[int, tuple[float, float, str]] = {}
         for word, factor in words.items():
             rarity = factor * self._rarities[word]

@@ -107,7 +107,7 @@ class ErrorShaping(Middleware):
         """Call a tool.
 
         Raises:
-            ToolError: the tool raised one of the exceptions; the message is the text for that exception.
+            ToolError: the tool raised one of the exceptions; the error's message is the text for that exception.
         """
         try:
             return await call_next(call)

@@ -121,7 +121,7 @@ class MiddlewareStack:
         """Add an object with `on_request` or `on_tool`.
 
         Raises:
-            TypeError: the object has neither method.
+            TypeError: the object has neither of the two methods.
         """
         around_request, around_tool = _overridden(middleware, "on_request"), _overridden(middleware, "on_tool")
         if around_request is None and around_tool is None:

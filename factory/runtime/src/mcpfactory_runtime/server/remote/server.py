@@ -162,7 +162,7 @@ class RemoteServer(Server):
             await self._connections.aclose()
 
     async def _keep_connected(self) -> None:
-        """Connect, list the server's items and follow its changes; after an error, retry with growing pauses."""
+        """Connect, list the server's items and follow their changes; after an error, retry with growing pauses."""
         pause = _FIRST_PAUSE
         loop = asyncio.get_running_loop()
         while True:

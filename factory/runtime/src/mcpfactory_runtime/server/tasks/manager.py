@@ -385,7 +385,7 @@ class TaskManager:
             watcher(task)
 
     async def _poll_store(self) -> None:
-        """Poll watched tasks for changes by other processes and for expiry, as long as a task is watched."""
+        """As long as any task is watched, poll the watched tasks for changes by other processes and for expiry."""
         while self._watches:
             await asyncio.sleep(self.options.watch)
             for task_id in tuple(self._watches):

@@ -71,7 +71,7 @@ class TaskChannel:
             self.session_channel.notify(method, {**params, "_meta": meta}, revision)
 
     async def request(self, method: str, params: Json) -> Json:
-        """Refuse to send a request: a task stores its questions in its record.
+        """Refuse to send a request, because a task stores its questions in its record.
 
         Raises:
             McpError: always.

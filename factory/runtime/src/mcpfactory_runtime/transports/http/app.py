@@ -85,7 +85,7 @@ class HttpApp:
         path: the MCP endpoint; "/" if the application is mounted at the endpoint itself.
         allowed_hosts: permitted host names of requests, without port; `*` for any. Default: this machine.
         allowed_origins: origins of web pages that may call (`https://example.com`), in addition to origins on this
-        machine.
+            machine.
         session_idle: seconds after which an unused session ends.
         max_sessions: limit of sessions. Above the limit, a session of the principal with the most sessions ends: a
             barely used session, otherwise the least recently used.
@@ -490,7 +490,7 @@ class HttpApp:
 
 
 def _place(scope: Scope) -> tuple[str, str]:
-    """Return the path of a request below the mount point, unchanged and without its trailing slash."""
+    """Return the path of a request below the mount point, without its trailing slash, otherwise unchanged."""
     path: str = scope["path"].removeprefix(scope.get("root_path", ""))
     return path, path.rstrip("/")
 

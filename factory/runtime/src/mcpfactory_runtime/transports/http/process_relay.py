@@ -99,7 +99,7 @@ class ProcessRelay:
         return f"{self._processes.id}."
 
     async def start(self, app: App, server: ServerInterface) -> None:
-        """Serve the requests of other processes, and notify them of changes."""
+        """Serve the requests of other processes, and notify other processes of changes."""
         self._app, self._server, self._ending = app, server, False
         await self._processes.join()
         loop = asyncio.get_running_loop()

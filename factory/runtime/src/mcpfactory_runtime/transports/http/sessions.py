@@ -1,6 +1,6 @@
 """Sessions of the handshake lifecycle over HTTP, and the HTTP+SSE transport.
 
-Messages that belong to a request are sent in the response to its POST; other messages are sent on the session's own
+Messages that belong to a request are sent in the response to its POST. All other messages are sent on the session's own
 stream.
 
 In HTTP+SSE, a session is one GET connection. It begins with an `endpoint` event that contains the URL for

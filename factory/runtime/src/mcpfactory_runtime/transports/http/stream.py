@@ -173,7 +173,7 @@ class EventStreamAnswer:
     async def follow(
         self, after: int | None = None, *, resumed: bool = False, earlier: Sequence[tuple[int, bytes]] = ()
     ) -> AsyncGenerator[bytes]:
-        """Yield the events after number `after` (None: only new ones) until the stream ends or is detached.
+        """Yield the events after number `after` until the stream ends or is detached; with None, yield only new events.
 
         A new follower replaces an earlier follower. `resumed`, for returning clients, skips the priming event and
         resets an earlier `detach`. `earlier` are events that the stream has dropped.
