@@ -117,7 +117,7 @@ def _of_body(
 
 
 def _is_file(body: ApiBody, media: str) -> bool:
-    """Return True if a whole body is raw bytes: its type is no form and no text, and its schema has no structure."""
+    """Return True if a whole body is raw bytes: not a form, not text, and with a schema without structure."""
     if media in _FORMS or not media or is_json(media) or media.startswith("text/"):
         return False
     structured = isinstance(body.schema, dict) and not {"properties", "$ref", "items"}.isdisjoint(body.schema)

@@ -171,7 +171,7 @@ def _constant(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
 def _distinct(evidence: Evidence) -> RuleOutcome:
     """Return a fault if all tools (at least two) give the same answer.
 
-    An empty answer, or an answer about missing data, is no fault.
+    An empty answer, or an answer about missing data, is not a fault.
 
     Tools that change data may all return the same confirmation. Therefore at least one of the compared tools must be
     read-only.

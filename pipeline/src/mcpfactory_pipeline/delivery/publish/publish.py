@@ -77,7 +77,7 @@ def find_published_secrets(release: CandidateRelease, files: Mapping[str, bytes]
 def _members(name: str, content: bytes, own: Collection[str]) -> Iterator[tuple[str, bytes]]:
     """Yield the files in an archive, including the files in its wheels.
 
-    If the file is no archive, yield the file itself.
+    If the file is not an archive, yield the file itself.
     """
     if name.endswith((".mcpb", ".whl")) and zipfile.is_zipfile(io.BytesIO(content)):
         for member, data in _zip_members(content):
