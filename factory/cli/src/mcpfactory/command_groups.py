@@ -79,7 +79,7 @@ class Command(_Base, TyperCommand):
 
 
 class Group(_Base, TyperGroup):
-    """A group whose commands are functions."""
+    """A command group whose commands are functions."""
 
 
 class LazyGroup(Group):

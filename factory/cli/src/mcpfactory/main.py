@@ -107,7 +107,7 @@ def build_command_tree() -> Any:
 
 
 def main() -> None:
-    """Run the command line, and exit with a documented code; errors are messages, never tracebacks."""
+    """Run the command line, and exit with a documented code. Errors are printed as messages, never as tracebacks."""
     gc.set_threshold(_ALLOCATIONS)
     try:
         width = None if output.width() else _UNBROKEN

@@ -1,4 +1,4 @@
-"""Commands derived from operations: an option for each field, and the text for each result."""
+"""Commands that are derived from operations: an option for each field, and a text for each result."""
 
 from __future__ import annotations
 

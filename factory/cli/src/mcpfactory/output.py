@@ -134,7 +134,7 @@ _CLEAR: Final = "\r\x1b[K"
 
 @contextmanager
 def progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Yield a function that reports each new step. Short operations are not reported."""
+    """Yield a function that reports each new step. Short operations do not show their steps."""
     if quiet:
         yield lambda _step: None
     elif is_interactive(sys.stderr):

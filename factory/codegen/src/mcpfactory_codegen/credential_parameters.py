@@ -261,7 +261,7 @@ def _rule(
 
 
 def _plain(parameter: ApiParameter, api: Api) -> bool:
-    """Return True for an unrestricted string. Credentials have no enumerated values."""
+    """Return True for an unrestricted string. A parameter with enumerated values is not a credential."""
     schema = resolve_definition(parameter.schema, api.schemas)
     if not isinstance(schema, dict):
         return True

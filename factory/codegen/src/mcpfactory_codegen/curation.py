@@ -22,7 +22,7 @@ def _finite(value: JsonValue) -> JsonValue:
 
 
 FiniteJson = Annotated[JsonValue, AfterValidator(_finite)]
-"""A JSON value: no NaN, no infinity."""
+"""A JSON value, except NaN and infinity."""
 
 
 class Selection(BaseModel):
@@ -107,7 +107,7 @@ class ToolCuration(Settings):
 
 
 class ResponseOptions(Settings):
-    """Curation of all answers."""
+    """Settings for all answers."""
 
     output: OutputMode = Field(default="loose", description="how strict output schemas are; `none`: no output schemas")
     output_tokens: int = Field(default=OUTPUT_TOKENS, ge=1, le=1_000_000, description="limit for one output schema")

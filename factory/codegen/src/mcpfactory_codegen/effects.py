@@ -55,7 +55,7 @@ VERBS: Final = (
 
 EffectKind = Literal["reads", "writes", "destroys"]
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"})
-"""Methods that promise to change nothing (RFC 9110 §9.2.1)."""
+"""HTTP methods that change nothing (RFC 9110 §9.2.1)."""
 _IDEMPOTENT: Final = frozenset({"PUT", "DELETE"})
 _REPLACES: Final = frozenset({"PUT", "PATCH", "DELETE"})
 """Methods that change or replace existing resources (RFC 9110 §9.3.4, RFC 5789 §2), regardless of the text."""
@@ -115,7 +115,7 @@ _REPLACED: Final = re.compile(
     r"|removals?|reversals?|erasures?|purges?|restores?|resets?|rollbacks?|rotate|(?:or|and|/) ?(?:then )?(?:updat|modif|edit|chang|set|delet|remov|cancel|mov)\w*)\b",
     re.I,
 )
-"""Phrases for changes to existing resources: “Create or update a book”, “Create a deletion”."""
+"""Phrases for changes to existing resources, such as “Create or update a book” and “Create a deletion”."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class _VerbMatch:
-    """Verb of a name, a path or a text.
+    """The verb in a name, a path or a text.
 
     `clear`: the word cannot be a noun at this place. `unknown`: its effect is unknown.
     """
@@ -393,7 +393,7 @@ def _of_text(sentence: str, *, later: bool) -> _VerbMatch:
 
 
 def _of_phrase(found: Sequence[str]) -> _VerbMatch:
-    """Return the verb at the start of words. It is not `clear` if it can be a noun; a word before “of” is not a verb."""
+    """Return the verb that starts a phrase. It is not `clear` if it can be a noun; a word before “of” is not a verb."""
     while len(found) > 1 and (
         found[0] in SKIPPED_FIRST_WORDS or (found[0].endswith("ly") and found[0] not in {"apply", "reply"})
     ):

@@ -69,7 +69,7 @@ class Inputs:
 
 
 def inputs(operation: ApiOperation, api: Api) -> Inputs:
-    """Return the inputs of an operation, in the order of the document, each slot once."""
+    """Return the inputs of an operation in the order of the document; each slot appears once."""
     items = [
         Input(p.place, p.name, p.schema, p.required or p.place == "path", p.description, p.deprecated, p)
         for p in operation.parameters
@@ -190,7 +190,10 @@ def is_valid_argument_name(name: str) -> bool:
 
 
 def name_arguments(items: Iterable[Input], taken: Iterable[str] = ()) -> dict[tuple[str, str], str]:
-    """Return the argument name of each input, by slot; unique within the operation and not in `taken`."""
+    """Return the argument name of each input, by slot.
+
+    The names are unique within the operation, and are not in `taken`.
+    """
     waiting = sorted(items, key=lambda item: (PLACES.index(item.place), item.name))
     order = [item.slot for item in waiting]
     names: dict[tuple[str, str], str] = {}

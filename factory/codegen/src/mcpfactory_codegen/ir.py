@@ -1,7 +1,7 @@
 """Intermediate form between API documents and generated code: immutable, JSON-serializable, independent of Python.
 
-Readers (`openapi/`) build an `Api`; `select`, `naming`, `describe` and `emit` consume it. Every schema is JSON Schema
-2020-12, converted from the dialects of Swagger 2.0 and OpenAPI 3.0. Every `$ref` is `#/$defs/<name>` into
+Readers (in `openapi/`) build an `Api`; `select`, `naming`, `describe` and `emit` consume it. Every schema is JSON
+Schema 2020-12, converted from the dialects of Swagger 2.0 and OpenAPI 3.0. Every `$ref` is `#/$defs/<name>` into
 `Api.schemas`. No stage after the reader uses the document.
 """
 
@@ -129,7 +129,10 @@ class ApiSecurityScheme:
 
     @property
     def credential_location(self) -> tuple[str, str]:
-        """Return the place and name under which the credential is sent. A request can contain each pair only once."""
+        """Return the location (such as header) and the name under which the credential is sent.
+
+        A request can contain each pair only once.
+        """
         if self.kind == "mutualTLS":
             return "connection", ""
         place, name = (self.place or "header", self.parameter) if self.kind == "apiKey" else ("header", "Authorization")
@@ -140,7 +143,7 @@ class ApiSecurityScheme:
 class ApiOperation:
     """One operation. `pointer` is its place in the document; `(method, path)` is its identity. `method` is upper case.
 
-    `label` is the label of its document if the API has several documents (`combine`); `key` and `pointer` contain the
+    `label` is the label of its document if the API has several documents (`combine`); `key` and `pointer` contain this
     label. `scopes` are the OAuth scopes that `security` requires, by scheme name. `server` is the name of one of
     `Api.own_servers`, "" for the root. `extensions` has the fields whose names start with one of `MARK_PREFIXES`.
     Fields of the document come first, then fields of the path, then of the operation.

@@ -185,7 +185,10 @@ EXTENSIONS: Final[dict[str, Callable[[Any], Mark]]] = {
 
 
 def inclusion_from_extensions(extensions: Mapping[str, Any]) -> Mark:
-    """Return the mark of an operation; `extensions` are sorted outermost first, and the innermost mark wins."""
+    """Return the mark of an operation.
+
+    `extensions` are sorted from the outermost to the innermost object, and the innermost mark applies.
+    """
     mark: Mark = None
     for name, value in extensions.items():
         read = EXTENSIONS.get(name.lower())

@@ -31,7 +31,7 @@ class SettingsError(McpfactoryError):
 class Settings(BaseModel):
     """A table of a settings file. Unknown keys, and values of the wrong type, are refused.
 
-    Use `model_construct` for defaults that are models: building validators would slow down each start.
+    Use `model_construct` for defaults that are models, because building validators would slow down each start.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_by_name=True, defer_build=True)
@@ -288,7 +288,7 @@ def additional_properties_schema(schema: Mapping[str, Any]) -> Any:
 def schema_alternatives(
     schema: Mapping[str, Any], root: Mapping[str, Any], data: Any = None
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield the alternatives of a schema, resolved; skip alternatives whose constants differ from the data."""
+    """Yield the resolved alternatives of a schema, except alternatives whose constants differ from the data."""
     schema = resolve(schema, root)
     if options := subschemas_of(schema, "anyOf", "oneOf"):
         about = {key: value for key, value in schema.items() if key in {"examples", "description"}}

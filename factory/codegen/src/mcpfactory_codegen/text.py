@@ -201,7 +201,7 @@ _ENTITIES: Final = {"&nbsp;": " ", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#3
 def strip_controls(text: str) -> str:
     """Return the text without control, format (bidirectional, zero-width) and surrogate characters.
 
-    Newlines and tabs are kept.
+    Newlines and tabs stay in the text.
     """
     text = text.replace("\r\n", "\n")
     if text.replace("\n", "").replace("\t", "").isprintable():  # the common case, much faster

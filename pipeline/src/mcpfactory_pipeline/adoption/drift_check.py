@@ -78,7 +78,7 @@ async def compare_with_adopted(
 
 
 async def _offered_otherwise(url: str, offers: bytes) -> tuple[str, str]:
-    """Return a summary of changes to a URL's recorded offers ("" if none), and the hash of the current offers."""
+    """Return a summary of changes to the recorded offers of a URL ("" for none), and the hash of the current offers."""
     before, now = remote_offers.parse_offers(offers), await remote_offers.fetch_offers(url)
     return remote_offers.summarize_offer_changes(
         remote_offers.describe_offer_changes(before, now)

@@ -63,7 +63,7 @@ NO_REPORT: Final = TestCounts("")
 def read_junit(data: bytes) -> TestCounts | None:
     """Return the counts of a JUnit report; None if the data is not one.
 
-    Each `testcase` counts once; the totals of the suites are ignored.
+    Each `testcase` counts once; the totals that suites state are ignored.
     """
     if len(data) > _LARGEST or b"<!DOCTYPE" in data[:4096] or b"<!ENTITY" in data:
         return None

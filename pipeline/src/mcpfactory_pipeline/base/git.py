@@ -12,7 +12,7 @@ from mcpfactory_pipeline.base.errors import ConfigError
 _ALWAYS: Final = ("--no-optional-locks", "-c", "safe.bareRepository=explicit")
 """Options of every command.
 
-A pull request can contain a folder that git would take for a bare repository, with a configuration that runs programs.
+A pull request can contain a folder that git treats as a bare repository. Its configuration could run programs.
 """
 
 

@@ -27,7 +27,7 @@ Holder = dict[str, Any]
 
 @contextmanager
 def file_lock(file: Path, *, timeout: float = _TIMEOUT) -> Iterator[None]:
-    """Hold a lock for the block.
+    """Hold a lock during the block.
 
     Raises:
         StateError: another process holds the lock for longer than `timeout` seconds.
@@ -62,8 +62,8 @@ def run_lock(
     """Hold the run lock of a server; return a function that records the running stages, for other processes.
 
     Call that function with the names of all running stages, in order, whenever a stage starts or ends; it raises
-    `StateError` if it cannot write. While another process holds the lock, wait; `waiting` is called once with a
-    description of the holder.
+    `StateError` if it cannot write. While another process holds the lock, wait; `waiting` is called once, with a
+    description of the process that holds the lock.
 
     Raises:
         InterruptedError: `stopped` returned True before the lock was free.
@@ -173,7 +173,10 @@ def _holder_note(folder: Path, server: str) -> Path:
 
 
 def _write_holder(note: Path, run: str, stages: Sequence[str]) -> None:
-    """Write the holder of a server's run lock atomically; a half-read note would make a running stage look crashed."""
+    """Write the holder of a server's run lock atomically.
+
+    A half-read note would make a running stage look crashed.
+    """
     holder = {"pid": os.getpid(), "run": run, "stage": next(iter(stages), ""), "stages": list(stages)}
     beside = note.with_name(f"{note.name}.tmp")  # no other process writes this name, because this one holds the lock
     try:

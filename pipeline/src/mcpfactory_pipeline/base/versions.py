@@ -21,7 +21,7 @@ from mcpfactory_pipeline.base.hashing import ABSENT, hash_files, list_source_fil
 
 
 def python_version() -> str:
-    """Return `major.minor` of the interpreter, which clean environments use."""
+    """Return `major.minor` of the interpreter that clean environments use."""
     return f"{sys.version_info.major}.{sys.version_info.minor}"
 
 

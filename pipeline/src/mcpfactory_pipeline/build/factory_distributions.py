@@ -95,7 +95,10 @@ def cached_runtime_wheel(artifacts: Path, *, build: bool = True) -> Path | None:
 
 
 def _cached_wheel(house: Path, files: Mapping[str, bytes]) -> Path:
-    """Return the wheel of installed files from the wheelhouse; an existing wheel is compared byte for byte."""
+    """Return the wheel of installed files from the wheelhouse.
+
+    An existing wheel is compared byte for byte with these files.
+    """
     data = canonical_wheel(files)
     place = house / hash_bytes(data).removeprefix("sha256:")[:16] / canonical_wheel_name(files)
     if place.is_file() and place.read_bytes() == data:

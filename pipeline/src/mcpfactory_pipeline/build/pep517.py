@@ -158,7 +158,10 @@ def _take(made: Path, hook: str, into: Path) -> Path:
 
 
 def _plain_bytes(file: Path) -> bytes:
-    """Return the content of a file that untrusted code wrote; refuse links, which could leave the sandbox."""
+    """Return the content of a file that untrusted code wrote.
+
+    Links are refused, because they could point out of the sandbox.
+    """
     try:
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
     except OSError as error:

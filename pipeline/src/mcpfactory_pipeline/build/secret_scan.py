@@ -49,7 +49,7 @@ def find_secrets_in_packages(packages: Iterable[Path]) -> Iterator[str]:
 
 
 def find_secrets_in_files(files: Iterable[tuple[str, str, bytes]]) -> Iterator[str]:
-    """Yield the secrets in `files`; a file is given as archive name, file name and content."""
+    """Yield the secrets in `files`; each file is given as archive name, file name and content."""
     members = list(files)
     documents = {(package, name) for package, name, _ in members if _is_document(package, name)}
     public = {

@@ -1,6 +1,6 @@
 """Wheels: build them, make them canonical, and read their version.
 
-The same files always give the same wheel. Files added by installers are left out, and `RECORD` is rewritten in path
+The same files always give the same wheel. Files that installers added are omitted, and `RECORD` is rewritten in path
 order (PEP 427, PEP 376). Entries are stored uncompressed, because compression differs between the zlib versions of
 Python builds.
 """
@@ -37,7 +37,7 @@ def build_wheel(source: Path, files: Iterable[str], work: Path, *, log: bool = T
 
     Raises:
         ToolRejectedInputError: the package does not build.
-        StageError: the tooling failed.
+        StageError: the build tools failed.
     """
     return build_in_sandbox(source, files, work, ("wheel",), settings={}, log=log)[0]
 

@@ -102,7 +102,7 @@ def verify_candidate_files(artifact: Artifact) -> None:
 
 
 def copy_into_channel(workspace: Workspace, channel: str, artifact: Artifact, *, build: bool = True) -> None:
-    """Copy a candidate's files into a channel, with the runtime's wheel if no public index has that version.
+    """Copy a candidate's files into a channel. The runtime's wheel is included if no public index has that version.
 
     Without `build`, the runtime's wheel is included only if it was already built.
 

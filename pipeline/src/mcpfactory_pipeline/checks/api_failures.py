@@ -377,7 +377,7 @@ class _ToolUnderFailures:
         )
 
     async def _call_until_success(self) -> WireExchange:
-        """Return the first successful call with a healthy API, or the last attempt."""
+        """Return the first successful call while the API was healthy, or the last attempt."""
         exchange = await self._call()
         for _ in range(_TRIES - 1):
             if not exchange.failed:

@@ -180,7 +180,7 @@ def plan_extra_valid_calls(
 def _first_calls(
     reading: Mapping[str, Json], plan: Sequence[PlannedCall]
 ) -> Iterator[tuple[PlannedCall, Any, Mapping[str, Any]]]:
-    """Yield (call, inputSchema, arguments) for the first call of each read-only tool; omit the tools of search mode."""
+    """Yield (call, inputSchema, arguments) of each read-only tool's first call; omit the tools of search mode."""
     firsts = {planned.tool: planned for planned in reversed(plan)}
     for name, tool in reading.items():
         if name in firsts and not is_search_call_tool(tool):

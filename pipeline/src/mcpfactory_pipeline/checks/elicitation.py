@@ -64,7 +64,7 @@ async def observe_elicitations(
     *,
     seconds: float,
 ) -> None:
-    """Repeat the failed calls of tools that ask a person, with a simulated person, and add the results.
+    """Repeat the failed calls of tools that ask a person. A simulated person answers, and the results are added.
 
     A call with the person's agreement replaces the failed call. A tool that already passed its case is not called
     again.

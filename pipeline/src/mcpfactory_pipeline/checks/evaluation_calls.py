@@ -299,7 +299,7 @@ class _EvaluationRun:
     async def _same_without_api(
         self, case: EvaluationCase, call: ExpectedCall, at: tuple[int, int], api: SimulatedApi
     ) -> bool:
-        """Return True if the call passes the case even if the API answers that nothing was found."""
+        """Return True if the call passes the case although the API answers that nothing was found."""
         async with FailingApi(_NOTHING) as nothing:
             elsewhere = _moved(api, nothing.port)
             there = case.filled(elsewhere.values).right[at[0]][at[1]]
@@ -315,7 +315,7 @@ class _EvaluationRun:
 def _recorded(
     case: EvaluationCase, call: ExpectedCall, outcome: ExpectedCallOutcome, why: str, ports: Sequence[str]
 ) -> EvaluatedCall:
-    """Return the reported form of a call, without ports, which differ in each run."""
+    """Return the form of a call for reports. It has no ports, because ports differ in each run."""
 
     def plain(text: str) -> str:
         for port in ports:
@@ -355,7 +355,7 @@ def _moved(api: SimulatedApi, port: int) -> SimulatedApi:
 
 
 def _answers_anything(api: SimulatedApi) -> bool:
-    """Return True if the simulated API even answers a random path, which no real API has."""
+    """Return True if the simulated API answers even a request to a random path, which no real API has."""
     found = (match for text in api.environment.values() for match in _LOOPBACK.finditer(text))
     places = dict.fromkeys((match[2].strip("[]"), int(match[3]), match[4].rstrip("/")) for match in found)
     return any(_has(host, port, f"{base}/mcpfactory-{secrets.token_hex(8)}") for host, port, base in places)

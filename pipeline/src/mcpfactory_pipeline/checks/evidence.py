@@ -392,7 +392,7 @@ class Evidence:
 
     @property
     def tools(self) -> tuple[Any, ...]:
-        """Return the listed tools as received; entries may be invalid."""
+        """Return the listed tools as the server sent them; entries may be invalid."""
         listing = self.lists.get("tools/list")
         return listing.items if listing else ()
 

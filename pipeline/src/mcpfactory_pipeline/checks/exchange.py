@@ -1,4 +1,4 @@
-"""Exchanges with a server under validation: target, protocol revisions, request params, and recorded messages."""
+"""Exchanges with a server that is validated: target, protocol revisions, request params, and recorded messages."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class ValidationTarget:
 
     `cases` is a generated `cases.json`. With `cases`, every tool is called against a stub upstream. The stub also
     simulates failures. `api_timeout` is the server's API timeout in seconds while the stub upstream fails. `package` is
-    the folder of the sources, if they may be read. `wheel` was built from the sources, and is compared with a second
-    build. `isolation` are the stage settings that isolate that build.
+    the folder of the sources, if they may be read. `wheel` is the wheel that was built from the sources; it is compared
+    with a second build. `isolation` are the stage settings that isolate that build.
 
     `limits` are the resource limits from policy, by the names of `gates.COST_GATES`; empty means unlimited. `examples`
     is a file of calls for a foreign server ([{"tool": …, "arguments": {…}}, …]). With `allow_calls`, tools without

@@ -244,7 +244,7 @@ class ServerProber:
     async def _before_handshake(self) -> None:
         """Send a ping and two invalid `initialize` requests before the handshake.
 
-        HTTP has no session before the handshake, so over HTTP only the last message is sent.
+        Over HTTP, no session exists before the handshake. Therefore only the last message is sent over HTTP.
         """
         batch = self.evidence.probes.get("batch")
         async with self._session("before the handshake") as conversation:

@@ -267,7 +267,7 @@ def _add_up(judged: Iterable[_RuleResult], follows: _FindingEffects, tools: Coll
 
 
 def _score(sums: _ScoreSums, *, refused: bool, spoke: bool) -> int:
-    """Return the score from 0 to 100; 0 if the server did not speak the protocol."""
+    """Return the score from 0 to 100; 0 if the server does not speak the protocol."""
     if not spoke or not sums.applicable:
         return 0
     checked = Fraction(sums.applicable - sums.unknown, sums.applicable)

@@ -110,7 +110,7 @@ def _extreme_values(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _is_free_text(schema: Mapping[str, Any]) -> bool:
-    """Return True if a schema accepts any text, and has no pattern, because patterns may need exponential time."""
+    """Return True if a schema accepts any text. A pattern gives False, because patterns may need exponential time."""
     free = "string" in types_of(schema) and schema.keys().isdisjoint(("enum", "format"))
     return free and '"pattern' not in json.dumps(schema)
 

@@ -77,8 +77,8 @@ async def observe_server(
     neither by command nor by URL.
 
     A server that is started here gets the canary as the value of each secret that its report lists. If `target` has
-    cases, the server's API is the stub upstream. Bad servers produce findings, never exceptions. The function needs an
-    asyncio event loop.
+    cases, the server's API is the stub upstream. Bad servers lead to findings, never to exceptions. The function needs
+    an asyncio event loop.
 
     Raises:
         ValidationTargetError: the cases or a report cannot be read.

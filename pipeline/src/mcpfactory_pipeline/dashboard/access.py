@@ -63,8 +63,8 @@ def read_access_tokens(
 ) -> dict[str, str]:
     """Return the tokens of permitted people by name; `owner` has a token from the environment, others from a file.
 
-    The file has lines `name: token`. The result may be empty unless tokens are `needed`, because a proxy can also
-    authenticate people.
+    The file has lines `name: token`. The result may be empty, unless tokens are `needed`: a proxy can also authenticate
+    people.
 
     Raises:
         ConfigError: other users may read the file, a person has two names, or a token is missing, too short or
@@ -220,7 +220,7 @@ class DashboardAccess:
         return ticket
 
     def use_ticket(self, session: DashboardSession, ticket: str, *about: object) -> Mapping[str, str]:
-        """Use up a ticket and return the values that the reader saw.
+        """Invalidate a ticket, and return the values that the reader saw.
 
         Raises:
             UsedTicketError: the ticket was used already.

@@ -155,7 +155,7 @@ class ActionRoutes:
         form: tuple[str, str],
         after: Sequence[tuple[str, str]] = (),
     ) -> Mapping[str, str]:
-        """Use up a ticket, as `DashboardAccess` does.
+        """Invalidate a ticket, as `DashboardAccess` does.
 
         An error links to `form`, or for a used ticket to the result (`after`). Links are (text, path).
         """
@@ -436,7 +436,7 @@ class CancelRoutes:
         self._acting = acting
 
     def routes(self) -> list[Route]:
-        """Return the routes, except the pages of runs."""
+        """Return the routes of the actions, except the pages of runs."""
         return [
             Route("/runs/{run}/actions/cancel/", self._acting.behind_login(self._check), methods=["GET"]),
             Route("/runs/{run}/actions/cancel/", self._cancel, methods=["POST"]),

@@ -2,7 +2,7 @@
 
 The functions have no side effects: they get facts and return a view.
 
-A batch decision covers several candidates: each is checked separately, and all are confirmed together.
+A batch decision covers several candidates. Each candidate is checked separately, and all are confirmed together.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """HTML rendering of views: the only module that imports Jinja2.
 
-Autoescape is always on, because names and texts come from untrusted API documents. There are no inline scripts or
-styles, so that the content security policy can forbid both. Every page escapes invisible and bidirectional characters
-from any source (`_filled`); form values are escaped so that browsers submit them unchanged (`exact`).
+Autoescape is always on, because names and texts come from API documents that are not trusted. There are no inline
+scripts or styles, so that the content security policy can forbid both. Every page escapes invisible and bidirectional
+characters from any source (`_filled`); form values are escaped so that browsers submit them unchanged (`exact`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Read the files of a workspace for pages: reports, manifests, pages of logs, and stamps that detect changes.
 
-Reads are limited in size. Missing or damaged files are omitted without an exception, because a page about a broken
-server is more useful than an error page. In logs, lines about errors are marked, and can be searched.
+The size of each read is limited. Missing or damaged files are omitted without an exception, because a page about a
+broken server is more useful than an error page. In logs, lines about errors are marked. Logs can also be searched.
 """
 
 from __future__ import annotations

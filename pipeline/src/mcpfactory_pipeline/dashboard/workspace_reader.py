@@ -86,7 +86,7 @@ class _KnownServer(NamedTuple):
 
 
 class WorkspaceReader:
-    """The workspace around `root`. Every query raises `WorkspaceError` if the workspace does not exist.
+    """The workspace around `root`. Each query raises `WorkspaceError` if the workspace does not exist.
 
     Pages about many servers reuse data that was checked less than `age` seconds ago. Without `live` (for an export),
     nothing is checked twice, and responses contain no waiting times. Therefore equal workspaces give equal responses.

@@ -40,7 +40,7 @@ def pending_candidate(state: ServerState, channel: ChannelPolicy) -> str:
 class ChannelReview:
     """The candidates of a server, reviewed for a channel at one point in time.
 
-    `events` returns the server's history.
+    `events` is a function that returns the server's history.
     """
 
     workspace: Workspace

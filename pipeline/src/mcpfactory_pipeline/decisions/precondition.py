@@ -1,4 +1,4 @@
-"""Facts that a decision depends on, and their hash, the precondition of the decision.
+"""Facts that a decision depends on. Their hash is the precondition of the decision.
 
 A decision with a precondition is refused if one of these facts has changed since the precondition was printed: the
 candidate, its checks, the offers of the channels, people's decisions, or the policy. A precondition contains a short

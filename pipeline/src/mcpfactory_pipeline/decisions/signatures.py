@@ -46,7 +46,9 @@ def sign_decision(key: Path, server: str, event: str, facts: Mapping[str, Any]) 
 
 
 def require_signing_key(workspace: Workspace, key: Path | None, about: str, *, signed: bool) -> None:
-    """Refuse a missing key if the policy requires a signature, and a key that does not belong to the actor.
+    """Refuse a decision without a key if the policy requires a signature.
+
+    Also refuse a key that does not belong to the actor.
 
     Raises:
         PromotionError: the key is missing or wrong; the message names the subject `about`.

@@ -40,7 +40,7 @@ _WITH_TOOLS: Final = {"candidate": f"validate/{contract.FILE}", "stage:generate"
 class DecisionOptions(TypedDict, total=False):
     """Common options of all decisions.
 
-    `precondition` is the token of the facts that the decision maker saw, `stages` replaces the stages of the workspace.
+    `precondition` is the token of the facts that the decision maker saw. `stages` replaces the stages of the workspace.
     """
 
     dry_run: bool

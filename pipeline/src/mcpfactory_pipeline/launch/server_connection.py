@@ -31,7 +31,7 @@ async def connect_server(
     home: Path | None = None,
     elicitation: Callable[[dict[str, Any]], Any] | None = None,
 ) -> AsyncIterator[Client]:
-    """Start the server from its sources, and end it after the block; `environ` is added to the server's environment.
+    """Start the server from its sources, and end it after the block; `environ` is added to its environment.
 
     `home` is an empty folder for an untrusted server: the server runs there, with only the variables that any program
     needs. `elicitation` answers the server's questions to a person.

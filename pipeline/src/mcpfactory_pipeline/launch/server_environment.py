@@ -2,7 +2,8 @@
 
 The name of the environment's folder is a hash of everything that determines its content. So servers with the same
 requirements, for example all servers from one template, share one environment. A change of dependencies, runtime or
-interpreter selects another one. The server itself is not installed, so that an edit takes effect at once.
+interpreter selects another one. The server itself is not installed, so that an edit of its sources takes effect at
+once.
 """
 
 from __future__ import annotations

@@ -216,7 +216,7 @@ class OperationResult(BaseModel):
 
 
 class Operation(BaseModel):
-    """Action of a user on a workspace."""
+    """An action that a user can perform on a workspace."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

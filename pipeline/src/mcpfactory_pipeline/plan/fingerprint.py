@@ -267,7 +267,7 @@ def stale_checks(
 ) -> list[str]:
     """Describe the checks of the candidate that must run again, each with the reasons; empty if all are valid.
 
-    `required` are the checks that a channel requires, and `inputs` the current inputs of each stage
+    `required` has the checks that a channel requires. `inputs` has the current inputs of each stage
     (`read_stage_inputs`). Checks of older candidates are not compared, because their sources no longer exist. If the
     API document changed, the files generated from it are also stale.
     """

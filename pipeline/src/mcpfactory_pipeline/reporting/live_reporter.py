@@ -29,7 +29,7 @@ _RUNNING: Final = "running"
 
 
 class LiveReporter(events.Reporter):
-    """Live table of servers × stages; after the run, the final table with every server stays on the terminal."""
+    """Live table of servers × stages. After the run, the final table with every server stays on the terminal."""
 
     def __init__(self, stream: TextIO) -> None:
         self._console = Console(file=stream, highlight=False)

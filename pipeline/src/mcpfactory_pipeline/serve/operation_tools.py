@@ -101,7 +101,7 @@ class OperationTools:
     ) -> OperationResult:
         """Execute an operation after a person confirmed it; if facts changed, show the changes and ask again.
 
-        The key of the question covers every confirmed value, so an answer to an earlier question does not count.
+        The key of the question covers every confirmed value. Therefore an answer to an earlier question does not count.
         """
         if not self._access.local and ctx.principal is None:  # every program on this machine can reach the port
             raise ToolError(

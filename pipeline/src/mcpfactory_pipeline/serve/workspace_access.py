@@ -112,7 +112,7 @@ class WorkspaceAccess:
         """Return the name of a shipped template, or the path of a template folder (see `document`).
 
         Raises:
-            ConfigError: the template would be fetched from git or a package; only people may choose third-party code.
+            ConfigError: the template would be fetched from git or a package. Only people may choose third-party code.
         """
         if name.startswith(("git+", "package:")):
             raise ConfigError(

@@ -123,8 +123,9 @@ class ServerState:
 
     `holds` is channel → `{"actor", "reason"}`; automation does not move these channels. `retired` has the same members
     for a retired server, and `gone` if its folder was also removed. `published` is target → release there. `publishing`
-    is target → release whose publishing is in progress or was interrupted. `decisions` is stage → decisions about its
-    latest content. `sent_back` maps a stage to the reason and the person of the rejection that restarts this stage.
+    maps a target to the release whose publishing is in progress or was interrupted. `decisions` is stage → decisions
+    about its latest content. `sent_back` maps a stage to the reason and the person of the rejection that restarts this
+    stage.
 
     The state file omits `begun` (starts of stages without an end) and `last` (the ID of the newest event).
     """

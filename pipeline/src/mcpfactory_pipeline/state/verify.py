@@ -133,7 +133,7 @@ def _read(store: Store, server: str) -> bytes:
 
 
 def _by_id(data: bytes) -> dict[str, Event]:
-    """Return the events of a history by ID; skip invalid lines, which `verify` reports."""
+    """Return the events of a history by ID. Invalid lines are skipped; `verify` reports them."""
     return {str(event["id"]): event for line in data.split(b"\n") if (event := _event(line)) is not None}
 
 

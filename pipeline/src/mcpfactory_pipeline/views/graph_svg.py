@@ -342,7 +342,7 @@ def _sentence(place: GraphPlace) -> str:
 def render_graph_svg(workspace: Workspace, server: str = "", *, clock: Clock = utc_now) -> str:
     """Return the graph of one server ("" for all servers) as the text of an SVG file.
 
-    Unreadable servers are omitted; `mcpfactory pipeline status` reports their errors.
+    Unreadable servers are not in the graph; `mcpfactory pipeline status` reports their errors.
 
     Raises:
         NotFoundError: the server is unknown.

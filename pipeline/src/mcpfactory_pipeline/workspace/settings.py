@@ -1,7 +1,7 @@
 """Settings of a workspace: the models of the root `mcpfactory.toml`.
 
-Values are checked whenever the file is read, so that every command reports an invalid value, not only the command
-that uses it. Secrets are only in the environment; settings name the variables.
+Values are checked whenever the file is read, so that every command reports an invalid value, not only the command that
+uses it. Secrets are only in the environment; the settings contain only the names of the variables.
 """
 
 from __future__ import annotations

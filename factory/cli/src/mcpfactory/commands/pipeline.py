@@ -61,7 +61,7 @@ def status(
 ) -> None:
     """Show stages, candidate and channels of every server.
 
-    Stale results are marked. With --graph, draw the stages, their dependencies and the approvals by people.
+    Stale results are marked as stale. With --graph, draw the stages, their dependencies and the approvals by people.
     """
     from mcpfactory_pipeline.reporting.line_reporter import status_table
     from mcpfactory_pipeline.views.status import status as read_status

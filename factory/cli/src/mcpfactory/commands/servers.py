@@ -1,4 +1,4 @@
-"""Printed results of the commands new, adopt, update, diff and install."""
+"""Printing of the results of the commands new, adopt, update, diff and install."""
 
 from __future__ import annotations
 

@@ -75,7 +75,10 @@ Slot = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Callee:
-    """Tool whose case is built. `own`: slots that the server fills itself. `shared`: slots of merged arguments."""
+    """Tool whose case is built.
+
+    `own`: input slots that the server itself fills. `shared`: input slots of merged arguments.
+    """
 
     operation: ApiOperation
     tool: ApiTool
@@ -202,7 +205,7 @@ def _case(one: _Callee, *, more: bool) -> Json | None:
 
 
 def _listed_arguments(tool: ApiTool) -> Json:
-    """Return the arguments that the list must show, in the order of the tool's schema."""
+    """Return the arguments that a listing of the tool must show, in the order of the tool's schema."""
     required = required_of(tool.input_schema)
     return {
         "required": required,
@@ -211,7 +214,10 @@ def _listed_arguments(tool: ApiTool) -> Json:
 
 
 def _share(one: _Callee, built: dict[Slot, Any]) -> None:
-    """Make values of a merged argument's members equal. If it has a separator, only replace values that contain it."""
+    """Give all members of a merged argument the same value.
+
+    If it has a separator, only replace values that contain it.
+    """
     slots = {argument: slot for slot, argument in one.arguments.items()}
     for merged in one.tool.merged.values():
         members = [slots[member] for member in merged.members if member in slots]

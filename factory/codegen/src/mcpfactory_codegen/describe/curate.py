@@ -1,7 +1,7 @@
 """Application of the user's decisions about tools, and suggestions for large APIs.
 
-`rename` runs before `describe`, so that descriptions use the new argument names. `curate` runs after `describe` and
-decides which parts are shown, hidden and sent. Both leave everything else unchanged.
+`rename` runs before `describe`, so that descriptions use the new argument names. `curate` runs after `describe`, and
+decides which parts are shown, hidden or sent. Both leave everything else unchanged.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class RenamedTools:
 
 @dataclass(frozen=True, slots=True)
 class CuratedTools:
-    """The tools to list. `hidden` has the operation keys of the hidden tools."""
+    """The tools to list. `hidden` has the operation keys of the tools that are not listed."""
 
     tools: tuple[ApiTool, ...]
     hidden: tuple[str, ...] = ()

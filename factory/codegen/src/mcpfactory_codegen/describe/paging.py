@@ -112,7 +112,7 @@ def recognize_paging(
 
 @dataclass(frozen=True, slots=True)
 class _Inputs:
-    """Inputs by normalized name, and the types of the inputs that can select a page."""
+    """Inputs by normalized name, and the value types of the inputs that can select a page."""
 
     items: Mapping[str, Input]
     types: Mapping[str, frozenset[str]]

@@ -61,7 +61,7 @@ class SharedDefinitions:
         self._sizes: dict[str, int] = {}
 
     def clean(self, schema: JsonSchema, depth: int = 0) -> JsonSchema:
-        """Return the schema without documentation-only keywords, and with shortened descriptions."""
+        """Return the schema without keywords that only document it, and with shortened descriptions."""
         if not isinstance(schema, dict):
             return schema
         if depth > _DEPTH:

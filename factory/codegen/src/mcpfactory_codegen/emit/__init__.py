@@ -113,9 +113,9 @@ _NOQA: Final = "# Argument names and long lines come from the API document.\n# r
 class Options:
     """Generator settings that are not in the document.
 
-    `server` is the server's name, `package` its import package. `max_text` limits the size of a response. `offer`
-    (modes and profiles) is copied into the manifest. `workflows` are tools that combine others. `private` has the
-    private hosts that the user allows.
+    `server` is the server's name, `package` its import package. `max_text` limits the size of a text in a response.
+    `offer` (modes and profiles) is copied into the manifest. `workflows` are tools that combine others. `private` has
+    the private hosts that the user allows.
     """
 
     server: str

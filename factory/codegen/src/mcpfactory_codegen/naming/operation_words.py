@@ -1,6 +1,6 @@
 """Name words of an operation, from its operationId, its path and its summary.
 
-Only operationIds that a person chose are used. A path provides nouns; path, method and summary together provide a
+An operationId is used only if a person chose it. A path provides nouns; path, method and summary together provide a
 verb: `GET /books/{id}` is “get book”.
 """
 
@@ -33,7 +33,7 @@ class PathWords:
     """Words of a path.
 
     `near` has the verb and the nouns of the last segments, without repetitions; `whole` has the verb and all nouns.
-    `written` are the nouns as spelled in the path. `parameters` are the words of the path's parameters. `rest` are the
+    `written` has the nouns as the path spells them. `parameters` are the words of the path's parameters. `rest` are the
     other words of the path: versions, prefixes, an extension, and the text after `#`.
     """
 
@@ -128,7 +128,10 @@ def _phrase(
 
 
 def _is_action(last: tuple[str, ...], operation: ApiOperation, said: tuple[str, ...], *, on_item: bool) -> bool:
-    """Return True if the last literal segment is an action. If a parameter follows, the summary must confirm it."""
+    """Return True if the last literal segment of the path is an action.
+
+    If a parameter follows, the summary must confirm it.
+    """
     method = operation.method
     if last[0] in said and last[0] in VERBS:
         return True

@@ -226,7 +226,7 @@ class WordFrequency:
 
     @classmethod
     def from_names(cls, names: Iterable[Sequence[str]]) -> WordFrequency:
-        """Count each word once per name, in the singular."""
+        """Count each word, in the singular, once per name."""
         every = list(names)
         return cls(Counter(word for name in every for word in {singular(word) for word in name}), len(every))
 

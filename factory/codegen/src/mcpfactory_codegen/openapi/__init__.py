@@ -231,7 +231,7 @@ def _methods(item: Node, location: Location) -> Iterator[tuple[str, Node]]:
 
 
 def _read(security: Security, servers: tuple[str, ...], written: RawOperation) -> ApiOperation:
-    """Return one operation. Problems inside the operation point to the actual location of the text."""
+    """Return one operation. Problems inside the operation contain the actual location of the text."""
     path, method, item, identity = written
     tail = identity.location.pointer.split("/")[3:]  # without "", "paths" and the path
     place = Location(item.location.part, "/".join([item.location.pointer, *tail]))

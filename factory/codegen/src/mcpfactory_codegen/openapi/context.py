@@ -158,7 +158,7 @@ class Node(NamedTuple):
         return isinstance(self.value, dict)
 
     def is_reference(self) -> bool:
-        """Return True if the value is written as a reference."""
+        """Return True if the value has the form of a reference."""
         return isinstance(self.table.get("$ref"), str)
 
     def follow(self) -> Node:

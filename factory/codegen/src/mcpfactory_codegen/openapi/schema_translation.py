@@ -434,7 +434,7 @@ class SchemaTranslator:
             return None
 
     def _stated(self, target: LocatedNode, name: str) -> set[str] | None:
-        """Return the values that a branch allows for the property; None if it allows any."""
+        """Return the values that a branch of a schema allows for the property; None if it allows any."""
         found: set[str] | None = None
         for at, (node, location) in enumerate(composed(self._references, target, "allOf")):
             properties = node.get("properties")

@@ -137,7 +137,10 @@ def _filled(server: Node) -> str | None:
 
 
 def _absolute(url: str, at: Node, root: str) -> str:
-    """Return an absolute http(s) URL without query, fragment and trailing slash, or "" (and a problem)."""
+    """Return an absolute http(s) URL without query, fragment and trailing slash.
+
+    If this is impossible, return "" and add a problem.
+    """
     try:
         joined = _joined(url, at, root)
         parts = urlsplit(joined)

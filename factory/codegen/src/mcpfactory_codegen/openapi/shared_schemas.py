@@ -156,7 +156,7 @@ class SchemaNames:
     """Unique names of schemas, by (location, variant)."""
 
     def __init__(self, named: Any, pointer: str) -> None:
-        """Reserve the names in `named`, the document's map of schemas at `pointer`."""
+        """Reserve the names in `named`, which is the document's map of schemas at `pointer`."""
         self._names: dict[tuple[Location, Variant], str] = {}
         self._taken: set[str] = set()
         if isinstance(named, dict):
@@ -228,7 +228,8 @@ Definitions = dict[str, JsonSchema]
 def break_cycles(schemas: Definitions, new_name: Callable[[str], str], report: Callable[[str], None]) -> None:
     """Break the cycles of `schemas` in place.
 
-    `new_name` returns the name for the base of a schema. `report` is called with each schema that lost a reference.
+    `new_name` returns the name for the base of a schema. `report` is called with each schema from which a reference was
+    removed.
     """
     _separate_bases(schemas, new_name)
     for name, use in _back_references(schemas):
@@ -321,7 +322,7 @@ def _finished(graph: dict[str, list[str]]) -> list[str]:
 
 
 def _back_references(schemas: Definitions) -> list[tuple[str, _AppliedReference]]:
-    """Return the references that close a cycle, in depth-first order."""
+    """Return the references that close a cycle, in the order of a depth-first search."""
     back_references: list[tuple[str, _AppliedReference]] = []
     done: set[str] = set()
     for start in schemas:

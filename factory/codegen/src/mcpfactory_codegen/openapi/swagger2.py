@@ -29,7 +29,7 @@ _FLOWS: Final = {"accessCode": "authorizationCode", "application": "clientCreden
 
 
 def extract_inline_schema(node: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema whose keywords are in the parameter or header object itself."""
+    """Return a schema from the keywords that are in the parameter or header object itself."""
     schema = {key: value for key, value in node.items() if key in _IN_PARAMETER}
     if isinstance(node.get("schema"), dict):
         return {**node["schema"], **schema}

@@ -173,7 +173,7 @@ def _duplicate(problems: ProblemCollector, pointer: str, key: str) -> None:
 
 
 def _without_surrogates(data: Any, problems: ProblemCollector, file: str) -> Any:
-    """Replace lone surrogates, which JSON can escape but UTF-8 cannot encode."""
+    """Replace lone surrogates: JSON can contain them in escaped form, but UTF-8 cannot encode them."""
 
     def clean(node: Any, pointer: str) -> Any:
         if isinstance(node, str) and _SURROGATE.search(node):
@@ -191,7 +191,7 @@ def _without_surrogates(data: Any, problems: ProblemCollector, file: str) -> Any
 
 @dataclass(slots=True)
 class _Frame:
-    """A container during construction."""
+    """A list or mapping while it is built."""
 
     node: dict[str, Any] | list[Any]
     anchor: str | None
@@ -389,7 +389,10 @@ def _number(text: str) -> int | float | str:
 
 
 def parse_plain_scalar(text: str) -> Any:
-    """Return a plain scalar's value by the core schema of YAML 1.2 (section 10.3.2), but .inf and .nan as strings."""
+    """Return a plain scalar's value, by the core schema of YAML 1.2 (section 10.3.2).
+
+    Exception: .inf and .nan are strings.
+    """
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in "0123456789+-.":

@@ -273,7 +273,7 @@ def import_package_name(name: str) -> str:
 
 
 def distribution_name(name: str) -> str:
-    """Return the distribution of a server's name."""
+    """Return the distribution name of a server."""
     return name.removesuffix("-mcp") + "-mcp"
 
 

@@ -271,7 +271,7 @@ ORIGIN_CHANGED: Final = "origin-changed"
 def credential_origin_changes(
     before: Mapping[str, Any], after: Mapping[str, Any], added: Collection[str] = ()
 ) -> tuple[Change, ...]:
-    """Return a change for each new origin that receives credentials, from the reports before and after an update.
+    """Return a change for each new origin that receives credentials; the reports are from before and after an update.
 
     Reports of earlier versions without URLs are not compared. Origins of new documents (labels `added`) are ignored,
     because their credentials are separate and not set yet.

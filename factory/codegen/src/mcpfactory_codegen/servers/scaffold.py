@@ -237,7 +237,7 @@ def _read(root: Path) -> dict[str, str]:
 
 
 def _is_repository(name: str) -> bool:
-    """Return True if a file system could treat a name as the `.git` directory.
+    """Return True if some file system could treat a name as the `.git` directory.
 
     Covers case, ignored characters, trailing dots and spaces, and short names.
     """

@@ -63,7 +63,7 @@ def merge(base: str, ours: str, theirs: str) -> MergedText:
 
 
 def _by_git(texts: list[str]) -> MergedText:
-    """Merge `texts` in git's order: ours, base, theirs."""
+    """Merge `texts`, given in git's order: ours, base, theirs."""
     names = ("ours", "base", "theirs")
     labels = [part for label in _LABELS for part in ("-L", label)]
     environ = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
@@ -307,7 +307,7 @@ def resolve_server_path(folder: Path, path: str) -> Path:
 
 
 def _write_whole(target: Path, content: bytes) -> None:
-    """Write a file atomically, by a temporary file and rename. A link is replaced, not followed."""
+    """Write a file atomically: write a temporary file, then rename it. A link is replaced, not followed."""
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:

@@ -251,7 +251,7 @@ def _places(config: ServerConfig, source: Sources, labels: Collection[str]) -> d
 def _read_documents(
     folder: Path, config: ServerConfig, places: Mapping[str, str], labels: Collection[str]
 ) -> _Documents:
-    """Return the documents of the server, from their sources or from the folder."""
+    """Return the documents of the server, read from their sources or from the folder."""
     fresh = {}
     for api in config.apis:
         if api.label in places or not labels or api.label in labels:

@@ -260,9 +260,10 @@ _LITERAL: Final = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
 
 
 def redacted(written: str, *, pairs: bool = True) -> str:
-    """Return a text with `REDACTED` instead of tokens and of values that follow names of credentials.
+    """Return a text in which `REDACTED` replaces tokens, and values that follow names of credentials.
 
-    JSON remains valid: an unquoted number becomes 0. Without `pairs`, as for prose, only tokens are replaced.
+    JSON remains valid: an unquoted number becomes 0. Without `pairs`, which is suitable for prose, only tokens are
+    replaced.
     """
     written = _TOKEN.sub(lambda match: f"{match[1] or ''}{REDACTED}", written)
     if not pairs:

@@ -242,7 +242,10 @@ def _cached(check: _Check) -> _Check:
 
 
 async def post_for_json(url: str, headers: Mapping[str, str], content: str) -> tuple[int, dict[str, Any]]:
-    """Return the status and the JSON object of a response, or {} if the body is not an object. Raises OSError."""
+    """Return the status of a response and its JSON object; the object is {} if the body is not an object.
+
+    Raises OSError.
+    """
     import httpx  # noqa: PLC0415 - loaded at the first check
 
     from mcpfactory_runtime.protocol.decoding import aiter_decoded  # noqa: PLC0415 - likewise

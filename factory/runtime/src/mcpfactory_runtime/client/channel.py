@@ -45,7 +45,7 @@ class ClientChannel(ABC):
 
     @abstractmethod
     async def send(self, message: Any, headers: Mapping[str, str]) -> None:
-        """Send a message; `headers` are for HTTP channels.
+        """Send a message; `headers` are used only by HTTP channels.
 
         Raises:
             ConnectionLostError: the connection was closed.

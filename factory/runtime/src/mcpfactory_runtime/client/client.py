@@ -379,7 +379,10 @@ class Client:
         await self.request("server/discover" if self.modern else "ping")
 
     async def set_log_level(self, level: str) -> None:
-        """Request log messages of this level and above. In the per-request lifecycle, later requests send the level."""
+        """Request log messages of this level and above.
+
+        In the per-request lifecycle, each later request contains the level.
+        """
         self.log_level = level
         if not self.modern:
             await self.request("logging/setLevel", {"level": level})

@@ -79,7 +79,7 @@ class ResultCache:
         self._kept: OrderedDict[tuple[str, str], tuple[float, Json]] = OrderedDict()
 
     def find(self, method: str, params: Json | None) -> Json | None:
-        """Return the unexpired result of an equal request, or None."""
+        """Return the unexpired result of an equal request, or None if there is none."""
         kept = self._kept.get(_key(method, params))
         return copy.deepcopy(kept[1]) if kept is not None and self._clock() < kept[0] else None
 

@@ -276,7 +276,7 @@ class AuthorizationServer:
 def fetch_server_metadata(url: str, base_url: str) -> Steps[AuthorizationServer]:
     """Return the metadata at `url`, an `openIdConnectUrl` or `oauth2MetadataUrl`.
 
-    If `url` has no well-known path, OpenID's is appended. The issuer must have the same origin, so that a document
+    If `url` has no well-known path, OpenID's path is appended. The issuer must have the same origin, so that a document
     cannot describe the issuer of another host.
 
     Args:

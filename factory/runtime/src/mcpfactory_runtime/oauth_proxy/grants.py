@@ -82,7 +82,7 @@ class TokenKeys:
 
 
 def digest(text: str) -> str:
-    """Return the digest to store and compare instead of a secret."""
+    """Return a digest, which is stored and compared instead of a secret."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -127,7 +127,7 @@ class GrantStore:
         return code
 
     async def redeem_code(self, code: str) -> Json | None:
-        """Return the data of a code, once. Using a code twice ends the grant (RFC 6749 §4.1.2)."""
+        """Return the data of a code, once. If a code is used twice, the grant ends (RFC 6749 §4.1.2)."""
         space = f"oauth/code/{digest(code)}"
         kept = await self._store.get(space, _KEY)
         waiting = _load(kept)

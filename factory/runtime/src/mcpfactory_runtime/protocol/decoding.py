@@ -110,7 +110,7 @@ async def aiter_decoded(response: httpx.Response) -> AsyncIterator[bytes]:
 
 
 def iter_decoded(response: httpx.Response) -> Iterator[bytes]:
-    """Yield a response's body in pieces of bounded size; raises as `aiter_decoded`."""
+    """Yield a response's body in pieces of bounded size. Raises the same errors as `aiter_decoded`."""
     decoder = BodyDecoder(response.headers.get("content-encoding", ""))
     for data in response.iter_raw():
         yield from decoder.pieces(data)

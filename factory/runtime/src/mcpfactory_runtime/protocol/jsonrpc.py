@@ -15,7 +15,7 @@ from mcpfactory_runtime.types import Json
 RequestId = str | int
 
 MISSING: Final[Any] = object()
-"""Stands for the missing ID of a message; null is a different value."""
+"""Marks a missing message ID; null is a different value."""
 
 
 _DEEPEST: Final = 255  # maximum nesting that pydantic-core encodes
@@ -120,7 +120,7 @@ def check_message(message: Any) -> None:
 
 
 def error_in_response(message: Json) -> McpError:
-    """Return the error in a response. A malformed `error` member gets the code INVALID_REQUEST."""
+    """Return the error that a response contains. A malformed `error` member gets the code INVALID_REQUEST."""
     error = message.get("error")
     if isinstance(error, dict) and type(error.get("code")) is int:
         return McpError(error["code"], str(error.get("message", "")), error.get("data"))
@@ -136,7 +136,7 @@ def request_message(request_id: RequestId, method: str, params: Json | None) -> 
 
 
 def notification_message(method: str, params: Json | None = None) -> Json:
-    """Return a notification; `params` None omits the member."""
+    """Return a notification; If `params` is None, the member is omitted."""
     message: Json = {"jsonrpc": "2.0", "method": method}
     if params is not None:
         message["params"] = params
@@ -203,7 +203,7 @@ class LineReader:
     """Splits bytes into lines (basic/transports, stdio: one message per line, without line breaks inside).
 
     A line of more than `max_size` bytes is reported as OVERSIZE, immediately and once. The rest of the line is skipped.
-    Blank lines are dropped. A carriage return before the line break is whitespace in JSON, and is kept.
+    Blank lines are dropped. A carriage return before the line break is whitespace in JSON, and stays in the line.
     """
 
     __slots__ = ("_buffer", "_held", "_max_size", "_skipping")
@@ -215,7 +215,7 @@ class LineReader:
         self._skipping = False
 
     def feed(self, data: bytes) -> Iterator[bytes | OversizeMessage]:
-        """Yield the lines that `data` completes, in order. Consume all lines before feeding again."""
+        """Yield the lines that `data` completes, in order. Consume all lines before you feed more bytes."""
         *complete, rest = data.split(b"\n")
         for piece in complete:
             line = self._take(piece)

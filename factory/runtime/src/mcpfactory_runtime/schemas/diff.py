@@ -155,7 +155,7 @@ def _bound(value: Any, sign: int) -> float:
 
 
 def _only(old: Json, new: Json, path: str) -> Iterator[_Found]:
-    """Yield the changes of keywords that are compared as a whole. Adding such a keyword narrows the schema."""
+    """Yield the changes of keywords whose values are compared as a whole. Adding such a keyword narrows the schema."""
     for keyword in _ONLY:
         before, after = old.get(keyword) or None, new.get(keyword) or None
         if before != after:
@@ -241,7 +241,7 @@ def _opened(old: Json, new: Json) -> bool:
 
 
 def _plain(schema: Any, defs: Mapping[str, Any], depth: int = 0) -> Any:
-    """Return a normalized schema for a comparison of the accepted values: without texts, with references inlined."""
+    """Return a schema normalized for a comparison of the accepted values: without texts, with references inlined."""
     if depth > _DEPTH:
         return None
     if not isinstance(schema, dict):

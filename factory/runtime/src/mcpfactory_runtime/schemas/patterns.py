@@ -1,7 +1,7 @@
 """Deterministic texts that match a schema's regular expression.
 
-Python's own parser reads the expression. A linear-time engine checks if a text matches, because a malicious pattern
-could keep `re` busy for years. That engine has no lookaround, so `re` checks short texts for patterns with lookaround.
+Python's own parser reads the expression. A linear-time engine checks texts, because a malicious pattern could keep `re`
+busy for years. The linear-time engine has no lookaround. For patterns with lookaround, `re` checks short texts.
 """
 
 from __future__ import annotations

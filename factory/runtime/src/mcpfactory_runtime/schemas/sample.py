@@ -32,7 +32,7 @@ class _Nothing:
 
 
 NOTHING: Final = _Nothing()
-"""Result of `sample` if no value can be created."""
+"""The value that `sample` returns if no sample can be created."""
 
 _DEPTH: Final = 8  # maximum nesting of schemas
 _OPTIONAL_DEPTH: Final = 2  # maximum nesting at which optional members are filled in

@@ -1,8 +1,8 @@
 """Validation and repair of single values, and error messages for models.
 
 The location of an error contains a label for each branch of a union (`STRICT` or `LENIENT`, then the branch). This
-module removes the labels. If several branches fail, it reports only the error of the closest branch. Long values are
-not echoed.
+module removes the labels. If several branches fail, it reports only the error of the closest branch. Error messages do
+not contain long values.
 """
 
 from __future__ import annotations
@@ -78,7 +78,10 @@ class _FoundProblem:
 
 
 def pydantic_argument_error(text: str) -> PydanticCustomError:
-    """Return an error. Its text continues a sentence that begins with the argument's name: "must be at least 1"."""
+    """Return an error for an invalid argument.
+
+    Its text continues a sentence that begins with the argument's name: "must be at least 1".
+    """
     return PydanticCustomError("problem", "{text}", {"text": text})
 
 
@@ -290,7 +293,7 @@ def number_from_text(text: str) -> Any:
 
 
 def text_from_integer(value: Any) -> Any:
-    """Return the text of an integer, otherwise the value. The text of 1.0 is ambiguous (1.0 or 1.00)."""
+    """Return the text of an integer, otherwise the value. The text of 1.0 is ambiguous: it could be 1.0 or 1.00."""
     return str(value) if type(value) is int and abs(value) < 10**40 else value
 
 
@@ -314,7 +317,10 @@ array_from_text = partial(_container_from_text, "[")
 
 
 def parse_argument_text(schema: Any, text: str) -> Any:
-    """Return the value of a user's input: the text if the schema permits only strings (or null), else parsed JSON."""
+    """Return the value of a user's input.
+
+    It is the text if the schema permits only strings (or null), else the parsed JSON.
+    """
     kinds = set(types_of(schema))
     if kinds == {"string"} or (kinds == {"string", "null"} and text != "null"):
         return text

@@ -134,7 +134,7 @@ def definition(reference: Any) -> str:
 
 
 def resolve(schema: Any, root: Mapping[str, Any]) -> Any:
-    """Follow `$ref`s at the top of a schema in the document `root`. Siblings of `$ref` take precedence.
+    """Follow `$ref`s at the top of a schema in the document `root`. Keywords next to `$ref` take precedence.
 
     The target of a dangling, remote or circular reference is `{}`.
     """

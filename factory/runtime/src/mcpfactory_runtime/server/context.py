@@ -33,7 +33,7 @@ _DEFAULT_LEVEL: Final = LOG_LEVELS["info"]  # until a handshake client sets a le
 
 
 class _Done:
-    """An awaitable that is already done: `await ctx.info(…)` works, and the `await` can be omitted in a `def`."""
+    """An awaitable that is already done: `await ctx.info(…)` works; in a `def`, the `await` can be omitted."""
 
     def __await__(self) -> Generator[None]:
         return
@@ -46,7 +46,7 @@ _DONE: Final = _Done()
 class Context(InjectedParameter):
     """The request that a handler serves, passed by annotation: `async def search(query: str, ctx: Context)`.
 
-    Notifications (`info`, `report_progress` …) may be awaited or not, and also work in `def` handlers.
+    Handlers may await notifications (`info`, `report_progress` …) or not. Notifications also work in `def` handlers.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Context(InjectedParameter):
 
     @property
     def request_state(self) -> Json:
-        """Return the shared storage of middleware and handlers for one request."""
+        """Return the storage that middleware and handlers share for one request."""
         call = self._call
         if call.state is None:
             call.state = {}

@@ -94,7 +94,7 @@ class Question(Generic[Reading]):
     unasked: bool = False
 
     def params(self, peer: Peer) -> Json:
-        """Return the request's parameters in the form of the peer's revision.
+        """Return the request's parameters in the form that the peer's revision uses.
 
         Raises:
             McpError: INVALID_REQUEST if the peer's revision has no such question.

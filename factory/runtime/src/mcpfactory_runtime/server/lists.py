@@ -75,7 +75,7 @@ def decode_cursor(params: Json) -> str | None:
 
 
 def unknown_cursor() -> McpError:
-    """Return the error for a cursor that a list never returned."""
+    """Return the error for a cursor that does not come from the list."""
     return McpError(INVALID_PARAMS, "Invalid params: unknown cursor. hint: start again without one")
 
 

@@ -1,7 +1,7 @@
 """Rate limits per client: a token bucket for each kind of request or notification.
 
-A rate is written as `COUNT/s`, `COUNT/m` or `COUNT/h`. The bucket holds COUNT tokens (the largest burst), and regains
-COUNT tokens per second, minute or hour. If the bucket is empty, requests are refused with the time to wait, log
+A rate is written as `COUNT/s`, `COUNT/m` or `COUNT/h`. The bucket holds at most COUNT tokens (the largest burst), and
+gains COUNT tokens per second, minute or hour. If the bucket is empty, requests are refused with the time to wait, log
 messages are dropped, and the newest progress notification is delayed (server/context.py).
 """
 
@@ -25,7 +25,7 @@ KINDS: Final[dict[str, str]] = {
     "logs": "notifications/message",
     "progress": "notifications/progress",
 }
-"""Kind of rate → messages that the rate limits."""
+"""Maps each kind of rate to the messages that it limits."""
 
 VARIABLE: Final = "MCPFACTORY_RATES"
 """Environment variable with the operator's rates: `calls=600/m,logs=off`."""
@@ -112,7 +112,7 @@ class ClientRateLimits:
 
 
 class Rates:
-    """The rates of a server, and the allowances of clients without a session.
+    """The rates of a server, and the remaining allowances of clients without a session.
 
     Args:
         given: kind → rate; None means no limit. Missing kinds have no limit.

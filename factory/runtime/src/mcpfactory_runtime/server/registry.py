@@ -205,7 +205,7 @@ class Resource:
 
 
 class Template(Resource):
-    """A family of resources; the template's variables are the handler's parameters.
+    """A family of resources; the variables of the URI template are the parameters of the handler.
 
     `exempt_params` are variables whose values are passed to the handler even if they would escape a directory.
     """
@@ -470,7 +470,7 @@ def return_unchanged(result: Json) -> Json:
 
 
 def _check_hints(tool: str, annotations: Mapping[str, Any]) -> None:
-    """Refuse unknown annotations, and hints that are not booleans."""
+    """Refuse annotations with unknown names, and hints that are not booleans."""
     if unknown := sorted(annotations.keys() - {"title", *_HINTS}):
         raise TypeError(f"tool {tool}: unknown annotation {', '.join(unknown)}\nhint: use title, {', '.join(_HINTS)}")
     for name in _HINTS:

@@ -117,7 +117,7 @@ class RequestStateSealer:
         return OpenedState(body["answers"], frozenset(body["asked"]), body["challenge"], body["expires"])
 
     async def share(self, store: SharedStore) -> None:
-        """Keep used states in the store; use the key in the store unless the environment sets a key."""
+        """Store the used states in the store. Also use the key in the store, unless the environment sets a key."""
         self._store = store
         if "MCPFACTORY_STATE_KEY" not in os.environ:
             new = secrets.token_hex(32).encode()

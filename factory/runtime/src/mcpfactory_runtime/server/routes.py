@@ -94,7 +94,7 @@ Check = Callable[[], Any]
 class ReadinessChecks:
     """The readiness checks of one server. Event loop only.
 
-    A slow check runs once for all probes. After `patience`, a check counts as failed until it returns.
+    If a check is slow, all probes share one run of it. After `patience`, a check counts as failed until it returns.
 
     Args:
         patience: maximum seconds for one check.

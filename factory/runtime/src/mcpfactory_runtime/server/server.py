@@ -312,8 +312,8 @@ class Server(ObservabilityMixin, CompositionMixin):
         """Change how the generated tools are listed; connected clients are notified.
 
         Args:
-            mode: `full` lists each tool; `search` lists three tools that find, describe and call all others; None
-                keeps the current mode.
+            mode: `full` lists each tool separately; `search` lists three tools that find, describe and call all others;
+                None keeps the current mode.
             profile: `full`, `read-only`, or one that `mcpfactory.toml` defines; None keeps the current profile.
             dialect: `standard`, or `plain` or `flat` for clients with limits; None keeps the current one.
 
@@ -496,7 +496,7 @@ class Server(ObservabilityMixin, CompositionMixin):
 
     @property
     def sealer(self) -> RequestStateSealer:
-        """Return the sealer of state that passes through clients."""
+        """Return the object that seals and opens the state that passes through clients."""
         if self._sealer is None:
             from mcpfactory_runtime.server.request_state import RequestStateSealer  # noqa: PLC0415 - hashing is only needed by handlers that ask
 
@@ -570,7 +570,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         run_http(self, host, port, **options)
 
     async def run_async(self, transport: Literal["stdio", "http"] = "stdio", **options: Any) -> None:
-        """Serve in the running event loop until stdio input ends or the call is canceled; signals are not handled.
+        """Serve in the running event loop until the stdio input ends or the call is canceled. Signals are not handled.
 
         Args:
             transport: `stdio` or `http`.

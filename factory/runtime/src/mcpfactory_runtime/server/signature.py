@@ -146,7 +146,7 @@ def read_signature(handler: Handler) -> Signature:
 
 
 def _description(annotation: Any) -> str:
-    """Return the text of `Annotated[int, "how many"]`, which pydantic ignores."""
+    """Return the text in an annotation such as `Annotated[int, "how many"]`; pydantic ignores this text."""
     return next((one for one in getattr(annotation, "__metadata__", ()) if isinstance(one, str)), "")
 
 
@@ -188,7 +188,7 @@ _MANY: Final = (AsyncGenerator, AsyncIterable, AsyncIterator, Generator, Iterabl
 
 
 def result_annotation(annotation: Any) -> Any:
-    """Return the annotation of a result: a list for generators, because all items are sent at once."""
+    """Return the annotation of a result. For a generator, it is a list, because all items are sent at once."""
     return list[get_args(annotation)[0]] if get_origin(annotation) in _MANY else annotation  # type: ignore[misc]  # known at run time
 
 

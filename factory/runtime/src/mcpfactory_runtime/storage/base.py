@@ -96,7 +96,7 @@ _SWEEP_EVERY: Final = 256  # writes between removals of expired data
 
 
 class MemoryStore(SharedStore):
-    """Store in the memory of the process. Event loop only.
+    """Store that keeps its data in the memory of the process. Event loop only.
 
     Args:
         clock: returns seconds.

@@ -86,7 +86,7 @@ class SharedSessions:
             await journal.check_owner()
 
     def schedule(self, journal: SessionJournal, size: int) -> bool:
-        """Schedule the write of a journal's changes. Return False if too many bytes of events are waiting."""
+        """Schedule a write of the changes in a journal. Return False if too many bytes of events are waiting."""
         if size and self._pending_size > _MAX_PENDING:
             log.warning("the store is too slow: events are not recorded")
             return False
@@ -211,7 +211,7 @@ class SessionJournal:
             self._changes.extend(changes)
 
     async def write(self) -> None:
-        """Write the changes. Retry until the store responds or is being closed."""
+        """Write the changes. Retry until the store responds, or until it is being closed."""
         changes, self._changes = self._changes, []
         while True:
             with suppress(OSError):
@@ -258,7 +258,7 @@ class SessionJournal:
     # -- reading -------------------------------------------------------------------------------------------------
 
     async def exists(self) -> bool:
-        """Return True if the store has the session."""
+        """Return True if the session is in the store."""
         await self._sessions.wait_until_written()
         return await self._store.get(self._space, _STATE) is not None
 

@@ -116,7 +116,7 @@ NO_CREDENTIALS: Final = Credentials()
 def credentials_for(
     operation: Operation, schemes: Mapping[str, SecurityScheme], environ: Mapping[str, str]
 ) -> Credentials:
-    """Return the credentials of the first alternative of `operation.security` that the environment can satisfy.
+    """Return the credentials for the first alternative of `operation.security` that the environment can satisfy.
 
     Raises:
         ToolError: as `choose_schemes`.
@@ -172,7 +172,8 @@ def choose_schemes(
 def unset_variables(scheme: SecurityScheme, environ: Mapping[str, str]) -> list[str]:
     """Return the unset variables of a scheme.
 
-    User name or password of `basic` may be empty: some APIs expect only a key. The key of a certificate may be unset.
+    User name or password of `basic` may be empty: some APIs expect only a key. The variable for the key of a
+    certificate may be unset.
 
     Raises:
         ToolError: a file cannot be read.

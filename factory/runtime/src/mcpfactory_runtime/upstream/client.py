@@ -151,7 +151,7 @@ class Upstream:
             arguments: values by argument name; UNSET ones are not sent.
 
         Raises:
-            ToolError: the request was refused or failed, or the API returned a status of 300 or above.
+            ToolError: the request was refused or failed, or the status of the API's response is 300 or higher.
         """
         if (oauth := self._oauth) is None:
             credentials = credentials_for(operation, self._schemes, self._environ)
@@ -390,7 +390,10 @@ def _cause(error: BaseException) -> str:
 
 
 def _retry_after(headers: Mapping[str, str], default: float) -> float:
-    """Return the seconds of Retry-After (RFC 9110 §10.2.3). A date counts as more than the longest permitted wait."""
+    """Return the number of seconds that Retry-After states (RFC 9110 §10.2.3).
+
+    A date counts as more than the longest permitted wait.
+    """
     value = headers.get("retry-after", "").strip()
     if not value:
         return default

@@ -212,7 +212,7 @@ class Unset(Enum):
 
 
 UNSET: Final = Unset.UNSET
-"""Value of a missing argument, which is not sent."""
+"""The value of an argument that is missing; it is not sent."""
 
 
 def piece(text: str | Unset, separator: str, index: int, count: int, kind: str) -> Any:

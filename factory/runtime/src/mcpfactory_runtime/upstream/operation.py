@@ -4,7 +4,7 @@ The code generator writes these records into generated servers as literals, and 
 records contain no code, so a generated server shows completely how arguments become requests.
 
 Each module that serializes values has a table with a row per style. `check_table_complete` checks the table when the
-module is loaded. There is no default: a new style is refused until each table has a row for the style.
+module is loaded. There is no default: a new style is refused until every table has a row for it.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ class Operation:
     its root; "" is the root. In older generated servers it is a URL, which settings cannot change. `accept` is sent as
     the Accept header ("": not set). If the body is a GraphQL request, the base URL is the endpoint, and `path` contains
     only the operation's name. `paging` describes how to get the next page if the answer is one page of a list. `select`
-    names the argument that holds a JMESPath expression; the result is the selected part of the answer. `lists` are
+    names the argument that holds a JMESPath expression. The result is the selected part of the response. `lists` are
     pairs of element names in an XML response: the wrapper of a list (or ""), and its item. `once`: never retry a call,
     even with an idempotent method, because each call has a further effect.
     """

@@ -34,8 +34,8 @@ _LONGEST: Final = 4_000  # maximum characters of a cursor
 class Continuation:
     """Changes for the next call.
 
-    `certain` is False if a full page is the only sign of more items. `elsewhere` is the host of a next page on another
-    host. If it is set, `arguments` is empty.
+    `certain` is False if a full page is the only indication of more items. `elsewhere` is the host of a next page on
+    another host. If it is set, `arguments` is empty.
     """
 
     arguments: Mapping[str, Any] = field(default_factory=dict)

@@ -2,7 +2,8 @@
 
 Messages never contain secret values.
 
-`MCPF_<SERVER>_BASE_URL` applies to this server only. `MCPFACTORY_BASE_URL` applies to each server in the environment.
+`MCPF_<SERVER>_BASE_URL` applies to this server only. `MCPFACTORY_BASE_URL` applies to every server that has this
+variable in its environment.
 """
 
 from __future__ import annotations

@@ -134,7 +134,10 @@ def _body_faults(wanted: Mapping[str, Any], request: RecordedRequest) -> Iterato
 
 
 def _field_faults(what: str, wanted: Sequence[Any], given: list[tuple[str, str]]) -> Iterator[str]:
-    """Yield missing and additional pairs. A wanted value `{"json": …}` is compared as JSON."""
+    """Yield the pairs that are missing, and the pairs that should not be there.
+
+    A wanted value `{"json": …}` is compared as JSON.
+    """
     left = list(given)
     for name, value in wanted:
         match = next((pair for pair in left if pair[0] == name and _equal(pair[1], value)), None)
@@ -251,7 +254,7 @@ class StubUpstream:
     A case is `{"tool", "arguments", "request": {"method", "path", "query": [[name, value]…], "headers": {…}, "json":
     any}, "response": {"status", "content_type", "body", "headers": {…}}}`; see docs/reference/upstream.md for the other
     members of `request`. Paths are compared decoded; members missing in a case are not compared. A case without `path`
-    applies if no other case has the path. Of several matching cases, the case with most query pairs answers.
+    applies if no other case has the path. If several cases match, the case with the most query pairs answers.
 
     A request gets 404 if no case has its method and path, 400 if it differs from its cases, and 401 if its credentials
     are wrong. The last two are recorded in `mismatches`. `response` may be a list with one response for each request;

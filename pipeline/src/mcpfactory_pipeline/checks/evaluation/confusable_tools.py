@@ -134,7 +134,7 @@ def _tells_apart(first: Tool, second: Tool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ConfusedPair:
-    """A tool that models called instead of the expected tool.
+    """A tool that models called although another tool was expected.
 
     Attributes:
         expected, chosen: the names of the two tools.

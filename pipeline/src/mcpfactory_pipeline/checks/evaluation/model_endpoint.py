@@ -68,7 +68,7 @@ class ModelEndpoint:
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if self.url else ""
 
     def hide(self, text: str) -> str:
-        """Return the text with the key removed."""
+        """Return the text without the key."""
         return text.replace(self.key, "***") if len(self.key) >= _SHORTEST else text
 
 

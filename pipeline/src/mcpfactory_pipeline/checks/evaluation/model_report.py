@@ -143,7 +143,7 @@ class ModelPrices:
     currency: str = "USD"
 
     def of(self, usage: TokenUsage) -> float:
-        """Return the cost of the used tokens."""
+        """Return the cost of the tokens that were used."""
         fresh = max(0, usage.read - usage.cached)
         return (fresh * self.read + usage.cached * self.cached + usage.written * self.written) / _MILLION
 
@@ -188,7 +188,7 @@ class ModelReport:
 
     @cached_property
     def settings(self) -> list[ModelRunSetting]:
-        """Return the settings of the report, in the requested order."""
+        """Return the settings that the report covers, in the requested order."""
         return list(self.lists)
 
     @cached_property
@@ -239,7 +239,7 @@ class ModelReport:
         return Counter((one.expected, one.chosen) for attempt in self.of(setting) for one in attempt.choices)
 
     def confused_cases(self) -> dict[tuple[str, str], list[str]]:
-        """Return (expected tool, called tool) → cases, for all confusions; cases without a call are omitted."""
+        """Return (expected tool, called tool) → cases with this confusion; cases without a call are omitted."""
         found: dict[tuple[str, str], list[str]] = {}
         for attempt in self.attempts:
             for one in attempt.choices if attempt.setting.words == "own" else ():

@@ -109,7 +109,7 @@ def rank_tools(tools: Sequence[Mapping[str, Any]], question: str) -> list[str]:
 
 
 def parse_found_tools(answer: str) -> list[str]:
-    """Return the tools that an answer of the search tool names, in order."""
+    """Return the tools that are named in an answer of the search tool, in order."""
     beside = _BESIDE.search(answer)
     return [*_LINE.findall(answer), *(beside[1].split(", ") if beside else [])]
 

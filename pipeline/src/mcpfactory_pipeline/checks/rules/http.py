@@ -52,7 +52,7 @@ class HttpScope:
         return RuleSubjects(answers)
 
     def faults(self, answer: HttpProbeAnswer) -> Iterator[Fault]:
-        """Yield the differences from the answer that the probe expects."""
+        """Yield the differences between the answer and the answer that the probe expects."""
         expects = HTTP_PROBES[answer.probe].expects
         return expects(answer) if expects else iter(())
 

@@ -130,7 +130,7 @@ def _quick_answers(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutco
 
 
 def _is_slow_or_limited(call: RecordedCall) -> bool:
-    """Return True if a call without a case timed out or was rate-limited, which proves nothing about the tool."""
+    """Return True if a call without a case timed out or was rate-limited. Such a call proves nothing about the tool."""
     return call.origin != "case" and (call.exchange.problem.startswith("no answer") or call.exchange.status == _BUSY)
 
 

@@ -100,7 +100,7 @@ def _with_code(wanted: int, code: int) -> HttpExpectation:
 
 
 def _no(problem: Callable[[HttpProbeAnswer], bool], words: str = "{what} got status {status}") -> HttpExpectation:
-    """Expect an answer without the given problem; `words` are formatted with the answer's `status` and `what`."""
+    """Expect an answer without the given problem; `words` is a format string for the answer's `status` and `what`."""
 
     def expect(answer: HttpProbeAnswer) -> Iterator[Fault]:
         if problem(answer):
@@ -367,7 +367,7 @@ def probe_http(
     *,
     credentials: Mapping[str, str] | None = None,
 ) -> dict[str, HttpProbeAnswer]:
-    """Send the probes of each lifecycle that the server speaks; probes without an answer are left out.
+    """Send the probes of each lifecycle that the server speaks; probes without an answer are omitted from the result.
 
     The function blocks. At the time limit, it still waits for the answer to the last probe.
 

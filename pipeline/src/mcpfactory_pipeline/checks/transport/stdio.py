@@ -268,7 +268,7 @@ class StdioConversation:
             await self._news.wait()
 
     async def close(self, *, terminate: bool = False) -> None:
-        """Close stdin or terminate the process, wait, and kill the rest of the process group."""
+        """Close stdin or terminate the process, then wait, then kill the rest of the process group."""
         session, ended_early = self.session, self._process.returncode
         session.memory = peak_memory(self._process.pid)
         began = time.monotonic()

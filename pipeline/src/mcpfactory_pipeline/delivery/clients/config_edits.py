@@ -53,7 +53,7 @@ def read(text: str, config: ClientConfigFile) -> Any:
 
 
 def detect_layout(data: Any, forms: Iterable[ConfigLayout]) -> ConfigLayout:
-    """Return the form of a configuration: the first form, unless the container of a later form exists."""
+    """Return the layout of a configuration: the first layout, unless the container of a later layout exists."""
     usual, *others = forms
     return next((form for form in others if _is_container(_at(data, form.container))), usual)
 

@@ -204,7 +204,10 @@ def _recognised(words: list[str], known: tuple[_KnownServer, ...]) -> _EntryTarg
 
 
 def _from_source(name: str, folder: str, known: tuple[_KnownServer, ...]) -> _EntryTarget:
-    """Return the server for a source folder; a relative folder is in a project's file, and matches the workspace."""
+    """Return the server for a source folder.
+
+    A relative folder comes from a project's file, and matches the workspace.
+    """
     for one in known:
         if one.server.name == name and (not Path(folder).is_absolute() or Path(folder) == one.workspace.root):
             return _EntryTarget(one, SOURCE, one.package.version)

@@ -361,7 +361,10 @@ def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
 
 
 def find_mcpfactory() -> LaunchEntry:
-    """Return the running mcpfactory's path; prefer a link on the `PATH`, which stays valid after a reinstallation."""
+    """Return the path of the running mcpfactory.
+
+    A link on the `PATH` is preferred, because it stays valid after a reinstallation.
+    """
     beside = shutil.which(_NAME, path=str(Path(sys.executable).parent))
     if beside is None:  # started with `python -m`
         return LaunchEntry(_NAME, sys.executable, before=("-m", _NAME), todo=_cache_warning())

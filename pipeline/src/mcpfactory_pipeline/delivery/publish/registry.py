@@ -2,7 +2,7 @@
 
 The registry requires its own short-lived token. If no token is set, one is requested. The request uses a GitHub token
 (`auth = "github"`), or the identity of a GitHub Actions job (`auth = "github-oidc"`, without any secret). The token is
-kept only in memory.
+stored only in memory.
 """
 
 from __future__ import annotations

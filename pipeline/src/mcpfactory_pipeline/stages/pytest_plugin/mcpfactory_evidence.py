@@ -1,9 +1,9 @@
 """Pytest plugin for a server's test process: records each test's outcome, and the tools that the test ran.
 
-The plugin derives outcomes from the exceptions of tests. Therefore a hook of the server cannot change a failed test to
-passed by changing the report. Test code shares the process with the plugin; `docs/explanation/checks.md` describes the
-limits. The plugin is loaded by name from a separate folder, in an environment without mcpfactory-pipeline, so it uses
-only the standard library and pytest.
+The plugin determines outcomes from the exceptions of tests. Therefore a hook of the server cannot change a failed test
+to passed by changing the report. Test code shares the process with the plugin; `docs/explanation/checks.md` describes
+the limits. The plugin is loaded by name from a separate folder, in an environment without mcpfactory-pipeline, so it
+uses only the standard library and pytest.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ _PLUGIN: Final = _evidence()  # read at import, before any conftest runs
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Start observations before any conftest is read."""
+    """Start observations before pytest reads any conftest."""
     if _PLUGIN is not None:
         early_config.pluginmanager.register(_PLUGIN, "mcpfactory-evidence")
 

@@ -61,7 +61,7 @@ class SelectionSet:
 
     @property
     def empty(self) -> bool:
-        """Return True if nothing is selected."""
+        """Return True if no field is selected."""
         return not (self.leaves or self.objects or self.abstract)
 
     def text(self) -> str:

@@ -1,6 +1,6 @@
 """GraphQL schemas as records, from introspection or SDL.
 
-Types of fields and arguments stay in GraphQL syntax (`[Book!]!`), which declarations of variables use.
+Types of fields and arguments stay in GraphQL syntax (`[Book!]!`), because declarations of variables use this syntax.
 """
 
 from __future__ import annotations

@@ -89,7 +89,10 @@ class Catalog:
         self._update_listed()
 
     def select_from_environment(self, environ: Mapping[str, str]) -> None:
-        """Select the tools by environment variables; keep an error in `environment_error` until the server starts."""
+        """Select the tools by environment variables.
+
+        An error is stored in `environment_error` until the server starts.
+        """
         try:
             self.select(*(environ.get(f"MCPFACTORY_{one}") for one in ("MODE", "PROFILE", "DIALECT")))
         except CatalogError as error:

@@ -7,14 +7,14 @@ docs/reference/generated-server.md, `manifest.json`, for the format.
     def few_at_a_time(call: ToolCall) -> None:
         call.arguments.setdefault("limit", 20)
 
-A hook before a call may change the arguments, which are already validated, or raise `ToolError` to refuse the
-call. A hook after a call may return a different result. Hooks run in the order of their definition. They also run for
+A hook before a call may change the arguments, which are already validated, or raise `ToolError` to refuse the call. A
+hook that runs after a call may return a different result. Hooks run in the order of their definition. They also run for
 calls through search mode, as a task, or by `Context.call`. Hooks apply to generated tools only; hand-written tools do
 not need hooks.
 
-MCP (server/tools, Output Schema): with an output schema, structured content MUST conform to it. APIs do not always
-follow their documents. A call that the API carried out must not look like a failed call, because a model would repeat
-the call. Therefore:
+MCP (server/tools, Output Schema): with an output schema, structured content MUST conform to it. The responses of APIs
+do not always match their documents. A call that the API carried out must not look like a failed call, because a model
+would repeat the call. Therefore:
 
 1. Conforming content passes unchanged.
 2. Members (and items of lists) that do not conform are left out of the structured content; the text has the complete

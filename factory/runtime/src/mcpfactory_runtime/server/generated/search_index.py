@@ -214,7 +214,7 @@ class _Traits:
 
 
 class SearchIndex:
-    """Index of tools; results are positions in `entries`."""
+    """Index of tools; a result of a search is a position in `entries`."""
 
     def __init__(self, entries: Iterable[IndexedTool], weights: RankingWeights = _WEIGHTS) -> None:
         self._weights = weights

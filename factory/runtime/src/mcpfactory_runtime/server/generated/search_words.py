@@ -1,4 +1,4 @@
-"""Words of tools and questions: tokens, stems, synonyms.
+"""Processing of words in tools and questions: tokens, stems, synonyms.
 
 This module covers questions in general, independent of the available tools.
 
@@ -238,7 +238,7 @@ def _terms(normalized: str, *, mine: bool) -> tuple[Term, ...]:
 
 
 def _methods(words: list[str]) -> frozenset[str]:
-    """Return the methods that the first significant word suggests; a plural at the beginning suggests a list."""
+    """Return the methods that the first significant word suggests. A plural at the beginning suggests a list."""
     for word in words[:_FIRST_WORDS]:
         options = [METHODS[option] for option in word.strip(_OPTION).split(_OPTION) if option in METHODS]
         if options:

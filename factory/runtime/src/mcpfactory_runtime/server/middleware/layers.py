@@ -94,7 +94,7 @@ class Middleware:
         Exceptions of the handler arrive here unchanged; outside all middleware, they become results with `isError`.
 
         Raises:
-            ToolError: the failure to show to the model.
+            ToolError: a failure whose text is shown to the model.
         """
         return await call_next(call)
 
@@ -228,7 +228,7 @@ def _checked(layer: Layer) -> Layer:
 
 
 def middleware_decorator(add: Callable[[Iterable[str], Any], None], given: tuple[Any, ...]) -> Any:
-    """Register middleware from a decorator used without parentheses, or with names; return the decorator's result."""
+    """Register middleware that a decorator receives, with or without tool names, and return the decorator's result."""
     if len(given) == 1 and not isinstance(given[0], str):
         add((), given[0])
         return given[0]

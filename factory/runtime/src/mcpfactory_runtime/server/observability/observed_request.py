@@ -92,7 +92,7 @@ class ObservedRequest:
         return "" if known is None else sha256(known.encode()).hexdigest()[:16]
 
     def fail(self, error: BaseException) -> None:
-        """Record the exception as the error sent to the client."""
+        """Record an exception as the error that is sent to the client."""
         if isinstance(error, asyncio.CancelledError):
             self.failure = CANCELLED
             return

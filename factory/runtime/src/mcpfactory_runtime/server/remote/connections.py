@@ -126,7 +126,7 @@ class RemoteConnections:
         """Reset for a new event loop; `aclose` has already closed the connections of the previous loop."""
         self._first = _Connection(_EVERYTHING, None)
         self.reconnected = asyncio.Event()
-        """Set after a call reopened the first connection."""
+        """Set after a call has opened the first connection again."""
 
     @property
     def first(self) -> Client | None:

@@ -26,7 +26,7 @@ from mcpfactory_runtime.server.results import EmbeddedText
 from mcpfactory_runtime.types import Json
 
 PassOn = Callable[[str, Json, Context], Awaitable[Json]]
-"""(method, params, context of the caller) → result."""
+"""A function from (method, params, context of the caller) to the result."""
 
 _NOT_FOUND: Final = {INVALID_PARAMS, -32002}  # codes of all revisions (server/resources, Error Handling)
 
@@ -150,7 +150,7 @@ class _Contents(EmbeddedText):
 
 
 class _UncheckedArguments:
-    """Replacement for a signature: the remote server checks the arguments."""
+    """Replaces a signature, because the remote server checks the arguments."""
 
     context = "ctx"
 

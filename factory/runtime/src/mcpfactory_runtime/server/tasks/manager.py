@@ -86,7 +86,7 @@ def missing_extension() -> McpError:
 
 
 def no_result_error(task: Task) -> McpError:
-    """Return the `tasks/result` error for a task that ended without a result."""
+    """Return the error that `tasks/result` gives for a task that ended without a result."""
     if task.error is not None:
         return McpError(task.error["code"], task.error["message"], task.error.get("data"))
     return McpError(INVALID_REQUEST, f"The task was cancelled and has no result: {task.message}")

@@ -510,7 +510,7 @@ async def _cut_off(answer: EventStreamAnswer | ErrorReply | None, message: Any, 
 
 
 def _least_missed(sessions: Collection[HttpSession], now: float) -> HttpSession:
-    """Return the session to end if the limit is exceeded.
+    """Return the session that must end if the limit is exceeded.
 
     Choose among the sessions of the principal with most sessions: abandoned sessions first, then barely used sessions,
     then the least recently used session.

@@ -55,7 +55,9 @@ _TOKENS: Final = 10_000  # maximum number of valid tokens remembered, by hash
 
 
 class FailureLimit:
-    """Limit of failed attempts, with one token bucket per address. Access tokens are kept as hashes (`hash_token`).
+    """Limit of failed attempts, with one token bucket per address.
+
+    Access tokens are stored only as hashes (`hash_token`).
 
     Event loop only.
 

@@ -329,7 +329,7 @@ class ProcessRelay:
             del self._incoming[name]
 
     async def _watch(self) -> None:
-        """Detect the death of processes with exchanges in progress."""
+        """Detect processes that died during an exchange."""
         while True:
             await asyncio.sleep(self._processes.lease / 4)
             exchanges: list[_Incoming | _Outgoing] = [*self._incoming.values(), *self._outgoing.values()]

@@ -48,7 +48,7 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
     A request that is incomplete after `_READ_TIME` seconds, plus the time that its size needs at `_READ_RATE`, ends the
     connection. Data that arrives after a request and before its response is discarded, and the connection is closed
     after the response. The size of incomplete heads and trailers is bounded here, because httptools has no limit;
-    `HttpApp` checks complete requests.
+    `HttpApp` checks complete requests instead.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -277,7 +277,7 @@ def listen_for_workers(host: str, port: int, count: int) -> list[socket.socket]:
     workers share one socket.
 
     Raises:
-        OSError: the address cannot be listened on.
+        OSError: the server cannot listen on the address.
     """
     alone = listen(host, port)  # fails if another process listens there
     if sys.platform != "linux":

@@ -169,7 +169,7 @@ class HttpSession(Session):
     # -- message routing -----------------------------------------------------------------------------------------
 
     def channel_of(self, call: Call) -> _PostChannel:
-        """Return the channel of a call in the POST that is being handled."""
+        """Return the channel of a call that came in the POST now being handled."""
         assert self._current is not None
         channel = self._channels[call] = _PostChannel(self, self._current)
         return channel

@@ -142,7 +142,10 @@ class EventStreamAnswer:
         self._wake()
 
     def finish(self, data: bytes | None = None, *, recorded: bool = True) -> None:
-        """End the stream, with a last message if `data` is given. `recorded`: also record the end of the stream."""
+        """End the stream; if `data` is given, send it first as the last message.
+
+        `recorded`: also record the end of the stream.
+        """
         if self.closed:
             return
         if data is not None:
