@@ -212,8 +212,8 @@ def is_idempotent(effect: Effect, method: str) -> bool:
 def tool_annotations(effect: Effect, method: str) -> dict[str, Any]:
     """Return the annotations of the tool (MCP schema, ToolAnnotations).
 
-    `destructiveHint` is false only if the words describe an addition. It is omitted if the effect is uncertain, because
-    its default is true.
+    `destructiveHint` is false only if the words describe an addition. The hint is omitted if the effect is uncertain,
+    because its default is true.
     """
     if effect.kind == "reads":
         return {"readOnlyHint": True, "openWorldHint": True}

@@ -127,7 +127,7 @@ def summarize_offer_changes(changes: Iterable[str]) -> str:
 
 
 def collect(sources: AdoptionSources) -> CollectedFiles:
-    """Return the reviewed offers of the server. Later offers of the server are compared with these offers."""
+    """Return the reviewed offers of the server. Later offers of the server are compared with the reviewed offers."""
     text = sources.lock("url")
     offers = parse_offers(text)
     if offers.get("url") != sources.adopted.url:

@@ -178,8 +178,7 @@ def _parts(url: str) -> SplitResult:
 def _bundled(rows: Mapping[str, Any]) -> frozenset[str]:
     """Return the entries that npm does not fetch, because the tarball of the enclosing package contains their files.
 
-    Such an entry is named in `bundleDependencies` of the enclosing package, or is a dependency of an entry that is
-    named there.
+    A bundled entry is named in `bundleDependencies` of the enclosing package, or a named entry depends on it.
     """
     below: dict[str, list[str]] = {}
     for path in rows:

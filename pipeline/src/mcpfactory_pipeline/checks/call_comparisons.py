@@ -122,7 +122,7 @@ class CallComparer:
             self._evidence.comparisons.append(CallComparison("later", tool, first.exchanges, others))
 
     async def _overlapping(self) -> None:
-        """Send two calls at the same time. Before and after that, send each of the two calls alone."""
+        """Send two calls at the same time. Also send each call alone, before and after both."""
         until = time.monotonic() + _SECONDS
         for pair in self._pairs()[:_MAX_PAIRS]:
             if self._over() or time.monotonic() > until:

@@ -50,9 +50,9 @@ _DEEP: Final = "../" * 16
 class CanaryProbe:
     """Tool call or resource read with a canary as one of its values; `target` is the tool's name or the URI template.
 
-    A probe with `confirms` names a file in another place. It is sent only after the server used another canary of the
-    same kind. `stated` is True if the server's own texts say that the value names a file: then reading files may be its
-    purpose.
+    A probe with `confirms` names a file in another place. A confirming probe is sent only after the server used another
+    canary of the same kind. `stated` is True if the server's own texts say that the value names a file: then reading
+    files may be its purpose.
     """
 
     kind: CanaryKind

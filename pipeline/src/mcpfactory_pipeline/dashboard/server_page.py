@@ -69,7 +69,7 @@ class ToolView:
 class ToolsPage:
     """Tools of a server with their schemas.
 
-    `listed` is False if they are unknown; `mcpfactory inspect` lists the tools in this case.
+    `listed` is False if they are unknown; `mcpfactory inspect` lists unknown tools.
     """
 
     workspace: str

@@ -157,7 +157,7 @@ def _restore_files(
 
 
 def _rebuild(workspace: Workspace, server: WorkspaceServer, state: ServerState, artifact: Artifact) -> str:
-    """Rebuild a candidate; return a description of its sources. Raises `StateError` if that is impossible."""
+    """Rebuild a candidate; return a description of its sources. Raises `StateError` if the rebuild fails."""
     known, copy = state.candidates[artifact.id], f"pipeline/artifacts/{server.name}/{artifact.id}/"
     wheel = artifact.offered.name
     wanted = known.inputs.get("source", "")

@@ -151,7 +151,7 @@ def refuse_second_approval(
 ) -> None:
     """Refuse a second approval by a person who is in `given`, or who confirmed an agent's approval.
 
-    `about` has the members that identify the events of these approvals.
+    `about` has the members that identify the events of approvals.
 
     Raises:
         PromotionError: names the `subject`.

@@ -46,8 +46,8 @@ def path_without_mcpfactory() -> str:
 def clean_environ(home: Path) -> dict[str, str]:
     """Return the environment for untrusted code: only the variables that programs need, and a separate home.
 
-    Temporary files and Python's caches are below this home. Otherwise, one program could write a cache next to the
-    code, and the next program would trust that cache.
+    Temporary files and Python's caches are below this home. In a shared folder, one program could write a cache, and
+    the next program would trust that cache.
     """
     temporary = home / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)

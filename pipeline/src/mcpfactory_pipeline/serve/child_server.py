@@ -9,7 +9,7 @@ A name is `<server>_<name>`. The server part never contains `_`, so the first `_
 Therefore different pairs cannot get the same name. A hash of the pair is appended if a character had to be replaced, if
 the name is too long, or if the name's end looks like such a hash.
 
-All server output passes through here. These characters are removed from descriptions, results, errors, log messages,
+All server output passes through here. Hidden characters are removed from descriptions, results, errors, log messages,
 progress and questions, by the same rule as in `validate` (`security.hidden-text`). Some texts cannot be changed: names,
 and values that a caller has to repeat. Items with hidden characters in a name or such a value are omitted.
 """

@@ -56,7 +56,7 @@ def stage_graph(
     """Return the nodes of stages, in their order, and of channels that no stage fills.
 
     `row` is the `status_row` of a server. Indirect needs are left out. If a channel has gates or requires approvals,
-    the nodes for these precede the channel.
+    their nodes precede the node of the channel.
     """
     before = {stage.name: needed_stages(stages, stage.name) for stage in stages}
     nodes: dict[str, GraphNode] = {}

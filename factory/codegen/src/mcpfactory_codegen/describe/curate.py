@@ -217,7 +217,7 @@ def _fits(value: JsonValue, schema: Any, whole: Mapping[str, Any]) -> bool:
 
 
 def _schema(old: Mapping[str, Any], properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    """Return the input schema with these properties, required ones first, without unused definitions."""
+    """Return the input schema with the given properties, required ones first, without unused definitions."""
     ordered = sorted(properties, key=lambda name: name not in required)
     schema = {key: value for key, value in old.items() if key not in {"required", "$defs"}}
     schema["properties"] = {name: properties[name] for name in ordered}

@@ -4,7 +4,7 @@ The result always satisfies the metaschema, and every `$ref` in it is a name of 
 expanded, so the cost depends only on the size of the written schema.
 
 According to JSON Schema, `additionalProperties: false` also excludes properties that `allOf` adds to the same object.
-Authors rarely want such an exclusion, and few validators support `unevaluatedProperties`. Therefore
+Authors rarely want to exclude properties of `allOf`, and few validators support `unevaluatedProperties`. Therefore
 `additionalProperties: false` is dropped in objects with `allOf`.
 """
 

@@ -279,7 +279,10 @@ def _mentions(names: _Names, persons: _UserFiles) -> Iterator[OldNameMention]:
 
 
 def _variables(folder: Path, after: GeneratedServer) -> dict[str, str]:
-    """Return the new name of each variable that the server reads. Both reports list the variables in the same order."""
+    """Return the new name of each variable that the server reads.
+
+    The old and the new report have the variables in the same order.
+    """
     reports = read_report(folder), json.loads(after.machine.get(REPORT, "{}"))
     pairs = zip(*map(_read_variables, reports), strict=False)
     return {was: becomes for was, becomes in pairs if was != becomes}

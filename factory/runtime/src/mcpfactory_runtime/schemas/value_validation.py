@@ -256,7 +256,7 @@ class EnumValidator:
     def __call__(self, value: Any) -> Any:
         """Return the value or, if lenient, the listed value with the same text.
 
-        Otherwise raise a `pydantic_argument_error`.
+        If the value is not listed, raise a `pydantic_argument_error`.
         """
         key = json_key(value)
         if key in self._by_key:

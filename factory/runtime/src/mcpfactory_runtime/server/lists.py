@@ -95,7 +95,7 @@ class NotificationListener(Protocol):
 
 
 class NotificationHub:
-    """Passes change notifications to all listeners. Use it on the event loop only."""
+    """Passes change notifications to all listeners. Only the event loop may use a publisher."""
 
     def __init__(self) -> None:
         self._listeners: dict[NotificationListener, None] = {}

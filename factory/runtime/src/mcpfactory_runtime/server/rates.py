@@ -37,7 +37,7 @@ _CLIENTS: Final = 10_000  # maximum number of clients in memory
 
 
 class TokenBucket:
-    """The tokens of one client for one kind of request or notification. Use it on the event loop only."""
+    """The tokens of one client for one kind of request or notification. Only the event loop may use a bucket."""
 
     __slots__ = ("_clock", "_count", "_gain", "_left", "_seen")
 

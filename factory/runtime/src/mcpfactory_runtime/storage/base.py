@@ -43,7 +43,10 @@ class SharedStore(ABC):
     shared: bool = True
 
     async def open(self) -> None:  # noqa: B027 - a store in memory has nothing to open
-        """Open the store, to detect errors early. Otherwise, the first call of another method opens the store."""
+        """Open the store, to detect errors early.
+
+        Without this call, the first call of another method opens the store.
+        """
 
     async def aclose(self) -> None:  # noqa: B027 - likewise
         """Close the store; the next call opens it again."""
@@ -197,7 +200,7 @@ log = logging.getLogger(__name__)
 
 
 class ProcessRegistry:
-    """Registry of the live processes that share a store, including this one. Use it on the event loop only.
+    """Registry of the live processes that share a store, including this one. Only the event loop may use a registry.
 
     Args:
         store: the shared store.

@@ -45,7 +45,7 @@ class UnfinishedStream(NamedTuple):
 
 
 class SharedSessions:
-    """The sessions in a store, and the writer of their journals. Use it on the event loop only.
+    """The sessions in a store, and the writer of their journals. Only the event loop may use the object.
 
     Args:
         store: the shared store.
@@ -118,7 +118,7 @@ class SharedSessions:
 
 
 class SessionJournal:
-    """One session in the store, and the recorder of its streams. Call it on the event loop only.
+    """One session in the store, and the recorder of its streams. Only the event loop may use a journal.
 
     Its key is a digest of the session ID, so that readers of the store cannot use the session. Recording methods return
     at once; reading methods first wait until all changes are written.

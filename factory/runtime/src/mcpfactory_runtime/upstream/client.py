@@ -233,7 +233,7 @@ class Upstream:
         return redaction.result(result)
 
     async def aclose(self) -> None:
-        """Close the connections. The object can be used again after that."""
+        """Close the connections. A closed client can be used again."""
         clients, self._clients = self._clients, {}
         if self._loop is asyncio.get_running_loop():
             for client in clients.values():

@@ -278,7 +278,7 @@ class TokenManager:
         )
 
     def flow(self, *grants: str) -> OAuthFlow | None:
-        """Return the scheme's first flow of one of these kinds; the order of the arguments decides."""
+        """Return the scheme's first flow of one of the given kinds; the order of the arguments decides."""
         return next((flow for grant in grants for flow in self.scheme.flows if flow.grant == grant), None)
 
     def _allows_login(self) -> bool:

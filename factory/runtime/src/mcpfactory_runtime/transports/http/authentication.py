@@ -144,7 +144,7 @@ class AnonymousAccessGate:
 
 
 class AccessGate:
-    """Gate that checks the tokens of requests. Use it on the event loop only.
+    """Gate that checks the tokens of requests. Only the event loop may use a gate.
 
     Args:
         auth: accepted issuers and rules for tokens.

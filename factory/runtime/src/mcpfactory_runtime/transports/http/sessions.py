@@ -298,7 +298,7 @@ class SseSession(Session):
 
 
 class SseEndpoints:
-    """The two endpoints of HTTP+SSE, and their sessions. Use it on the event loop only.
+    """The two endpoints of HTTP+SSE, and their sessions. Only the event loop may use the object.
 
     Args:
         server: handles the requests.
