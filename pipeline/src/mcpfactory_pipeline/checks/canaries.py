@@ -1,9 +1,9 @@
 """Canary arguments: values that a careless tool treats as a file, a command or an address on this machine.
 
-All canaries are harmless: a file with known words, a listener on loopback that records visits, and commands that print
-the product of two numbers. A tool that reads the canary file is then asked for a file of the Python installation. Some
-servers may read the temporary folder by design. Only servers on this machine are tested, and only tools that the
-validation calls in any case.
+All canaries are harmless: a file with known words, a listener on loopback, and commands that print the product of two
+numbers. A tool that reads the canary file is then asked for a file of the Python installation. Some servers may read
+the temporary folder by design. Only servers on this machine are tested, and only tools that the validation calls in any
+case.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ Verdict = Literal["passed", "not shown", "refused"]
 class Finding(JsonRecord):
     """One deviation: the rule, what is wrong and where, the exchange that shows it, and what to do.
 
-    `follows` describes the effects: one line for each finding that this deviation causes, and one line with the number
-    of rules that cannot be judged.
+    `follows` describes the effects: a line for each finding that the deviation causes, and the number of rules that
+    cannot be judged.
     """
 
     rule: str

@@ -115,8 +115,8 @@ def decision_signature_faults(
 ) -> Iterator[str]:
     """Yield the signature faults of decisions in force about channels and stages that require signatures.
 
-    The check covers the approvals of candidates that can enter a channel or are in a channel, the rejections, and each
-    channel's last hold or unhold.
+    The check covers approvals of candidates that are in a channel or can enter one, rejections, and each channel's last
+    hold or unhold.
     """
     for channel in channels:
         if channel.signed:

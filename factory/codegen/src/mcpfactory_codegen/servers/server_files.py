@@ -165,8 +165,11 @@ def sha256_hex(content: bytes) -> str:
 
 
 Action = Literal["create", "rewrite", "merge", "conflict", "same", "keep", "remove", "deleted", "collision"]
-"""merge: both sides changed; conflict: the user must choose; keep: the user's edit is kept; deleted: the user removed
-the file, and it is not created again; collision: an existing file was not written by mcpfactory."""
+"""Action for a file of a server.
+
+merge: both sides changed. conflict: the user must choose. keep: the user's edit is kept. deleted: the user removed the
+file, and it is not created again. collision: an existing file was not written by mcpfactory.
+"""
 
 
 class UnsafePathError(McpfactoryError):

@@ -1,8 +1,8 @@
 """Rate limits per client: a token bucket for each kind of request or notification.
 
 A rate is written as `COUNT/s`, `COUNT/m` or `COUNT/h`. The bucket holds at most COUNT tokens (the largest burst), and
-gains COUNT tokens per second, minute or hour. If the bucket is empty, requests are refused with the time to wait, log
-messages are dropped, and the newest progress notification is delayed (server/context.py).
+gains COUNT tokens per second, minute or hour. If the bucket is empty, requests are refused, log messages are dropped,
+and the newest progress notification is delayed (server/context.py).
 """
 
 from __future__ import annotations

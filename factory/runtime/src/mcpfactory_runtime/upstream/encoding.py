@@ -2,8 +2,8 @@
 
 Rules:
 
-1. Values are percent-encoded, except unreserved characters. The delimiters between the items of an array or object are
-   not encoded, so that they differ from the same characters inside an item.
+1. Values are percent-encoded, except unreserved characters. Delimiters between the items of an array or object are not
+   encoded, unlike the same characters inside an item.
 2. With `allowReserved`, reserved characters and triples such as %2F are not encoded. Characters that would end the
    value are always encoded: `/ ? #` in a path, `# [ ] & +` in a query or form. Style `segments` allows `/`, but encodes
    triples.

@@ -129,8 +129,8 @@ def lock_requirements(
 ) -> str:
     """Return hashed requirements: the release, `extra` requirements, and all their dependencies.
 
-    The requirements are resolved once, against the current index, and stored in `folder`, so that later calls for the
-    same release return the same bytes.
+    The requirements are resolved once against the current index, and stored in `folder`. Later calls for the same
+    release return the same bytes.
 
     Raises:
         PublishError: the requirements have no solution.

@@ -54,8 +54,10 @@ Reader = Callable[[WorkspaceServer], Contract]
 """Reader of the tool list in a server's folder, and of the version in its sources."""
 
 Status = Literal["due", "pending", "current", "retired", "refused"]
-"""pending: the commit exists, but not the tag; current: nothing to release; refused: `code` is the reason for a
-refusal."""
+"""Status of a proposal.
+
+pending: the commit exists, but not the tag. current: nothing to release. refused: `code` is the reason.
+"""
 
 
 @dataclass(frozen=True, slots=True)

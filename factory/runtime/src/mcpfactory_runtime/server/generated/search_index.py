@@ -1,7 +1,7 @@
 """Search index that ranks tools by their fit to a question. Pure Python without a model.
 
 Indexing a thousand tools takes a few tenths of a second. The ranking is BM25F (Robertson and Zaragoza, 2009, section
-3.4): a word counts more in a name than in a description; a word that many tools have counts less. Additions for APIs:
+3.4): a word counts more in a name than in a description, and a common word counts less. Additions for APIs:
 
 - related words also count: words of a general table (`search_words`), words that the API's own descriptions use for a
   resource, two words written as one, and misspelled words; distant relations of the table count only if no near

@@ -1,9 +1,9 @@
 """Authentication of HTTP requests, and delays for clients after failed attempts.
 
-Checking a token costs a signature verification or a request to its issuer, and a client without a valid token can send
-any number of attempts. Therefore each attempt counts against the client's address until the token is found valid.
-Tokens that were valid before are exempt. Therefore clients that share an address (a proxy, an office) with an attacker
-keep working.
+Checking a token costs a signature verification or a request to its issuer. A client without a valid token can send any
+number of attempts. Therefore each attempt counts against the client's address until the token is found valid. Tokens
+that were valid before are exempt. Therefore clients that share an address (a proxy, an office) with an attacker keep
+working.
 """
 
 from __future__ import annotations
