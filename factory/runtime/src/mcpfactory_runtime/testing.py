@@ -51,7 +51,7 @@ class MemoryStream:
 
 @asynccontextmanager
 async def serve_memory(server: ServerInterface) -> AsyncIterator[MemoryStream]:
-    """Run a server for one client in this process; the stream is closed at the end."""
+    """Run a server for one client in this process, and close the stream at the end."""
     async with server.running():
         stream = MemoryStream(server)
         try:

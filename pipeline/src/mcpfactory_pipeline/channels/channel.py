@@ -64,7 +64,7 @@ def copy_files_into_channel(
 
 
 def withdraw_project(channels: Path, channel: str, project: str) -> None:
-    """Remove a project from a channel, if the channel has it."""
+    """Remove a project from a channel, if the project is there."""
     if not (channels / channel / "simple").is_dir():
         return
     with _writing(channels, channel) as folder:

@@ -1,6 +1,6 @@
 """Capabilities that the client of the checks declares, and its answers when a server asks for input.
 
-The client accepts each form, opens no URL, and returns one fixed text for sampling. It has no roots, because some
+The client accepts every form, opens no URL, and answers sampling with one fixed text. It has no roots, because some
 servers replace their folders with the roots of the client.
 """
 

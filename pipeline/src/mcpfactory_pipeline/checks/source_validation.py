@@ -140,7 +140,7 @@ async def validate_source(
 
     Raises:
         NotFoundError: unknown server.
-        ConfigError: the waivers cannot be read, or as in `server_command`.
+        ConfigError: the waivers cannot be read. Other causes are the same as in `server_command`.
     """
     server = workspace.server(name)
     target = replace(

@@ -102,7 +102,10 @@ class StoredCandidate:
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """Path of a stage's log, with the outcome and run of its last execution. `going` is True while the stage runs."""
+    """Path of a stage's log, with the outcome and the run of the stage's last execution.
+
+    `going` is True while the stage runs.
+    """
 
     workspace: str
     server: str

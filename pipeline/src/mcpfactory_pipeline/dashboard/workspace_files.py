@@ -204,7 +204,7 @@ def open_stage_log(facts: LogFacts) -> Iterator[BinaryIO]:
 
 
 def log_page(facts: LogFacts, stream: BinaryIO, *, query: str = "", page: str = "") -> LogPage:
-    """Return a page of a stage's log, or of its lines that contain `query` (case-insensitive).
+    """Return a page of a stage's log. With `query`, only lines that contain it count (case-insensitive).
 
     The default `page` is the page with the first line about an error, else the last page.
     """

@@ -111,7 +111,7 @@ class Decision:
     def record(
         self, event: str, candidate: str | None, *, sign_with: Path | None = None, stage: str | None = None
     ) -> dict[str, Any]:
-        """Record the decision, signed with the key `sign_with` if given, and return its subject.
+        """Record the decision and return its subject; a given key `sign_with` signs the decision.
 
         `stage` is the failed stage that triggered an automatic decision.
         """

@@ -72,7 +72,7 @@ def _unsigned(
 
 
 def require_integrity(workspace: Workspace, server: str) -> None:
-    """Raise an error if a server has faults. A state file that is older than its history is updated first.
+    """Raise an error if a server has faults. If a state file is older than its history, it is updated first.
 
     Raises:
         RefusedError: the first fault.

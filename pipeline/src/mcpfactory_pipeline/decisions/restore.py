@@ -187,7 +187,7 @@ def _rebuild(workspace: Workspace, server: WorkspaceServer, state: ServerState, 
 def _built_again(
     workspace: Workspace, server: WorkspaceServer, folder: Path, work: Path, known: Candidate
 ) -> BuiltCandidate:
-    """Build a server of any kind from the folder with its sources."""
+    """Build a server of any kind from its source folder."""
     kept_apart, config = (
         isolation_settings(workspace.settings.pipeline),
         read_settings_file(ServerConfig, folder / CONFIG),

@@ -40,7 +40,7 @@ _PATIENCE: Final = 900.0  # seconds; maximum wait for another process that creat
 def create_environment(
     folder: Path, server: WorkspaceServer, needs: Requirements, wanted: Sequence[str], notify: Callable[[str], None]
 ) -> Path:
-    """Create the environment of a server in a folder, and return its interpreter.
+    """Create the environment of a server in a folder, and return the environment's interpreter.
 
     If the creation fails, return mcpfactory's own interpreter, provided that it meets all requirements. Raises the
     errors of `ensure_server_python`.

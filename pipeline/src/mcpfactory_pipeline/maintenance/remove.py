@@ -98,7 +98,9 @@ def installed_client_entries(
 
 @contextmanager
 def hide_then_delete_folder(folder: Path, problem: str = "") -> Iterator[None]:
-    """Hide the folder during the block, and delete it afterwards; if the block fails or is interrupted, restore it.
+    """Hide the folder during the block, and delete the folder afterwards.
+
+    If the block fails or is interrupted, restore the folder.
 
     Raises:
         WorkspaceError: the folder cannot be moved; `problem` describes the consequence for the user.

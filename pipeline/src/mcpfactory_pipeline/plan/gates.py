@@ -56,7 +56,7 @@ def count_breaking_changes(candidate: Candidate, offered: Release) -> int | None
 
 
 def _broken(candidate: Candidate, offered: Release | None) -> Any:
-    """Describe the contract changes that break callers of the channel's release; return "" if there are none."""
+    """Describe the contract changes that break callers of the channel's release; return "" if no change does."""
     if offered is None:
         return ""
     breaking = count_breaking_changes(candidate, offered)

@@ -48,7 +48,7 @@ def shown_content_rejections(made: StageDecisions | None, shown: Mapping[str, st
 
 
 def describe_missing_approvals(policy: ApprovalPolicy, made: StageDecisions | None, shown: Mapping[str, str]) -> str:
-    """Describe the missing approvals, as `1 of 2 approvals missing, from Ada, Grace`; return "" if none are missing."""
+    """Describe the missing approvals, as `1 of 2 approvals missing, from Ada, Grace`; return "" without any."""
     missing = missing_approvals(policy.approvals, shown_content_approvers(policy, made, shown), policy.approvers)
     changed = missing and made is not None and made.approvals and decisions_about_shown_content(made, shown) is None
     return missing + ("; what was approved before has changed" if changed else "")

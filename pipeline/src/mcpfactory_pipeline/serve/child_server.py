@@ -188,7 +188,10 @@ class ChildServer:
         return Client.connect_stdio(await asyncio.to_thread(self._command), self._environ, inherit=False, **options)
 
     def _wait_idle(self) -> None:
-        """Stop the server after its idle time. A timer of an earlier call stays, and checks again when it fires."""
+        """Stop the server when its idle time is over.
+
+        A timer of an earlier call stays, and checks again when it fires.
+        """
         loop = asyncio.get_running_loop()
         self._idle_since = loop.time()
         if self._idle_timer is None:

@@ -91,7 +91,7 @@ class ConfusedTools:
 
 @dataclass(frozen=True, slots=True)
 class SourceDiff:
-    """Effect of a server's source changes on callers, and the version that these changes require."""
+    """Effect of changes in a server's sources on callers, and the version that these changes require."""
 
     server: str
     against: str

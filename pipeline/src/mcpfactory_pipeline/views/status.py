@@ -1,4 +1,4 @@
-"""Status of every server, as plain data for the command line, the dashboard and other programs."""
+"""Status of every server as plain data, for the command line, the dashboard and other programs."""
 
 from __future__ import annotations
 

@@ -199,7 +199,10 @@ def server_variable_prefix(server: WorkspaceServer) -> str:
 
 
 def refuse_shared_address(servers: Sequence[WorkspaceServer], environ: Mapping[str, str]) -> None:
-    """Raise `ConfigError` if all these servers would share one address: credentials would reach another API."""
+    """Raise `ConfigError` if the given servers would share one address.
+
+    Credentials of one API would then reach another API.
+    """
     if not environ.get(SHARED_ADDRESS):
         return
     concerned = [one for one in servers if one.document is not None and not environ.get(address_variable(one))]

@@ -129,7 +129,7 @@ class Workspace:
 
     @classmethod
     def find(cls, start: Path) -> Workspace:
-        """Return the workspace that contains the folder `start`: the workspace's root is this folder or a parent.
+        """Return the workspace whose root is the folder `start` or a parent of it.
 
         Raises:
             WorkspaceError: no workspace is found.

@@ -1,7 +1,7 @@
 """Locations in a document, and resolution of `$ref`. No function has side effects: all parts are already loaded.
 
-A location is a part and a JSON pointer into it. References are never expanded here, so a document cannot grow by
-referencing. Each distinct reference is resolved once, and a chain has at most `MAX_HOPS` steps.
+A location is a part and a JSON pointer into it. References are never expanded here, so references cannot make a
+document grow. Each distinct reference is resolved once, and a chain has at most `MAX_HOPS` steps.
 """
 
 from __future__ import annotations

@@ -297,7 +297,7 @@ class ServerConfig(Settings):
 
     @property
     def allow_private(self) -> tuple[str, ...]:
-        """Return the hosts (`host` or `host:port`) that may be called although they are private."""
+        """Return the private hosts (`host` or `host:port`) that may nevertheless be called."""
         return tuple(dict.fromkeys(host for api in self.apis for host in api.allow_private))
 
     def with_server(self, **changes: str) -> Self:

@@ -95,7 +95,7 @@ class Dispatcher:
         """Return the result of a call, or an awaitable of it.
 
         Raises:
-            McpError: the call is refused; the awaitable may raise it as well.
+            McpError: the call is refused. The awaitable may also raise this error.
         """
         method = call.method
         answer = self._methods.get(method)

@@ -170,7 +170,7 @@ class HttpRequest(Protocol):
 
 
 class ReplyChannel(Protocol):
-    """The reply channel to the client of one request. Its methods are called on the event loop only.
+    """The reply channel to the client of one request. Only the event loop calls the methods of a channel.
 
     Attributes:
         principal: the caller, from the access token; "" without authorization.

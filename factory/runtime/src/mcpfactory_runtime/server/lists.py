@@ -43,7 +43,7 @@ def page(items: Mapping[str, Json], params: Json, size: int | None) -> tuple[lis
 
 
 def _readable(items: Sequence[Json]) -> int:
-    """Return the number of items that fit into one message; at least one."""
+    """Return the number of items that fit into one message, but at least one."""
     used = 0
     for count, item in enumerate(items):
         used += len(encode(item))

@@ -133,7 +133,7 @@ class ReadinessChecks:
         self._checks[name] = check
 
     def include(self, part: ReadinessChecks, prefix: str) -> None:
-        """Include the checks of a mounted server, with a prefix before their names."""
+        """Include the checks of a mounted server, and put a prefix before their names."""
         self._parts.append((part, prefix))
 
     async def run_checks(self) -> dict[str, bool]:

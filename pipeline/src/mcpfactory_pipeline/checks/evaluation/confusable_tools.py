@@ -54,7 +54,7 @@ class ToolTokenShare:
 
 
 def find_competing_tools(tools: Sequence[Tool]) -> list[CompetingTools]:
-    """Return the competing pairs in list order, without pairs whose descriptions refer to each other."""
+    """Return the competing pairs in list order. Pairs whose descriptions refer to each other are omitted."""
     index = SearchIndex([IndexedTool.from_wire(dict(tool)) for tool in tools])
     words = _telling_words(tools)
     names = [frozenset(stem(word) for word in identifier_words(tool["name"])) for tool in tools]

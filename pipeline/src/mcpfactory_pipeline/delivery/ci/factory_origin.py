@@ -242,7 +242,7 @@ def read_ci_settings(settings: WorkspaceSettings) -> CiSettings:
 
 
 def factory_install_command(origin: FactoryOrigin) -> str:
-    """Return the script line that installs the factory. Wheels are given as files, so that no index is used."""
+    """Return the line of a script that installs the factory. Wheels are given as files, so that no index is used."""
     if origin.kind == INDEX:
         return f"python -m pip install mcpfactory=={installed_version('mcpfactory')}"
     if origin.kind == FOLDER:
@@ -318,7 +318,7 @@ def installed_origin() -> FactoryOrigin | None:
 
 
 def is_public(url: str) -> bool:
-    """Return True if the form of a URL shows that other machines can reach the same host under it."""
+    """Return True if a URL, by its form, leads other machines to the same host."""
     parts = split_web_url(url)
     host = parts.hostname or "" if parts else ""
     own = "." not in host or host.endswith((".local", ".localhost", ".internal", ".lan"))

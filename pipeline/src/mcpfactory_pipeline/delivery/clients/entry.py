@@ -71,7 +71,7 @@ def build_entry(
         shared: True if other people share the configuration: programs are then written by name, not by path.
 
     Raises:
-        ClientConfigError: the client does not support such an entry.
+        ClientConfigError: the client does not support an entry of this kind.
     """
     if isinstance(target, RemoteEntry):
         return _remote(client, form, name, target)

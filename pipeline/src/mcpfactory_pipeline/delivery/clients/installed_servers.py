@@ -1,4 +1,4 @@
-"""Servers installed in the clients of this machine, each with source, version and state (current, stale, …)."""
+"""Servers that are installed in clients of this machine, each with source, version and state (current, stale, …)."""
 
 from __future__ import annotations
 

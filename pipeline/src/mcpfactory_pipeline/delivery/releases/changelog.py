@@ -149,7 +149,7 @@ def insert_release_section(text: str, new: str) -> str:
 
 
 def section_of(text: str, version: str) -> str:
-    """Return the section of a release without its heading; "" if missing."""
+    """Return the section of a release without its heading; "" if the section is missing."""
     headings = list(_HEADING.finditer(text))
     for number, found in enumerate(headings):
         if re.match(rf"## \[?{re.escape(version)}\b(?!\.)", found[0]):

@@ -127,7 +127,7 @@ class AnonymousAccessGate:
         return None
 
     def issuer_redirect_url(self, path: str) -> str | None:
-        """Return None: the gate has no issuer."""
+        """Return None, because the gate has no issuer."""
         return None
 
     async def authenticate(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> str | Rejection:
