@@ -6,5 +6,5 @@ __all__ = ["version"]
 
 
 def version() -> str:
-    """Return the installed version; read on demand, so that `--help` stays fast."""
+    """Return the installed version. It is read on demand, so that `--help` stays fast."""
     return _version("mcpfactory")

@@ -81,7 +81,7 @@ class Command(_Base, TyperCommand):
 
 
 class Group(_Base, TyperGroup):
-    """A group whose commands are functions."""
+    """A command group whose commands are functions."""
 
 
 class LazyGroup(Group):
@@ -108,7 +108,7 @@ class LazyGroup(Group):
         return list(self.entries)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; None if there is no such command."""
+        """Return a command; None if the command is unknown."""
         if cmd_name not in self.loaded and (entry := self.entries.get(cmd_name)):
             module, _, name = entry.target.partition(":")
             self.loaded[cmd_name] = _build(cmd_name, getattr(import_module(module), name))

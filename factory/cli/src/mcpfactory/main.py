@@ -1,7 +1,7 @@
 """The `mcpfactory` program: the command table and the top-level error handler.
 
-A command is a function in `commands/`, or an operation of the pipeline (`operations.py` makes the command). Commands
-are imported at first use, so that a command starts without the other commands.
+A command is a function in `commands/`, or an operation of the pipeline (`operations.py` makes the command). Each
+command is imported at its first use, so that other commands do not delay its start.
 """
 
 from __future__ import annotations
@@ -104,12 +104,12 @@ def _options(
 
 @functools.cache
 def build_command_tree() -> Any:
-    """Return the tree of all commands. Building it takes 0.1 s, and typer would build it again for each use."""
+    """Return the tree of all commands. Building the tree takes 0.1 s, and typer would build it again for each use."""
     return typer.main.get_command(app)
 
 
 def main() -> None:
-    """Run the command line, and exit with a documented code; errors are messages, never tracebacks."""
+    """Run the command line, and exit with a documented code. Errors are printed as messages, never as tracebacks."""
     gc.set_threshold(_ALLOCATIONS)
     try:
         width = None if output.width() else _UNBROKEN

@@ -1,4 +1,4 @@
-"""Commands derived from operations: an option for each field, and the text for each result."""
+"""Commands that are derived from operations: an option for each field, and a text for each result."""
 
 from __future__ import annotations
 
@@ -94,7 +94,9 @@ def _ask(show: Show, question: str, tried: OperationResult | None, *, as_json: b
 
 
 def _given(operation: type[Operation], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given fields. An argument can also be an option; if both are given, their values must be equal.
+    """Return the fields that the user gave.
+
+    An argument can also be an option; if both are given, their values must be equal.
 
     Raises:
         OperationError: a value is empty, or an argument and its option differ.

@@ -62,14 +62,17 @@ def note(text: str) -> None:
 
 
 def print_untrusted_text(text: str) -> None:
-    """Print third-party text (a log): keep colors on a terminal, escape other terminal and CI commands."""
+    """Print third-party text, such as a log.
+
+    Keep colors on a terminal, but escape all other terminal commands and CI commands.
+    """
     from mcpfactory_pipeline.base.text import printable
 
     sys.stdout.write(printable(text, color=is_interactive(sys.stdout)))
 
 
 def print_document(text: str) -> None:
-    """Print a machine-readable document unchanged; it is already escaped."""
+    """Print a machine-readable document unchanged, because it is already escaped."""
     sys.stdout.write(text)
 
 
@@ -131,7 +134,7 @@ _CLEAR: Final = "\r\x1b[K"
 
 @contextmanager
 def progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Yield a function that reports each new step. Short operations are not reported."""
+    """Yield a function that reports each new step. Short operations do not show their steps."""
     if quiet:
         yield lambda _step: None
     elif is_interactive(sys.stderr):

@@ -43,9 +43,10 @@ def add_label(api: Api, label: str) -> Api:
 def combine(apis: Mapping[str, Api], shared: Iterable[str] = ()) -> Api:
     """Return one API with all operations of several APIs, which are given by label.
 
-    A single API with the label "" is returned unchanged. The base URL of each document becomes a separate server
-    named by the label, unless all base URLs are equal. Equal shared schemas are merged; different schemas of one name
-    get the label. Equal security schemes are merged if their documents are on the same host, or both in `shared`.
+    A single API with the label "" is returned unchanged. The base URL of each document becomes a separate server named
+    by the label, unless all base URLs are equal. Equal shared schemas are merged. Different schemas with the same name
+    get the document's label in their names. Equal security schemes are merged if their documents are on the same host,
+    or both in `shared`.
     """
     if set(apis) <= {""}:
         return next(iter(apis.values()))

@@ -5,7 +5,7 @@ A parameter is a credential by its name, its place and its description (`RULES`)
 ambiguous: the description, a scheme of the document or the use in nearly every operation must confirm them. In doubt,
 a parameter is data. The user's `[credentials]` in `mcpfactory.toml` override all rules.
 
-A required credential is added to each alternative of `security`; an optional one adds further alternatives.
+A required credential is added to each alternative of `security`; an optional credential adds further alternatives.
 
 `RULES` select the parameters that identify the caller to the API. `is_secret` is wider: it also covers other
 private data, such as a card number or a session. All secrets are kept out of servers and of copies of documents.
@@ -98,7 +98,7 @@ _PUBLIC: Final = frozenset(
 
 
 def is_secret(name: str) -> bool:
-    """Return True if a header, cookie, parameter or member of this name holds a credential or other secret."""
+    """Return True if a header, cookie, parameter or member with this name holds a credential or another secret."""
     plain = _WORDS.sub("_", name).replace("-", "_").lower()
     if plain.endswith(tuple(_PUBLIC)):
         return False
@@ -265,7 +265,7 @@ def _rule(
 
 
 def _plain(parameter: ApiParameter, api: Api) -> bool:
-    """Return True for an unrestricted string. Credentials have no enumerated values."""
+    """Return True for an unrestricted string. A parameter with enumerated values is not a credential."""
     schema = resolve_definition(parameter.schema, api.schemas)
     if not isinstance(schema, dict):
         return True
@@ -340,7 +340,7 @@ def _samples(parameter: ApiParameter, *keywords: str) -> str:
 def _security(
     base: Alternatives, required: list[str], optional: list[str], alone: list[str], binding: _Binding
 ) -> Alternatives:
-    """Return the alternatives with the credentials of parameters added, the most complete ones first."""
+    """Return the alternatives plus the credentials of parameters, the most complete alternatives first."""
     subsets: Iterable[tuple[str, ...]] = (tuple(optional), ())
     if len(optional) <= _SUBSETS:
         subsets = [one for size in range(len(optional), -1, -1) for one in combinations(optional, size)]

@@ -22,7 +22,7 @@ def _finite(value: JsonValue) -> JsonValue:
 
 
 FiniteJson = Annotated[JsonValue, AfterValidator(_finite)]
-"""A JSON value: no NaN, no infinity."""
+"""A JSON value, except NaN and infinity."""
 
 
 class Selection(BaseModel):
@@ -78,7 +78,7 @@ class ArgumentCuration(Settings):
 
 
 class ArgumentMergeCuration(Settings):
-    """Several arguments that become one."""
+    """Several arguments that are merged into one argument."""
 
     arguments: Strings = Field(min_length=2, max_length=10, description="the two to ten arguments to replace")
     separator: str = Field(
@@ -107,7 +107,7 @@ class ToolCuration(Settings):
 
 
 class ResponseOptions(Settings):
-    """Curation of all answers."""
+    """Settings for all answers."""
 
     output: OutputMode = Field(default="loose", description="how strict output schemas are; `none`: no output schemas")
     output_tokens: int = Field(default=OUTPUT_TOKENS, ge=1, le=1_000_000, description="limit for one output schema")
@@ -126,7 +126,7 @@ class StepConfig(Settings):
 
 
 class WorkflowConfig(Settings):
-    """Several calls as one tool."""
+    """A tool that makes several calls."""
 
     description: str = Field(min_length=1, max_length=1024, description="text for the model")
     title: str = Field(default="", description="title of the tool")

@@ -55,7 +55,7 @@ VERBS: Final = (
 
 EffectKind = Literal["reads", "writes", "destroys"]
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"})
-"""Methods that promise to change nothing (RFC 9110 §9.2.1)."""
+"""HTTP methods that change nothing (RFC 9110 §9.2.1)."""
 _IDEMPOTENT: Final = frozenset({"PUT", "DELETE"})
 _REPLACES: Final = frozenset({"PUT", "PATCH", "DELETE"})
 """Methods that change or replace existing resources (RFC 9110 §9.3.4, RFC 5789 §2), regardless of the text."""
@@ -109,20 +109,20 @@ _EACH: Final = re.compile(
     r"|\b(?:receiv|retriev|fetch|read|return|get|tak)(?:es|s|e)? and (?:then )?(?:deletes?|removes?)\b",
     re.I,
 )
-"""Phrases for calls with a repeated effect: `each call makes a new one`, `Receive and delete the first message`."""
+"""Phrases for calls with a repeated effect: `each call makes a new token`, `Receive and delete the first message`."""
 _REPLACED: Final = re.compile(
     r"\b(?:upserts?|overwrit(?:es?|ten)|replac(?:es?|ed|ing)|(?:revoca|cancell?a|termina|rota|restora|invalida)tions?|deletions?"
     r"|removals?|reversals?|erasures?|purges?|restores?|resets?|rollbacks?|rotate|(?:or|and|/) ?(?:then )?(?:updat|modif|edit|chang|set|delet|remov|cancel|mov)\w*)\b",
     re.I,
 )
-"""Phrases for changes to existing resources: “Create or update a book”, “Create a deletion”."""
+"""Phrases for changes to existing resources, such as “Create or update a book” and “Create a deletion”."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
     """Effect of an operation. `verb` is the word that determines the effect, "" if the method determines it.
 
-    `contradicts`: the method is safe, but the words describe a change. `adds`: by its words, a second call has a
+    `contradicts`: the method is safe, but the words describe a change. `adds`: the words show that a second call has a
     further effect. `additive`: the words only describe a creation or addition.
     """
 
@@ -135,7 +135,10 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class _VerbMatch:
-    """Verb of a name, a path or a text. `clear`: it cannot be a noun here. `unknown`: its effect is unknown."""
+    """The verb in a name, a path or a text.
+
+    `clear`: the word cannot be a noun at this place. `unknown`: its effect is unknown.
+    """
 
     verb: str = ""
     clear: bool = False
@@ -154,8 +157,8 @@ class _VerbMatch:
 class _OperationWords:
     """Words of an operation.
 
-    `second`: a second verb of a name or sentence. `every`: words of the name and the last path segment. `first`: the
-    first sentence of each text.
+    `second`: a second verb of a name or sentence. `every`: all words of the name and the last path segment. `first`:
+    the first sentence of each text.
     """
 
     name: _VerbMatch
@@ -187,7 +190,10 @@ def effect_of(operation: ApiOperation) -> Effect:
 
 
 def is_read_request(method: str, path: str) -> bool:
-    """Return True if method or path show that a request reads (`POST /books/search`). The path may contain values."""
+    """Return True if the method or the path shows that a request only reads data (`POST /books/search`).
+
+    The path may contain values.
+    """
     return _effect(method, path, "", ()).kind == "reads"
 
 
@@ -206,7 +212,8 @@ def is_idempotent(effect: Effect, method: str) -> bool:
 def tool_annotations(effect: Effect, method: str) -> dict[str, Any]:
     """Return the annotations of the tool (MCP schema, ToolAnnotations).
 
-    `destructiveHint` is false only if the words describe an addition. It is omitted if in doubt: the default is true.
+    `destructiveHint` is false only if the words describe an addition. The hint is omitted if the effect is uncertain,
+    because its default is true.
     """
     if effect.kind == "reads":
         return {"readOnlyHint": True, "openWorldHint": True}
@@ -235,7 +242,7 @@ def _effect(method: str, path: str, name: str, texts: Sequence[str]) -> Effect:
 
 
 def _change(found: _OperationWords, *, certain: bool, reading: bool) -> str:
-    """Return the word that describes a change, or "".
+    """Return the word that describes a change; "" if no word does.
 
     `certain`: the operation is certainly read-only by its method, so possible nouns do not count.
     """
@@ -386,7 +393,7 @@ def _of_text(sentence: str, *, later: bool) -> _VerbMatch:
 
 
 def _of_phrase(found: Sequence[str]) -> _VerbMatch:
-    """Return the verb at the start of words. It is not `clear` if it can be a noun; a word before “of” is not a verb."""
+    """Return the verb that starts a phrase. It is not `clear` if it can be a noun; a word before “of” is not a verb."""
     while len(found) > 1 and (
         found[0] in SKIPPED_FIRST_WORDS or (found[0].endswith("ly") and found[0] not in {"apply", "reply"})
     ):

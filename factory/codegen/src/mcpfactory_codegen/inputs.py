@@ -69,7 +69,7 @@ class Inputs:
 
 
 def inputs(operation: ApiOperation, api: Api) -> Inputs:
-    """Return the inputs of an operation, in the order of the document, each slot once."""
+    """Return the inputs of an operation in the order of the document; each slot appears once."""
     items = [
         Input(p.place, p.name, p.schema, p.required or p.place == "path", p.description, p.deprecated, p)
         for p in operation.parameters
@@ -118,7 +118,7 @@ def _of_body(
 
 
 def _is_file(body: ApiBody, media: str) -> bool:
-    """Return True if a whole body is raw bytes: neither a form nor a text format, and a schema without structure."""
+    """Return True if a whole body is raw bytes: not a form, not text, and with a schema without structure."""
     if media in _FORMS or not media or is_json(media) or media.startswith("text/"):
         return False
     structured = isinstance(body.schema, dict) and not {"properties", "$ref", "items"}.isdisjoint(body.schema)
@@ -127,7 +127,7 @@ def _is_file(body: ApiBody, media: str) -> bool:
 
 @dataclass(slots=True)
 class _FlatSchema:
-    """An object schema merged with its `allOf`. `others` is the schema of other properties, or None."""
+    """An object schema merged with its `allOf`. `others` is the schema of all unlisted properties, or None."""
 
     properties: dict[str, Any] = field(default_factory=dict)
     required: list[str] = field(default_factory=list)
@@ -168,7 +168,7 @@ def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, lef
 
 
 def _choices(branches: list[Any]) -> tuple[tuple[str, ...], ...] | None:
-    """Return the required names of each `anyOf` branch; () without branches, None if a branch has other keywords."""
+    """Return the required names of each `anyOf` branch; () without branches, None if a branch has more keywords."""
     if not all(isinstance(branch, dict) and "required" in branch for branch in branches):
         return None
     if not all(set(branch) <= _ANNOTATIONS | {"required"} for branch in branches):
@@ -191,7 +191,10 @@ def is_valid_argument_name(name: str) -> bool:
 
 
 def name_arguments(items: Iterable[Input], taken: Iterable[str] = ()) -> dict[tuple[str, str], str]:
-    """Return the argument name of each input, by slot; unique within the operation and not in `taken`."""
+    """Return the argument name of each input, by slot.
+
+    The names are unique within the operation, and are not in `taken`.
+    """
     waiting = sorted(items, key=lambda item: (PLACES.index(item.place), item.name))
     order = [item.slot for item in waiting]
     names: dict[tuple[str, str], str] = {}

@@ -1,7 +1,7 @@
 """Intermediate form between API documents and generated code: immutable, JSON-serializable, independent of Python.
 
-Readers (`openapi/`) build an `Api`; `select`, `naming`, `describe` and `emit` consume it. Every schema is JSON Schema
-2020-12, converted from the dialects of Swagger 2.0 and OpenAPI 3.0. Every `$ref` is `#/$defs/<name>` into
+Readers (in `openapi/`) build an `Api`; `select`, `naming`, `describe` and `emit` consume it. Every schema is JSON
+Schema 2020-12, converted from the dialects of Swagger 2.0 and OpenAPI 3.0. Every `$ref` is `#/$defs/<name>` into
 `Api.schemas`. No stage after the reader uses the document.
 """
 
@@ -26,8 +26,9 @@ class Problem:
     """A mistake in an API document, or a part that was left out. Problems are collected, never raised.
 
     `error`: the element at the pointer was left out. `warning`: the element was kept, with an assumption or a repair.
-    `code` is stable and documented in docs/reference/problems.md. `pointer` is a JSON pointer into the document
-    (RFC 6901), or `file#pointer` for another of its files. `line` is the line in that file, 0 if unknown.
+    `code` is stable and documented in docs/reference/problems.md. `pointer` is a JSON pointer into the document (RFC
+    6901), or `file#pointer` for another file of the document. `line` is the line of that element in its file, 0 if
+    unknown.
     """
 
     level: Literal["error", "warning"]
@@ -112,8 +113,8 @@ class ApiSecurityScheme:
     """A security scheme reduced to the way its credential is sent.
 
     `note` describes the credential (for example its OAuth flows). `flows` are the supported ways to get a token of an
-    `oauth2` scheme; an OAuth scheme without such flows has the kind `bearer`. `links` are the URLs in the
-    description. `service` is the service name in an `awsSigV4` signature, "" if only the host identifies it.
+    `oauth2` scheme; an OAuth scheme without such flows has the kind `bearer`. `links` are the URLs in the description.
+    `service` is the service name in an `awsSigV4` signature; "" if the host alone identifies the service.
     """
 
     name: str
@@ -128,7 +129,10 @@ class ApiSecurityScheme:
 
     @property
     def credential_location(self) -> tuple[str, str]:
-        """Return the place and name under which the credential is sent. A request can contain each pair only once."""
+        """Return the location (such as header) and the name under which the credential is sent.
+
+        A request can contain each pair only once.
+        """
         if self.kind == "mutualTLS":
             return "connection", ""
         place, name = (self.place or "header", self.parameter) if self.kind == "apiKey" else ("header", "Authorization")
@@ -139,10 +143,10 @@ class ApiSecurityScheme:
 class ApiOperation:
     """One operation. `pointer` is its place in the document; `(method, path)` is its identity. `method` is upper case.
 
-    `label` is the label of its document if the API has several documents (`combine`); `key` and `pointer` contain the
+    `label` is the label of its document if the API has several documents (`combine`); `key` and `pointer` contain this
     label. `scopes` are the OAuth scopes that `security` requires, by scheme name. `server` is the name of one of
-    `Api.own_servers`, "" for the root. `extensions` has the fields whose names start with one of
-    `MARK_PREFIXES`, first those of the document, then of the path, then of the operation.
+    `Api.own_servers`, "" for the root. `extensions` has the fields whose names start with one of `MARK_PREFIXES`.
+    Fields of the document come first, then fields of the path, then of the operation.
     """
 
     method: str
@@ -293,7 +297,10 @@ class ProblemCollector:
             self.add(problem.code, problem.pointer, problem.message, problem.hint)
 
     def all(self) -> tuple[Problem, ...]:
-        """Return the collected problems, errors first. For each code, one more problem counts the omitted problems."""
+        """Return the collected problems, errors first.
+
+        For each code with omitted problems, one more problem states their number.
+        """
         listed = list(self._listed)
         for code, count in self._count.items():
             level = PROBLEM_CODES[code]
@@ -324,7 +331,7 @@ def carries_json(content_type: str, schema: JsonSchema | None, schemas: dict[str
 
 
 def is_structured(schema: JsonSchema) -> bool:
-    """Return True if a schema describes objects or lists. The schema itself must not be a reference."""
+    """Return True if a schema describes objects or lists. The given schema itself must not be a reference."""
     if not isinstance(schema, dict):
         return False
     return schema.get("type") in ("object", "array") or "properties" in schema or "allOf" in schema

@@ -1,4 +1,4 @@
-"""Selection of operations by tag, path, operation and method; omitted ones are listed with a reason."""
+"""Selection of operations by tag, path, operation and method; omitted operations are listed with a reason."""
 
 from __future__ import annotations
 
@@ -53,7 +53,10 @@ def select(api: Api, selection: Selection) -> Api:
 
 
 def _reason(operation: ApiOperation, selection: Selection, hits: set[str]) -> str:
-    """Return the reason to skip an operation; "" to keep it. `hits` are the fields of the selection that match it."""
+    """Return the reason to skip an operation; "" to keep it.
+
+    `hits` are the fields of the selection that match the operation.
+    """
     asked = [field.removeprefix("include_") for field in _ADDING if getattr(selection, field)]
     if asked and not hits & _ADDING.keys():
         return f"{NOT_SELECTED}: matches none of the selected {' or '.join(asked)}"
@@ -183,7 +186,10 @@ EXTENSIONS: Final[dict[str, Callable[[Any], Mark]]] = {
 
 
 def inclusion_from_extensions(extensions: Mapping[str, Any]) -> Mark:
-    """Return the mark of an operation; `extensions` are sorted outermost first, and the innermost mark wins."""
+    """Return the mark of an operation.
+
+    `extensions` are sorted from the outermost to the innermost object, and the innermost mark applies.
+    """
     mark: Mark = None
     for name, value in extensions.items():
         read = EXTENSIONS.get(name.lower())

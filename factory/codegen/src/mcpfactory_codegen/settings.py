@@ -29,9 +29,9 @@ class SettingsError(McpfactoryError):
 
 
 class Settings(BaseModel):
-    """A table of a settings file. Unknown keys and values of other types are refused.
+    """A table of a settings file. Unknown keys, and values of the wrong type, are refused.
 
-    Use `model_construct` for defaults that are models: building validators would slow down each start.
+    Use `model_construct` for defaults that are models, because building validators would slow down each start.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_by_name=True, defer_build=True)
@@ -63,7 +63,7 @@ _Model = TypeVar("_Model", bound=Settings)
 
 
 def read_settings(model: type[_Model], text: str, file: Path | str) -> _Model:
-    """Return the settings in the text of a TOML file; `file` is its name in errors.
+    """Return the settings in the text of a TOML file; `file` is the file's name in error messages.
 
     Raises:
         SettingsError: it is not TOML, or has an unknown key or an invalid value.
@@ -87,7 +87,7 @@ def read_toml_text(file: Path) -> str:
     """Return the text of a TOML file.
 
     Raises:
-        SettingsError: it cannot be read.
+        SettingsError: the file cannot be read.
     """
     try:
         return file.read_text("utf-8-sig")  # Windows editors may write a byte order mark
@@ -151,7 +151,10 @@ def _names(keys: Keys) -> list[str]:
 
 
 def find_toml_line(text: str, keys: Keys) -> int:
-    """Return the line of a key in a TOML text, or of the innermost table around it if the key is missing."""
+    """Return the line of a key in a TOML text.
+
+    If the key is missing, return the line of the innermost table around it.
+    """
     best, line = 0, 1
     table: Keys = ()
     counts: dict[Keys, int] = {}
@@ -285,7 +288,7 @@ def additional_properties_schema(schema: Mapping[str, Any]) -> Any:
 def schema_alternatives(
     schema: Mapping[str, Any], root: Mapping[str, Any], data: Any = None
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield the alternatives of a schema, resolved; skip alternatives whose constants differ from the data."""
+    """Yield the resolved alternatives of a schema, except alternatives whose constants differ from the data."""
     schema = resolve(schema, root)
     if options := subschemas_of(schema, "anyOf", "oneOf"):
         about = {key: value for key, value in schema.items() if key in {"examples", "description"}}

@@ -121,8 +121,8 @@ def names_with_digest(lead: str, key: str, length: int) -> Iterator[str]:
 def choose_unique_names(proposals: Mapping[str, Iterator[str]], taken: set[str]) -> dict[str, str]:
     """Return a name for each key: the first free one of its endless proposals. Names are compared without case.
 
-    In each round, a key gets its proposal if no other key has the same, so names do not depend on the order of keys.
-    `taken` has reserved names in lower case; all proposed names are added to it.
+    In each round, a key gets its proposed name if no other key has the same proposal. Therefore names do not depend on
+    the order of keys. `taken` has reserved names in lower case; all proposed names are added to it.
     """
     names: dict[str, str] = {}
     waiting = dict(proposals)
@@ -201,7 +201,7 @@ _ENTITIES: Final = {"&nbsp;": " ", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#3
 def strip_controls(text: str) -> str:
     """Return the text without control, format (bidirectional, zero-width) and surrogate characters.
 
-    Newlines and tabs are kept.
+    Newlines and tabs stay in the text.
     """
     text = text.replace("\r\n", "\n")
     if text.replace("\n", "").replace("\t", "").isprintable():  # handles the common case, and is much faster
@@ -226,7 +226,7 @@ def markup_to_plain_text(text: str) -> str:
 
 
 def shorten_text(text: str, limit: int) -> str:
-    """Return plain text of at most `limit` characters: the first sentences, and later ones that state a constraint."""
+    """Return plain text of at most `limit` characters: the first sentences, and later constraints."""
     text = markup_to_plain_text(text)
     if len(text) <= limit:
         return text
@@ -243,7 +243,7 @@ def shorten_text(text: str, limit: int) -> str:
 
 
 def _worth(sentence: str) -> int:
-    """Return the sort key of a sentence: 0 for a constraint, 2 for a pointer to other texts, 1 for others."""
+    """Return the sort key of a sentence: 0 for a constraint, 2 for a pointer to other texts, otherwise 1."""
     if _ELSEWHERE.match(sentence):
         return 2
     return 0 if _CONSTRAINT.search(sentence) else 1

@@ -35,7 +35,7 @@ class MemoryStream:
         self.session.private = True
 
     async def send(self, data: bytes) -> None:
-        """Send bytes to the server: lines, or parts of them."""
+        """Send bytes to the server: complete lines, or parts of lines."""
         for line in self._lines.feed(data):
             self.session.feed(line)
 
@@ -51,7 +51,7 @@ class MemoryStream:
 
 @asynccontextmanager
 async def serve_memory(server: ServerInterface) -> AsyncIterator[MemoryStream]:
-    """Run a server for one client in this process; the stream is closed at the end."""
+    """Run a server for one client in this process, and close the stream at the end."""
     async with server.running():
         stream = MemoryStream(server)
         try:
@@ -93,7 +93,7 @@ _FORMS: Final = tuple(
         ("a word in capitals", r"[A-Z][A-Z0-9_]+"),
     )
 )
-"""Formats of strings, the narrowest first; other strings count as any text."""
+"""Formats of strings, the narrowest first; a string in no other format counts as any text."""
 
 
 def differences(documented: Any, answered: Any) -> list[str]:
@@ -101,8 +101,8 @@ def differences(documented: Any, answered: Any) -> list[str]:
 
     Each member of a documented object must exist with the same JSON type; additional members are ignored. A string must
     have the format of the documented string: digits, a date, a URL … The last item of a documented list also applies to
-    further items, and the answered list must not be empty. A documented null permits any value, an empty string permits
-    any string.
+    further items, and the answered list must not be empty. A documented null permits any value; a documented empty
+    string permits any string.
 
     Args:
         documented: example of the answer as JSON; a set permits its values, a compiled pattern the matching strings.

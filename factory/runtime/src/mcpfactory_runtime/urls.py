@@ -73,7 +73,7 @@ def host_port(host: str, port: int) -> str:
 
 
 def has_web_scheme(text: str) -> bool:
-    """Return True if a text has the scheme of a web address; `split_web_url` checks the rest."""
+    """Return True if a text has the scheme of a web address; `split_web_url` checks the other parts."""
     return _SCHEME.match(text) is not None
 
 
@@ -96,7 +96,7 @@ def host_port_of(url: str) -> str:
 def private_target_kind(url: str) -> str:
     """Return the kind of private target of a URL: "this machine", "a private network", or "" if its host looks public.
 
-    Names are not resolved: a public-looking name with a private address is detected only by a request.
+    Names are not resolved. A public-looking name with a private address is detected only when a request is sent.
     """
     host = host_port_of(url).rpartition(":")[0].strip("[]").rstrip(".")
     try:
@@ -135,7 +135,10 @@ _REASONS: Final[dict[Refusal, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """Target of a redirect: `method` to `url`, with or without the body. `refusal` is "" if it is followed."""
+    """Target of a redirect: `method` to `url`, with or without the body.
+
+    `refusal` is "" if the redirect is followed.
+    """
 
     url: str
     method: str
@@ -160,7 +163,10 @@ class RedirectTracker:
         self._seen: list[tuple[str, str]] = []
 
     def next(self, method: str, url: str, status: int, location: str) -> Redirect | None:
-        """Return the redirect of a response, or None if it is not a redirect. Arguments are those of `redirect_of`."""
+        """Return the redirect of a response, or None if the response is not a redirect.
+
+        Arguments are those of `redirect_of`.
+        """
         found = redirect_of(method, url, status, location)
         if found is None or found.refusal:
             return found

@@ -1,1 +1,1 @@
-"""Adopt existing servers: recognize, build, start, install and watch each kind."""
+"""Adoption of existing servers: recognize, build, start, install and watch each kind."""

@@ -35,8 +35,9 @@ class ServerKind:
     """One kind of adopted server.
 
     `collect` gathers the files to run. `make_ready` installs a candidate in a folder, from its files and the packages
-    pinned by its lock. `program` returns the command line to start it there. Both functions are None for a server that
-    is not started here. `newest` returns the newest version of a package. `upstream` names a foreign publisher.
+    pinned by its lock. `program` returns the command line that starts the installed candidate. Both functions are None
+    for a server that is not started here. `newest` returns the newest available version of a package. `upstream` names
+    a foreign publisher.
     """
 
     collect: Callable[[AdoptionSources], CollectedFiles]
@@ -80,7 +81,9 @@ _LARGEST: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class AdoptionRecord:
-    """Record of an adopted server's candidate: one of the candidate's files, which lists the other files by hash.
+    """Record of an adopted server's candidate.
+
+    The record is one of the candidate's files, and lists the other files by hash.
 
     `name` is the name of the package or server. `start` is the command line, empty for a server at a `url`.
     `environment` lists the variables that the server reads. For a command, `path` is the original folder of its files,
@@ -107,7 +110,7 @@ def record_file_name(server: str, version: str) -> str:
 
 
 def read_record(folder: Path, files: Mapping[str, str]) -> AdoptionRecord:
-    """Return the adoption record of a candidate, which is one of its files.
+    """Return the adoption record of a candidate; the record is one of the candidate's files.
 
     Raises:
         StateError: the record is missing or unreadable.
@@ -133,7 +136,7 @@ def build_adopted_candidate(sources: AdoptionSources, environment: tuple[str, ..
     Raises:
         ToolRejectedInputError: the server does not build, or differs from the adopted version.
         ConfigError: source files are missing.
-        StageError: an index did not answer.
+        StageError: a package index did not respond.
     """
     adopted = sources.adopted
     made = KINDS[adopted.kind].collect(sources)
@@ -185,7 +188,7 @@ class InstalledCandidate:
 def ensure_candidate_installed(
     files: Path, hashes: Mapping[str, str], place: Path, *, log: bool = True, verify: bool = True
 ) -> InstalledCandidate:
-    """Return a candidate that can be started from `place`; install it there if it is missing or modified.
+    """Return a candidate that can be started from the folder `place`; install it if it is missing or modified.
 
     Args:
         files: the folder of the candidate's files.

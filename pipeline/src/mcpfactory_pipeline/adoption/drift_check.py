@@ -61,8 +61,8 @@ async def compare_with_adopted(
 ) -> tuple[tuple[str, ...] | None, str]:
     """Return the differences from the adopted version (None if its kind has no drift), and the current offer's hash.
 
-    A server at a URL is queried and compared with the recorded offers in the file `offers`. For a package, the
-    result of the last query of its index or registry is used.
+    A server at a URL is queried and compared with the recorded offers in the file `offers`. For a package, the result
+    of the last query of its index or registry is compared.
 
     Raises:
         ServerError: the server does not answer.
@@ -78,7 +78,7 @@ async def compare_with_adopted(
 
 
 async def _offered_otherwise(url: str, offers: bytes) -> tuple[str, str]:
-    """Return a summary of changes to a URL's recorded offers ("" if none), and the hash of the current offers."""
+    """Return a summary of changes to the recorded offers of a URL ("" for none), and the hash of the current offers."""
     before, now = remote_offers.parse_offers(offers), await remote_offers.fetch_offers(url)
     return remote_offers.summarize_offer_changes(
         remote_offers.describe_offer_changes(before, now)

@@ -101,7 +101,7 @@ def fetch_tarball(spec: str, work: Path, *, log: bool = True) -> tuple[dict[str,
 
 
 def newest_npm_version(package: str, work: Path) -> str:
-    """Return the latest version in the registry. Raises as `run_npm` does."""
+    """Return the latest version in the registry. Raises the same errors as `run_npm`."""
     return str(json.loads(run_npm("view", package, "version", "--json", cwd=work, log=False)))
 
 
@@ -111,9 +111,12 @@ def make_package_json(package: str) -> str:
 
 
 def lock_dependency_tree(package: str, tarball: bytes, work: Path) -> str:
-    """Return a lock of a tarball's dependency tree for all platforms: versions and integrities, without addresses.
+    """Return a lock of a tarball's dependency tree for all platforms.
 
-    Raises as `run_npm` does, and ConfigError for a dependency without integrity (a repository or an address).
+    The lock has versions and integrities, but no addresses.
+
+    Raises the same errors as `run_npm`, and ConfigError for a dependency without integrity (a repository or an
+    address).
     """
     tree = work / "tree"
     tree.mkdir()
@@ -164,7 +167,7 @@ def install_dependency_tree(files: Path, names: Sequence[str], place: Path, *, l
 
 
 def resolve_node_command(place: Path, start: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line in an installation; its program belongs to the package, or to the machine (`node`)."""
+    """Return the start command for an installation. Its program belongs to the package, or to the machine (`node`)."""
     program = place / "node_modules" / ".bin" / start[0]
     if program.exists():
         return ("node", str(program.resolve()), *start[1:]) if _is_script(program) else (str(program), *start[1:])

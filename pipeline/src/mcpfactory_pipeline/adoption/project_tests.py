@@ -35,7 +35,7 @@ _DIRECTIVE: Final = re.compile(r"#\s*(skip|todo)\b", re.I)
 
 @dataclass(frozen=True, slots=True)
 class TestCounts:
-    """Number of tests by outcome; `form` is the format of the report, `names` are the failed tests."""
+    """Number of tests by outcome; `form` is the format of the report; `names` has the names of the failed tests."""
 
     __test__ = False  # pytest must not collect this class
 
@@ -63,7 +63,7 @@ NO_REPORT: Final = TestCounts("")
 def read_junit(data: bytes) -> TestCounts | None:
     """Return the counts of a JUnit report; None if the data is not one.
 
-    Each `testcase` counts once; the totals of the suites are ignored.
+    Each `testcase` counts once; the totals that suites state are ignored.
     """
     if len(data) > _LARGEST or b"<!DOCTYPE" in data[:4096] or b"<!ENTITY" in data:
         return None
@@ -88,8 +88,8 @@ def read_junit(data: bytes) -> TestCounts | None:
 def read_tap(text: str) -> TestCounts | None:
     """Return the counts of a TAP report; None if the text is not one.
 
-    Indented lines (subtests) are ignored: only the line of the parent test counts. Planned tests that are missing
-    count as failed.
+    Indented lines (subtests) are ignored, because only the line of the parent test counts. Planned tests that are
+    missing count as failed.
     """
     plan, lines = _PLAN.search(text), list(_TAP.finditer(text))
     if plan is None:
@@ -208,7 +208,7 @@ _PREPARE: Final = {"python": _python_tools, "node": _node_tools}
 
 
 def judge_test_run(code: int, said: str, report: bytes | None, *, wanted: str) -> ProjectTestResult:
-    """Return the verdict: exit code and report must both show success; a missing `wanted` report is a failure. Pure."""
+    """Return the verdict. Exit code and report must both show success; a missing `wanted` report is a failure. Pure."""
     if wanted and report is None:
         return ProjectTestResult(
             False, f"the tests ended with exit {code} and wrote no {wanted}: the results are unknown"

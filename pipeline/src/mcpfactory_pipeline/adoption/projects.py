@@ -230,7 +230,7 @@ def _is_test(file: str) -> bool:
 
 
 def _module(files: Iterable[str]) -> str:
-    """Return the only package that `python -m` can run; "" for none or several."""
+    """Return the only package that `python -m` can run; "" if no package or several packages fit."""
     mains = [file.removeprefix("src/").removesuffix("/__main__.py") for file in files if file.endswith("/__main__.py")]
     found = [main.replace("/", ".") for main in mains if all(part.isidentifier() for part in main.split("/"))]
     return found[0] if len(found) == 1 else ""

@@ -28,7 +28,7 @@ class RecognizedServer:
 
     `environment` lists the variables that the code reads, `found` the findings as sentences, `notes` the remarks for
     the reviewer. `copied` maps paths below the server's folder to the files to copy. `decided` are the fields that
-    the person gave: only these replace values in the file of an already adopted server.
+    the user gave; in the file of an already adopted server, only these fields are replaced.
     """
 
     kind: str
@@ -255,6 +255,6 @@ def detect_framework(names: Iterable[str]) -> str:
 
 
 def framework_finding(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the framework as a sentence for the findings; empty if it is unknown."""
+    """Return a sentence about the framework for the findings; "" if the framework is unknown."""
     found = detect_framework(names)
     return (f"written with {found}",) if found else ()

@@ -1,6 +1,6 @@
 """Packages of a Python index: available versions, verified wheels, and lock files of all dependencies.
 
-No code of a package runs: only wheels are accepted, because building a source distribution would run its code.
+No code of a package runs. Therefore only wheels are accepted: building a source distribution would run its code.
 """
 
 from __future__ import annotations
@@ -54,12 +54,13 @@ class IndexWheel(NamedTuple):
 
 
 def find_wheel(requirement: str, work: Path, *, wanted: str = "") -> IndexWheel:
-    """Return an index's wheel for a requirement: the platform-independent wheel, else the best for this machine.
+    """Return an index's wheel for a requirement: the platform-independent wheel, else the best wheel for this machine.
 
     With `wanted`, return the wheel with that hash.
 
     Raises:
-        ToolRejectedInputError: the version or a wheel is missing; `WheelHashMismatchError` if no file has the wanted hash.
+        ToolRejectedInputError: the version or a wheel is missing; `WheelHashMismatchError` if no file has the wanted
+            hash.
         StageError: the index does not answer.
     """
     asked, answer = work / "asked.in", work / "pylock.toml"
@@ -95,7 +96,7 @@ def _row(version: str, wheel: Mapping[str, Any]) -> IndexWheel:
 
 
 def _place(file: str, order: Mapping[str, int]) -> int | None:
-    """Return the rank of a wheel, the platform-independent one first; None if the wheel does not fit this machine."""
+    """Return the rank of a wheel (platform-independent: 0); None if the wheel does not fit this machine."""
     try:
         tags = {str(tag) for tag in parse_wheel_filename(file)[3]}
     except InvalidWheelFilename:

@@ -1,4 +1,4 @@
-"""Servers at a URL: a record of their offers, and a comparison of the record with the current offers."""
+"""Servers at a URL: a record of their offers (tools, resources, prompts), and a comparison with the current offers."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def describe_offer_changes(before: Offers, after: Offers) -> list[str]:
 
 
 def _changed_parts(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> str:
-    """Return the differences between entries with the same name; a list may repeat a name."""
+    """Return the differences between entries with the same name. A list may contain a name more than once."""
     if len(old) != len(new):
         return f"is listed {len(new)} times"
     names = sorted({part for rows in zip(old, new, strict=True) for row in rows for part in row})
@@ -127,7 +127,7 @@ def summarize_offer_changes(changes: Iterable[str]) -> str:
 
 
 def collect(sources: AdoptionSources) -> CollectedFiles:
-    """Return the reviewed offers of the server. Later offers are checked against them."""
+    """Return the reviewed offers of the server. Later offers of the server are compared with the reviewed offers."""
     text = sources.lock("url")
     offers = parse_offers(text)
     if offers.get("url") != sources.adopted.url:

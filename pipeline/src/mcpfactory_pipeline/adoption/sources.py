@@ -1,6 +1,6 @@
 """Sources of adopted servers: the request, the files to build a candidate from, and the checks of their lock files.
 
-A lock file is checked before anything is fetched: it has versions with strong hashes, and no foreign addresses.
+A lock file is checked before anything is fetched. It must have versions with strong hashes, and no foreign addresses.
 """
 
 from __future__ import annotations
@@ -79,7 +79,10 @@ class CollectedFiles:
 
 @dataclass(frozen=True, slots=True)
 class AdoptionRequest:
-    """A person's adoption request. Paths are relative to the folder `here`; empty fields are filled by recognition."""
+    """A person's adoption request.
+
+    Paths are relative to the folder `here`; fields without a value are filled by recognition.
+    """
 
     what: str = ""
     command: str = ""
@@ -115,11 +118,11 @@ def check_node_lock(lock: bytes, *, own: str = "", addresses: bool = False, wher
     Args:
         lock: its content.
         own: the package whose tarball is next to the lock; only its entry may refer to a file.
-        addresses: True if entries may have an HTTP address (`resolved`), as npm writes it into locks of projects.
+        addresses: True if entries may have an HTTP address (`resolved`), as npm writes them into locks of projects.
         where: the name of the lock.
 
     Raises:
-        ConfigError: an entry is not pinned, or points elsewhere; the message names the entry.
+        ConfigError: an entry is not pinned, or refers to another place; the message names the entry.
     """
     try:
         data = json.loads(lock)
@@ -175,7 +178,7 @@ def _parts(url: str) -> SplitResult:
 def _bundled(rows: Mapping[str, Any]) -> frozenset[str]:
     """Return the entries that npm does not fetch, because the tarball of the enclosing package contains their files.
 
-    The enclosing package names them in `bundleDependencies`, or a package that it names there depends on them.
+    A bundled entry is named in `bundleDependencies` of the enclosing package, or a named entry depends on it.
     """
     below: dict[str, list[str]] = {}
     for path in rows:

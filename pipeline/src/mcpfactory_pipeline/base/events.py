@@ -68,7 +68,7 @@ class FailedStageLog(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class RunWaiting(RunEvent):
-    """A run waits for another process that runs stages of this server; `holder` describes that process."""
+    """A run waits for another process that runs stages of this server; `holder` describes the other process."""
 
     server: str
     holder: Mapping[str, Any] = field(default_factory=dict)
@@ -107,7 +107,7 @@ KINDS: Final = tuple(_NAMES.values())
 
 
 class Reporter:
-    """Reporter of a run; this one reports nothing. Events come one at a time, from several threads."""
+    """Reporter of a run; this one reports nothing. Events come one at a time, but from several threads."""
 
     def emit(self, event: RunEvent) -> None:
         """Show one event."""

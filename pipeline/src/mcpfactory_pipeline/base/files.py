@@ -44,7 +44,7 @@ FileStamp = tuple[int, int, int, int]
 
 
 def file_stamp(file: str | Path) -> FileStamp | None:
-    """Return modification time, size, inode and change time of a file; None if it is missing.
+    """Return modification time, size, inode and change time of a file; None if the file is missing.
 
     Every write changes the stamp: a writer can reset the modification time, but not the change time.
     """
@@ -93,8 +93,8 @@ def copy_files(source: Path, files: Iterable[str], target: Path) -> None:
 def replace_file(file: Path, data: bytes, *, mode: int | None = None) -> None:
     """Write a file atomically and durably: readers see the old or the new content, even after a crash.
 
-    Missing folders are created. With `mode` the file has these permissions from its first byte on. The caller holds a
-    lock for the file.
+    Missing folders are created. With `mode` the file has these permissions from its first byte on. The caller must hold
+    a lock for the file.
     """
     move_into_place(write_temporary_file(file, data, mode=mode), file)
 

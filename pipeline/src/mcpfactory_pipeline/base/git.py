@@ -12,12 +12,12 @@ from mcpfactory_pipeline.base.errors import ConfigError
 _ALWAYS: Final = ("--no-optional-locks", "-c", "safe.bareRepository=explicit")
 """Options of every command.
 
-A pull request can contain a folder that git would take for a bare repository, with a configuration that runs programs.
+A pull request can contain a folder that git treats as a bare repository. Its configuration could run programs.
 """
 
 
 def git_output(folder: Path | None, *arguments: str) -> bytes | None:
-    """Return the output of a git command; None if it cannot be run or fails."""
+    """Return the output of a git command; None if the command cannot be run or fails."""
     try:
         done = subprocess.run(
             ["git", *_ALWAYS, *arguments], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False
@@ -52,7 +52,7 @@ def sign_with_ssh_key(key: Path, namespace: str, data: bytes) -> str:
 
 
 def ssh_signature_fault(signers: Path, who: str, namespace: str, data: bytes, signature: str) -> str:
-    """Return why a signature by `who` is invalid, given the file of allowed signers; "" if it is valid.
+    """Return why a signature by `who` is invalid, given the file of allowed signers; "" if the signature is valid.
 
     Raises:
         ConfigError: ssh-keygen cannot be run.

@@ -56,7 +56,7 @@ def hash_files(root: Path, files: Iterable[str]) -> str:
 
 
 def list_source_files(root: Path, *, without: tuple[str, ...] = ()) -> list[str]:
-    """Return the sorted POSIX paths of all source files below `root`; `without` names folders to leave out.
+    """Return the sorted POSIX paths of all source files below `root`; `without` has the names of folders to omit.
 
     Links to files inside `root` count as files.
 

@@ -45,7 +45,7 @@ def max_id_at(at: datetime) -> str:
 def id_creation_time(text: str) -> float:
     """Return the creation time of an ID in seconds since the epoch.
 
-    The time is precise to the millisecond, although the event with this ID stores its time only to the second.
+    The time is precise to the millisecond. The event with this ID stores its time only to the second.
     """
     return (_read(text) >> _RANDOM_BITS) / 1000
 
@@ -117,7 +117,7 @@ def current_actor() -> str:
 
 
 def describe_actor() -> str:
-    """Return a sentence with the actor's name and the evidence for it."""
+    """Return a sentence that names the actor and the evidence for the actor's identity."""
     known = _ACTING.get()
     if known is None:
         return "MCPFACTORY_ACTOR sets your name"

@@ -1,7 +1,7 @@
-"""Locks of the workspace. The operating system frees them when a process dies: leftover lock files do not block.
+"""Locks of the workspace. The operating system frees locks when a process dies, so leftover lock files do not block.
 
-Each server has two locks. The *run* lock is held while its stages run: a server has one run at a time. The *state*
-lock is held only while history and state are written. A process that needs both takes the run lock first.
+Each server has two locks. The *run* lock is held while its stages run: a server has one run at a time. The *state* lock
+is held only while history and state are written. A process that needs both locks takes the run lock first.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Holder = dict[str, Any]
 
 @contextmanager
 def file_lock(file: Path, *, timeout: float = _TIMEOUT) -> Iterator[None]:
-    """Hold a lock for the block.
+    """Hold a lock during the block.
 
     Raises:
         StateError: another process holds the lock for longer than `timeout` seconds.
@@ -62,8 +62,8 @@ def run_lock(
     """Hold the run lock of a server; return a function that records the running stages, for other processes.
 
     Call that function with the names of all running stages, in order, whenever a stage starts or ends; it raises
-    `StateError` if it cannot write. While another process holds the lock, wait; `waiting` is called once with a
-    description of the holder.
+    `StateError` if it cannot write. While another process holds the lock, wait; `waiting` is called once, with a
+    description of the process that holds the lock.
 
     Raises:
         InterruptedError: `stopped` returned True before the lock was free.
@@ -105,7 +105,7 @@ def run_lock(
 def read_run_notes(folder: Path, server: str) -> Holder:
     """Return the notes of a server's last run: `pid`, `run`, `stages`, `stage` (the first one or "") and `alive`.
 
-    The result is empty if the run ended normally. Older versions ran one stage at a time, and wrote no `stages`.
+    The result is empty if the run ended normally. Older versions ran one stage at a time, and did not write `stages`.
     """
     try:
         note = json.loads(_holder_note(folder, server).read_text(encoding="utf-8"))
@@ -118,7 +118,7 @@ def read_run_notes(folder: Path, server: str) -> Holder:
 
 
 def running_stages_of_server(folder: Path, server: str, run: str = "") -> tuple[str, ...]:
-    """Return the running stages of a server in order, optionally of one `run` only."""
+    """Return the running stages of a server in order, optionally only the stages of one `run`."""
     holder = read_run_notes(folder, server)
     return tuple(holder["stages"]) if holder.get("alive") and run in {"", holder.get("run")} else ()
 
@@ -173,7 +173,10 @@ def _holder_note(folder: Path, server: str) -> Path:
 
 
 def _write_holder(note: Path, run: str, stages: Sequence[str]) -> None:
-    """Write the holder of a server's run lock atomically; a half-read note would make a running stage look crashed."""
+    """Write the holder of a server's run lock atomically.
+
+    A half-read note would make a running stage look crashed.
+    """
     holder = {"pid": os.getpid(), "run": run, "stage": next(iter(stages), ""), "stages": list(stages)}
     # This process has the lock, so no other process writes a file of this name.
     beside = note.with_name(f"{note.name}.tmp")

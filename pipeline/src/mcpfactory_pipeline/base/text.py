@@ -96,7 +96,7 @@ def printable_line(text: str) -> str:
 
 
 def escape_invisible(text: str, escape: Callable[[str], str] | None = None) -> str:
-    """Return the text with cursor controls, bidirectional and invisible characters escaped; line ends and tabs stay.
+    """Return the text with escaped cursor controls, bidirectional and invisible characters; line ends and tabs stay.
 
     `escape` returns the escaped form of one character; by default, Python's escape sequence.
     """
@@ -122,7 +122,7 @@ def printable_json(text: str) -> str:
 def terminal_width(text: str) -> int:
     """Return the terminal width of a text in columns.
 
-    East Asian wide characters count as two, combining characters and color codes as zero.
+    East Asian wide characters count as two columns, combining characters and color codes as zero.
     """
     text = _COLOR.sub("", text)
     if text.isascii():
@@ -165,10 +165,10 @@ def _escape(character: str) -> str:
 
 
 def table_lines(rows: Sequence[Sequence[str]], width: int | None = None) -> list[list[str]]:
-    """Return the lines of each row, with cells aligned in columns. All rows must have the same number of cells.
+    """Return the lines of each table row, with cells aligned in columns. All rows must have the same number of cells.
 
-    With a `width`, the widest columns of a larger table shrink first and their cells wrap. Without one (a pipe), each
-    row is a single line of any length.
+    If the table is larger than `width`, the widest columns shrink first, and their cells wrap. Without one (a pipe),
+    each row is a single line of any length.
     """
     if not rows:
         return []

@@ -21,13 +21,13 @@ from mcpfactory_pipeline.base.hashing import ABSENT, hash_files, list_source_fil
 
 
 def python_version() -> str:
-    """Return `major.minor` of the interpreter, which clean environments use."""
+    """Return `major.minor` of the interpreter that clean environments use."""
     return f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 @functools.cache
 def installed_version(name: str) -> str:
-    """Return the version of an installed distribution; `none` if it is not installed."""
+    """Return the version of an installed distribution; `none` if the distribution is not installed."""
     try:
         return distribution(name).version
     except PackageNotFoundError:
@@ -59,7 +59,7 @@ def template_version(name: str, server: Path) -> str:
 
 
 def checked_out_commit(folder: Path) -> str:
-    """Return the commit checked out in a folder, with `+changes` if files below it differ; `none` without git."""
+    """Return the commit checked out in a folder, with `+changes` if files there differ; `none` without git."""
     head = git_text(folder, "rev-parse", "HEAD")
     if not head:
         return ABSENT
@@ -105,7 +105,7 @@ class Version(NamedTuple):
 
 
 def version_step(before: str, after: str) -> Step:
-    """Return the step between two versions; `none` if the first three numbers of `after` are not larger."""
+    """Return the step between two versions (major, minor or patch); `none` if `after` is not the larger version."""
     old, new = Version.read(before), Version.read(after)
     if new <= old:
         return "none"

@@ -37,12 +37,15 @@ class ChangedFilesError(StageError):
 
 
 def hash_environment_files(folder: Path, *, without: str = "") -> dict[str, str]:
-    """Return path → hash in `RECORD` format (or link target) of the files in a folder, except `without`."""
+    """Return path → hash of the files in a folder, except `without`.
+
+    The hash is in `RECORD` format, or is a link target.
+    """
     return {path: entry for path, entry in _walk(folder) if path != without}
 
 
 def contents_hash(found: Mapping[str, str]) -> str:
-    """Return one hash for all of `hash_environment_files`."""
+    """Return one hash for all results of `hash_environment_files`."""
     return hash_named_texts(dict(found))
 
 
@@ -159,7 +162,9 @@ def environment_for_tests(inputs: StageInputs, candidate: Artifact, *, copied: b
 
 
 def environment_for_simulated_api(inputs: StageInputs, candidate: Artifact) -> CandidateEnvironment:
-    """Return the environment of the API model, with the wheel and the group `test`; the server cannot see it.
+    """Return the environment of the API model, with the wheel and the group `test`.
+
+    The server cannot see this environment.
 
     This environment is separate from the test environment, because the tests run at the same time. Raises the same
     errors as `environment_for_validate`.

@@ -40,7 +40,7 @@ _BESIDE: Final = ("pyproject.toml", "README.md")
 
 
 def write_factory_wheel(name: str, into: Path) -> Path:
-    """Write the wheel of one of our distributions, as used by this process, into a folder; return its path.
+    """Write the wheel of a distribution of ours, as this process uses it, into a folder; return the wheel's path.
 
     A distribution used from its sources is built from them; any other is reassembled from its installed files,
     offline.
@@ -95,7 +95,10 @@ def cached_runtime_wheel(artifacts: Path, *, build: bool = True) -> Path | None:
 
 
 def _cached_wheel(house: Path, files: Mapping[str, bytes]) -> Path:
-    """Return the wheel of installed files from the wheelhouse; an existing wheel is compared byte for byte."""
+    """Return the wheel of installed files from the wheelhouse.
+
+    An existing wheel is compared byte for byte with these files.
+    """
     data = canonical_wheel(files)
     place = house / hash_bytes(data).removeprefix("sha256:")[:16] / canonical_wheel_name(files)
     if place.is_file() and place.read_bytes() == data:

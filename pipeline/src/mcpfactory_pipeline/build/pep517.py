@@ -1,6 +1,6 @@
 """Build frontend (PEP 517) that first fetches the backend's requirements, then runs the backend in a sandbox.
 
-`uv build` does both in one step, and would give uv's variables and cache to the backend: untrusted code of the server.
+`uv build` does both in one step, and would give uv's variables and cache to the backend, which is untrusted code.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _call(plan: Mapping[str, Any], tools: Path, sandbox: Sandbox, options: Seque
     """Call a hook; call it again after installing the requirements that it requested.
 
     Raises:
-        ToolRejectedInputError: the backend failed; the message is the end of its output.
+        ToolRejectedInputError: the backend failed; the message has the end of the backend's output.
     """
     file = sandbox.folder / "plan.json"
     given: list[str] = []
@@ -158,7 +158,10 @@ def _take(made: Path, hook: str, into: Path) -> Path:
 
 
 def _plain_bytes(file: Path) -> bytes:
-    """Return the content of a file that untrusted code wrote; refuse links, which could leave the sandbox."""
+    """Return the content of a file that untrusted code wrote.
+
+    Links are refused, because they could point out of the sandbox.
+    """
     try:
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
     except OSError as error:

@@ -55,7 +55,7 @@ def find_secrets_in_packages(packages: Iterable[Path]) -> Iterator[str]:
 
 
 def find_secrets_in_files(files: Iterable[tuple[str, str, bytes]]) -> Iterator[str]:
-    """Yield the secrets in `files`; a file is given as archive name, file name and content."""
+    """Yield the secrets in `files`; each file is given as archive name, file name and content."""
     members = list(files)
     documents = {(package, name) for package, name, _ in members if _is_document(package, name)}
     public = {
@@ -89,9 +89,11 @@ def _members(package: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _is_document(package: str, name: str) -> bool:
-    """Return True if a file is an API document or generated from one: its text and examples are public.
+    """Return True if a file is an API document, or was generated from one.
 
-    API documents are below `api/` of a server's folder, which is part of a source distribution. A Python package with
+    The text and examples of such files are public.
+
+    API documents are below `api/` in a server's folder, which is part of its source distribution. A Python package with
     the name `api` is code.
     """
     path = PurePosixPath(name)

@@ -1,6 +1,6 @@
 """Wheels: build them, make them canonical, and read their version.
 
-The same files always give the same wheel. Files added by installers are left out, and `RECORD` is rewritten in path
+The same files always give the same wheel. Files that installers added are omitted, and `RECORD` is rewritten in path
 order (PEP 427, PEP 376). Entries are stored uncompressed, because compression differs between the zlib versions of
 Python builds.
 """
@@ -29,13 +29,15 @@ from mcpfactory_pipeline.build.pep517 import build_in_sandbox
 
 
 def build_wheel(source: Path, files: Iterable[str], work: Path, *, log: bool = True) -> Path:
-    """Build the wheel of the package in `source` from a copy of `files` in `work`; the sources stay unchanged.
+    """Build the wheel of the package in `source`.
+
+    The build uses a copy of `files` in `work`, so the sources stay unchanged.
 
     Without `log` nothing is printed.
 
     Raises:
         ToolRejectedInputError: the package does not build.
-        StageError: the tooling failed.
+        StageError: the build tools failed.
     """
     return build_in_sandbox(source, files, work, ("wheel",), settings={}, log=log)[0]
 
@@ -51,9 +53,9 @@ def build_packages(
 ) -> tuple[Path, Path]:
     """Build the source distribution of the package in `source`, and the wheel from it; return (wheel, sdist).
 
-    `backend` is the required build backend in the form of `wheel_build_backend`; "" for the newest that the package allows.
-    `settings` configure the isolation of the backend (`isolation`, `container`). Without `log` nothing is printed.
-    Raises the errors of `build_wheel`.
+    `backend` is the required build backend in the form of `wheel_build_backend`; "" for the newest that the package
+    allows. `settings` configure the isolation of the backend (`isolation`, `container`). Without `log` nothing is
+    printed. Raises the same errors as `build_wheel`.
     """
     pinned = re.fullmatch(r"([\w.-]+) \(?([\w.+!-]+)\)?", backend)
     constraints = f"{pinned[1]}=={pinned[2]}" if pinned else ""
@@ -64,7 +66,7 @@ def build_packages(
 
 
 def wheel_build_backend(wheel: Path) -> str:
-    """Return the build backend of a wheel with its version (`hatchling 1.30.1`); "" if the wheel does not name it."""
+    """Return the build backend of a wheel with its version (`hatchling 1.30.1`); "" if the wheel names no backend."""
     return str(read_dist_info(wheel, "WHEEL").get("Generator", "")).strip()
 
 

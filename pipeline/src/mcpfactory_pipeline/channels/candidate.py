@@ -1,7 +1,7 @@
 """Build, store, publish and prune candidates: packages that are identified by the hash of their bytes.
 
-Pruning deletes files that are no longer referenced: old candidates, old runtimes, leftovers of killed runs. Each run
-and promotion prunes its own servers according to `[artifacts]` of the workspace.
+Pruning deletes files that are no longer referenced: old candidates, old runtimes, leftovers of killed runs. Each run,
+and each promotion, prunes its own servers as `[artifacts]` of the workspace specifies.
 """
 
 from __future__ import annotations
@@ -95,20 +95,20 @@ def verify_candidate_files(artifact: Artifact) -> None:
     """Verify the hashes of a candidate's files.
 
     Raises:
-        StateError: a file is not on this machine, or differs from the validated one.
+        StateError: a file is not on this machine, or differs from the validated file.
     """
     for name, content in artifact.files.items():
         read_verified_file(artifact.folder / name, content)
 
 
 def copy_into_channel(workspace: Workspace, channel: str, artifact: Artifact, *, build: bool = True) -> None:
-    """Copy a candidate's files into a channel, with the runtime's wheel if no public index has that version.
+    """Copy a candidate's files into a channel. The runtime's wheel is included if no public index has that version.
 
-    Without `build`, the runtime's wheel is included only if it was built before.
+    Without `build`, the runtime's wheel is included only if it was already built.
 
     Raises:
         StateError: the files are not on this machine, the files differ from the validated ones, or the distribution
-            name belongs to another server. The channel is then unchanged.
+            name belongs to another server. After an error, the channel is unchanged.
     """
     offered, folder = artifact.offered, channels_folder(workspace)
     project = wheel_name(offered.name)
@@ -174,7 +174,7 @@ def prune(
 
     Raises:
         NotFoundError: unknown server.
-        ConfigError: `keep` is 0, so not even the newest candidate would stay.
+        ConfigError: ConfigError: `keep` is 0, so even the newest candidate would be deleted.
     """
     newest = workspace.settings.artifacts.keep if keep is None else keep
     if newest == "all":

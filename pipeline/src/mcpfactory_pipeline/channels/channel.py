@@ -54,7 +54,7 @@ def copy_files_into_channel(
     `companions` are required wheels that no public index has.
 
     Raises:
-        StateError: a file has other bytes, or the channel cannot be written. Nothing is changed then.
+        StateError: a file has other bytes than expected, or the channel cannot be written. Nothing is changed then.
     """
     files = {file.name: read_verified_file(file, content) for file, content in {wheel: expected, **others}.items()}
     with _writing(channels, channel) as folder:
@@ -64,7 +64,7 @@ def copy_files_into_channel(
 
 
 def withdraw_project(channels: Path, channel: str, project: str) -> None:
-    """Remove a project from a channel, if the channel has it."""
+    """Remove a project from a channel, if the project is there."""
     if not (channels / channel / "simple").is_dir():
         return
     with _writing(channels, channel) as folder:

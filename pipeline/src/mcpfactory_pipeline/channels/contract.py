@@ -78,7 +78,7 @@ class ContractComparison:
 
 
 def compare_contracts(before: Contract, after: Contract) -> ContractComparison:
-    """Return the effects of `after` on callers of `before`."""
+    """Return the effects on callers if the contract `after` replaces `before`."""
     return ContractComparison(diff({"tools": before.tools}, {"tools": after.tools}), before, after)
 
 
@@ -176,7 +176,7 @@ def find_contract(workspace: Workspace, state: ServerState, against: str = "") -
 
     Raises:
         NotFoundError: unknown channel, candidate or file.
-        StateError: the contract is not on this machine, or cannot be read.
+        StateError: the contract is not available on this machine, or cannot be read.
     """
     if not against and not state.channels:
         raise NotFoundError(
@@ -224,7 +224,7 @@ def parse_contract(text: bytes, source: str) -> Contract:
 
 
 def read_source_version(server: WorkspaceServer) -> str:
-    """Return the version in a server's sources: `project.version`, or `__version__` of its package, or "".
+    """Return the version in a server's sources: `project.version`, else `__version__` of its package, else "".
 
     For an adopted server, return the adopted version, or the version in its project or in its recorded offers.
     """

@@ -1,1 +1,1 @@
-"""Validation of MCP servers: rules over observations, a score, and a report with evidence."""
+"""Validation of MCP servers: rules that check observations, a score, and a report with evidence."""

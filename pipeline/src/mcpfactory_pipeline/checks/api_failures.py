@@ -43,7 +43,7 @@ class FailingApi:
 
     Attributes:
         requests: the methods of the requests since `begin`.
-        elsewhere: the number of requests to the other host, which only a redirect names.
+        elsewhere: the number of requests to another host that only a redirect names.
     """
 
     def __init__(self, response: Mapping[str, Any]) -> None:
@@ -230,9 +230,9 @@ def _bomb(encoding: str) -> Answer:
 
 @cache
 def _packed(encoding: str) -> tuple[bytes, bytes, bytes]:
-    """Return a gigabyte of zeros, compressed to a megabyte (RFC 1950 to 1952), as head, repeated block and tail.
+    """Return a gigabyte of zeros, compressed to a megabyte (RFC 1950 to 1952): its head, repeated block and tail.
 
-    The block is sent a thousand times. It ends with a full flush, so that each copy is independent.
+    The repeated block is sent a thousand times. The block ends with a full flush, so that each copy is independent.
     """
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     block = packer.compress(bytes(_BLOCK)) + packer.flush(zlib.Z_FULL_FLUSH)
@@ -289,7 +289,7 @@ async def observe_failures(
     Args:
         evidence: the observations so far.
         target: a server started by command, with cases.
-        plan: the calls of the cases; only one read call and one write call of them are made.
+        plan: the calls of the cases; only one read call and one write call are made.
         environ: the variables of the server; its base URL is replaced.
         seconds: time limit of all failures together.
     """
@@ -320,7 +320,7 @@ def _together() -> list[tuple[ApiFailure, ...]]:
 
 
 def choose_calls_to_fail(plan: Sequence[PlannedCall]) -> list[PlannedCall]:
-    """Return a read call and a non-repeatable call; if neither exists, a call with another method."""
+    """Return a read call and a non-repeatable call; if both are missing, return a call with another method."""
     found = [one for methods in (_READING, _ONCE) if (one := _first(plan, methods)) is not None]
     return found or [one for one in (_first(plan, _AGAIN),) if one is not None]
 
@@ -397,7 +397,7 @@ class _ToolUnderFailures:
         )
 
     async def _call_until_success(self) -> WireExchange:
-        """Return the first successful call with a healthy API, or the last attempt."""
+        """Return the first successful call while the API was healthy, or the last attempt."""
         exchange = await self._call()
         for _ in range(_TRIES - 1):
             if not exchange.failed:

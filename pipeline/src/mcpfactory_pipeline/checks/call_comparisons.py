@@ -107,7 +107,7 @@ class CallComparer:
     async def _later(self) -> None:
         """Repeat the first calls; repeat calls with a changed result once more after a pause.
 
-        The pause is as long as the calls took, because results may change with time. If it would be too long, changed
+        The pause is as long as the calls took, because results may change over time. If it would be too long, changed
         results are not compared.
         """
         until = time.monotonic() + _SECONDS
@@ -130,7 +130,7 @@ class CallComparer:
             self._evidence.comparisons.append(CallComparison("later", tool, first.exchanges, others))
 
     async def _overlapping(self) -> None:
-        """Send two calls at once, and send each of them alone before and after that."""
+        """Send two calls at the same time. Also send each call alone, before and after both."""
         until = time.monotonic() + _SECONDS
         for pair in self._pairs()[:_MAX_PAIRS]:
             if self._over() or time.monotonic() > until:

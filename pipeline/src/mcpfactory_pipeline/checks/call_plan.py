@@ -1,7 +1,7 @@
 """Plan of tool calls and their arguments, and checks of the requests received by the stub upstream.
 
-With cases, each tool that has a case is called against the stub. Without cases, tools with `readOnlyHint` are called,
-and the calls that a person gave or allowed are made.
+With cases, each tool that has a case is called against the stub. Without cases, tools with `readOnlyHint` are called.
+Calls that the user gave or allowed are also made.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def may_call_tool(name: str, tools: Sequence[tuple[str, Json]], *, allow_calls: 
 
 
 def plan_varied_calls(reading: Mapping[str, Json], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
-    """Return calls with other arguments, for read-only tools whose arguments were guessed."""
+    """Return calls with changed arguments, for read-only tools whose arguments were guessed."""
     guessed = [planned for planned in plan if planned.origin != "case"]
     return [
         replace(planned, arguments=arguments, title="other arguments")
@@ -180,7 +180,7 @@ def plan_extra_valid_calls(
 def _first_calls(
     reading: Mapping[str, Json], plan: Sequence[PlannedCall]
 ) -> Iterator[tuple[PlannedCall, Any, Mapping[str, Any]]]:
-    """Yield (call, inputSchema, arguments) for the first call of each read-only tool; omit the tools of search mode."""
+    """Yield (call, inputSchema, arguments) of each read-only tool's first call; omit the tools of search mode."""
     firsts = {planned.tool: planned for planned in reversed(plan)}
     for name, tool in reading.items():
         if name in firsts and not is_search_call_tool(tool):
@@ -280,7 +280,7 @@ def _no_examples(path: Path, why: str) -> ValidationTargetError:
 def required_variables(start: Path | None) -> dict[str, bool]:
     """Return the environment variables of a generated server (name → True if secret), except its API address.
 
-    The variables are read from the report in the folder `start` or its parent; {} if there is no report.
+    The variables are read from the report in the folder `start` or its parent; {} if neither folder has a report.
 
     Raises:
         ValidationTargetError: the report cannot be read.
@@ -324,7 +324,7 @@ class ApiVariables:
         }
 
     def with_api(self, environ: Mapping[str, str], url: str, root: str = "") -> dict[str, str]:
-        """Return an environment that points the whole API to one address and overrides existing variables."""
+        """Return an environment in which the whole API has one address; existing variables are overridden."""
         return {**environ, **self.variables_for_address(url, root)}
 
     def beside(self, root: str, environ: Mapping[str, str]) -> dict[str, str]:

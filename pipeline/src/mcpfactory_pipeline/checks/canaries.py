@@ -1,9 +1,9 @@
 """Canary arguments: values that a careless tool treats as a file, a command or an address on this machine.
 
-All canaries are harmless: a file with known words, a listener on loopback that records visits, and commands that
-print the product of two numbers. A tool that reads the canary file is then asked for a file of the Python
-installation, because some servers may read the temporary folder by design. Only servers on this machine are tested,
-and only tools that the validation calls in any case.
+All canaries are harmless: a file with known words, a listener on loopback, and commands that print the product of two
+numbers. A tool that reads the canary file is then asked for a file of the Python installation. Some servers may read
+the temporary folder by design. Only servers on this machine are tested, and only tools that the validation calls in any
+case.
 """
 
 from __future__ import annotations
@@ -48,10 +48,11 @@ _DEEP: Final = "../" * 16
 
 @dataclass(frozen=True, slots=True)
 class CanaryProbe:
-    """Tool call or resource read with a canary as one of its values; `target` is the tool or the URI template.
+    """Tool call or resource read with a canary as one of its values; `target` is the tool's name or the URI template.
 
-    A probe with `confirms` names a file in another place. It is sent only after another canary of its kind was used.
-    `stated` is True if the server's own texts say that the value names a file: then reading files may be its purpose.
+    A probe with `confirms` names a file in another place. A confirming probe is sent only after the server used another
+    canary of the same kind. `stated` is True if the server's own texts say that the value names a file: then reading
+    files may be its purpose.
     """
 
     kind: CanaryKind
@@ -70,7 +71,10 @@ class CanaryProbe:
 
 @dataclass(frozen=True, slots=True)
 class CanaryResult:
-    """The exchange of a probe. `taken`: the answer or the listener shows that the canary was used."""
+    """The request and response of a probe.
+
+    `taken`: the answer or the listener shows that the server used the canary.
+    """
 
     probe: CanaryProbe
     exchange: WireExchange

@@ -1,6 +1,6 @@
 """Capabilities that the client of the checks declares, and its answers when a server asks for input.
 
-The client accepts each form, opens no URL, and returns one fixed text for sampling. It has no roots, because some
+The client accepts every form, opens no URL, and answers sampling with one fixed text. It has no roots, because some
 servers replace their folders with the roots of the client.
 """
 
@@ -80,7 +80,7 @@ def request_state(exchange: WireExchange) -> str:
 
 
 def params_without_meta(request: Json | str) -> Json:
-    """Return the params of a request without metadata, because its progress token is valid for one request only."""
+    """Return the params of a request without metadata, because a progress token is valid for one request only."""
     params = request.get("params") if isinstance(request, dict) else None
     return {key: value for key, value in params.items() if key != "_meta"} if isinstance(params, dict) else {}
 
@@ -96,7 +96,7 @@ def first_requests_by_target(requests: Iterable[Json | str]) -> list[tuple[str, 
 
 
 def input_retry_params(exchange: WireExchange, state: str = "") -> Json:
-    """Return the params of a retry that answers a request for input; `state` replaces the server's state."""
+    """Return the params of a retry that answers a request for input; a given `state` replaces the server's state."""
     params = {key: value for key, value in params_without_meta(exchange.sent).items() if key not in _RETRY_KEYS}
     asked = {key: one for key, one in input_requests(exchange).items() if isinstance(one, dict)}
     answers = {"inputResponses": {key: answer_input_request(one) for key, one in asked.items()}} if asked else {}
@@ -105,7 +105,7 @@ def input_retry_params(exchange: WireExchange, state: str = "") -> Json:
 
 
 def tamper_request_state(state: str) -> str:
-    """Return a changed state: with other values in its JSON (plain or base64), or else with another character."""
+    """Return a changed state: JSON with other values (plain or base64), else the text with another character."""
     padded = state + "=" * (-len(state) % 4)
     try:
         return json.dumps(_modified(json.loads(state)))

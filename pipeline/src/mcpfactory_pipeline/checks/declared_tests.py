@@ -46,7 +46,7 @@ _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTest:
-    """Declared test. `upstream` are stub cases for this test only; `file` is its file.
+    """Declared test. `upstream` are stub cases for this test only; `file` is the file that contains the test.
 
     `expect` are objects with a `path` (JSONPath into the result's data) and one or more of `CHECKS`.
     """
@@ -150,7 +150,7 @@ _SHOWN: Final = 200  # maximum characters of a value in a message
 def declared_test_faults(test: DeclaredTest, result: Mapping[str, Any], snapshot: str | None = None) -> list[str]:
     """Return the differences between a call's result and the test; empty if the test passes.
 
-    `snapshot` is the stored text of an earlier answer (see `snapshot_text`), or None if there is none to compare.
+    `snapshot` is the stored text of an earlier answer (see `snapshot_text`), or None without an earlier answer.
     """
     text, failed = result_text(result), result.get("isError") is True
     found = []
@@ -175,7 +175,7 @@ def snapshot_text(result: Mapping[str, Any]) -> str:
 
 
 def _data(result: Mapping[str, Any], text: str) -> Any:
-    """Return the data that paths apply to: structured content, else the text as JSON, else the text."""
+    """Return the data that paths apply to: the structured content, else the text as JSON, else the plain text."""
     if "structuredContent" in result:
         return result["structuredContent"]
     try:
@@ -224,8 +224,8 @@ Mode = Literal["replay", "record", "live"]
 class DeclaredTestSetup:
     """Settings to start a server for its tests.
 
-    `secrets` (variable → value) must not be in recordings or snapshots. `api` are the variables for the address of
-    its API.
+    `secrets` (variable → value) must not be in recordings or snapshots. `api` has the variables for the address of the
+    server's API.
     """
 
     command: Sequence[str]
@@ -238,7 +238,7 @@ class DeclaredTestSetup:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTestOutcome:
-    """Result of one test: `faults` is empty if it passed; `skipped` is the reason if it was not run."""
+    """Result of one declared test: `faults` is empty if it passed; `skipped` is the reason if it was not run."""
 
     test: DeclaredTest
     faults: tuple[str, ...] = ()
@@ -350,7 +350,7 @@ class _TestFile:
         return DeclaredTestOutcome(test, tuple(faults))
 
     def _snapshot(self, test: DeclaredTest, result: Mapping[str, Any]) -> str | None:
-        """Return the stored answer; write it first if it is missing or must be updated."""
+        """Return the stored answer; write the answer first if it is missing or must be updated."""
         if not test.snapshot or self.mode == "live":
             return None
         place = test.file.with_name(f"{test.file.stem}.snapshots.json")

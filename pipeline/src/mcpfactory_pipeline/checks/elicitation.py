@@ -1,7 +1,7 @@
 """Answer the elicitations of a server, and repeat calls of tools that ask for consent.
 
-The stub upstream records the requests of three calls: the client cannot ask a person, the person agrees, and the
-person declines. This module does not evaluate the results.
+The stub upstream records the requests of three calls. In the first call, the client cannot ask a person; then the
+person agrees; then the person declines. This module does not evaluate the results.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ async def observe_elicitations(
     *,
     seconds: float,
 ) -> None:
-    """Repeat the failed calls of tools that ask a person, with a simulated person, and add the results.
+    """Repeat the failed calls of tools that ask a person. A simulated person answers, and the results are added.
 
-    A call with the person's agreement replaces the failed call. Tools that already passed their case are not called
+    A call with the person's agreement replaces the failed call. A tool that already passed its case is not called
     again.
     """
     refused = _refused(evidence, cases)
@@ -123,7 +123,7 @@ async def _call(
 
 
 def tool_call_request(name: str, arguments: Mapping[str, Any]) -> Json:
-    """Return a tool call's request as reports show it."""
+    """Return the request of a tool call in the form that reports show."""
     return {"method": "tools/call", "params": {"name": name, "arguments": dict(arguments)}}
 
 

@@ -2,7 +2,7 @@
 
 Each case gets a separate server process and a separate simulated API. A correct answer proves nothing about a tool if
 it does not depend on the API. Therefore the call is repeated with an API without data, and both answers are compared.
-A simulated API that answers every request proves nothing. This module does not evaluate the results.
+An API model that answers every request proves nothing. This module does not evaluate the results.
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ class EvaluationSetup:
 
     Attributes:
         cases: the cases in `evals/`.
-        model: starts a new simulated API at each call; None if the server has none. Then only read-only tools are
-            called.
+        model: starts a new simulated API at each call; None if the server has none. Without a model, only read-only
+            tools are called.
         environ: returns the variables for one server process, for example its own HOME.
     """
 
@@ -145,7 +145,7 @@ async def observe_evaluation_cases(
     *,
     seconds: float,
 ) -> None:
-    """Make the calls and add their results to the evidence, or the reason why some were skipped.
+    """Make the calls, and add their results to the evidence; for omitted calls, add the reason.
 
     Args:
         target: a server started by command.
@@ -282,7 +282,7 @@ class _EvaluationRun:
     async def _why_nothing(
         self, case: EvaluationCase, call: ExpectedCall, at: tuple[int, int], api: SimulatedApi
     ) -> str:
-        """Return why a correct answer does not prove that the tool works; "" if this or an earlier answer proves it."""
+        """Return the reason why a correct answer does not prove that the tool works; "" if an answer proves it."""
         if call.tool not in self._unshown:
             return ""
         if not call.says:
@@ -299,7 +299,7 @@ class _EvaluationRun:
     async def _same_without_api(
         self, case: EvaluationCase, call: ExpectedCall, at: tuple[int, int], api: SimulatedApi
     ) -> bool:
-        """Return True if the call passes the case even if the API answers that nothing was found."""
+        """Return True if the call passes the case although the API answers that nothing was found."""
         async with FailingApi(_NOTHING) as nothing:
             elsewhere = _moved(api, nothing.port)
             there = case.filled(elsewhere.values).right[at[0]][at[1]]
@@ -315,7 +315,7 @@ class _EvaluationRun:
 def _recorded(
     case: EvaluationCase, call: ExpectedCall, outcome: ExpectedCallOutcome, why: str, ports: Sequence[str]
 ) -> EvaluatedCall:
-    """Return the reported form of a call, without ports, which differ in each run."""
+    """Return the form of a call for reports. It has no ports, because ports differ in each run."""
 
     def plain(text: str) -> str:
         for port in ports:
@@ -355,7 +355,7 @@ def _moved(api: SimulatedApi, port: int) -> SimulatedApi:
 
 
 def _answers_anything(api: SimulatedApi) -> bool:
-    """Return True if the simulated API even answers a random path, which no real API has."""
+    """Return True if the simulated API answers even a request to a random path, which no real API has."""
     found = (match for text in api.environment.values() for match in _LOOPBACK.finditer(text))
     places = dict.fromkeys((match[2].strip("[]"), int(match[3]), match[4].rstrip("/")) for match in found)
     return any(_has(host, port, f"{base}/mcpfactory-{secrets.token_hex(8)}") for host, port, base in places)

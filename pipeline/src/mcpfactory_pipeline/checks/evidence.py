@@ -74,8 +74,8 @@ class Session:
 class NotificationStream:
     """A notification stream that a client opened: its messages, in order, and the answer that ended it.
 
-    On stdio all streams share one channel. A message that names no open stream counts for the oldest unacknowledged
-    stream, or for the first stream.
+    On stdio all streams share one channel. A message without the ID of an open stream counts for the oldest
+    unacknowledged stream, or for the first stream.
     """
 
     request: Json
@@ -176,7 +176,8 @@ class RecordedCall:
 class ConcurrentRequests:
     """Requests of two clients with one id at the same time.
 
-    `alone` are earlier answers to the same requests; `again` are later ones, empty if `together` equals `alone`.
+    `alone` are earlier answers to the same requests; `again` has later answers; it is empty if `together` equals
+    `alone`.
     """
 
     alone: tuple[WireExchange, ...]
@@ -205,7 +206,7 @@ class CallComparison:
 
 @dataclass(frozen=True, slots=True)
 class AnswerDuringSlowCall:
-    """Request during a slow call of `tool`: `ping`, or the same call after a canceled one."""
+    """Request during a slow call of `tool`: The request is `ping`, or the same call after a canceled call."""
 
     kind: Literal["ping", "after cancellation"]
     tool: str
@@ -227,7 +228,7 @@ class EvaluatedCall:
 
 @dataclass(frozen=True, slots=True)
 class ElicitationOutcome:
-    """Three calls of one case whose tool asks a person: no person can be asked, a person agrees, a person declines."""
+    """Three calls of one case whose tool asks a person: the client cannot ask, a person agrees, a person declines."""
 
     question: str
     unasked: RecordedCall
@@ -307,7 +308,7 @@ def sent_arguments(call: RecordedCall) -> Json:
 
 
 def _named_call(sent: Any) -> Json:
-    """Return tool name and arguments in a call message; {} if it is not a call."""
+    """Return tool name and arguments in a call message; {} if the message is not a call."""
     if isinstance(sent, str):
         try:
             sent = json.loads(sent)
@@ -335,10 +336,10 @@ def hint(tool: Any, name: str) -> Any:
 
 @dataclass(slots=True)
 class Evidence:
-    """Observations of one server; `observe` fills it, and rules only read it.
+    """Observations of one server; `observe` fills the record, and rules only read it.
 
-    `handshakes` maps each handshake revision to the exchange of `initialize`; `discover` is the modern counterpart.
-    `tools` are the listed objects as received; use `named_tools` for tools with a usable name.
+    `handshakes` maps each handshake revision to the exchange of `initialize`; `discover` is the exchange of
+    `server/discover`. `tools` are the listed objects as received; use `named_tools` for tools with a usable name.
     """
 
     transport: Transport = "stdio"
@@ -405,12 +406,12 @@ class Evidence:
 
     @property
     def server_messages(self) -> list[ServerMessage]:
-        """Return all notifications and requests of the server, except on notification streams."""
+        """Return all notifications and requests of the server, except messages on notification streams."""
         return [message for session in self.sessions for message in session.messages]
 
     @property
     def tools(self) -> tuple[Any, ...]:
-        """Return the listed tools as received; entries may be invalid."""
+        """Return the listed tools as the server sent them; entries may be invalid."""
         listing = self.lists.get("tools/list")
         return listing.items if listing else ()
 
@@ -423,7 +424,10 @@ class Evidence:
 
     @property
     def read_only_tools(self) -> dict[str, Json]:
-        """Return name → tool of the tools with readOnlyHint and a unique name; of duplicates, any tool may answer."""
+        """Return the tools with readOnlyHint by name.
+
+        If several tools share a name, the name is omitted, because any of them may answer.
+        """
         counts = Counter(name for name, _ in self.named_tools)
         return {
             name: tool for name, tool in self.named_tools if hint(tool, "readOnlyHint") is True and counts[name] == 1
@@ -436,7 +440,7 @@ class Evidence:
 
     @property
     def answers(self) -> tuple[RecordedCall, ...]:
-        """Return the calls with arguments of cases, guessed arguments, and arguments of evaluation cases."""
+        """Return the calls with arguments of cases, with guessed arguments, and with arguments of evaluation cases."""
         evaluated = (one.call for one in self.evaluated)
         return (*self.calls, *(call for call in evaluated if call.exchange.received is not None))
 
@@ -462,7 +466,7 @@ class Evidence:
         return {tool: reasons.get(tool, why) for tool, why in self.uncalled.items() if tool not in shown}
 
     def missing_reason(self, what: str) -> str:
-        """Return the reason why `what` was not observed."""
+        """Return the reason why the observation `what` is missing."""
         return self.missing.get(what) or self.missing.get("*", "it was not observed")
 
     def parameters(self) -> Iterator[tuple[str, str, Any]]:
@@ -475,7 +479,7 @@ class Evidence:
 def measure(evidence: Evidence) -> dict[str, int]:
     """Return the available measurements.
 
-    `start_ms`: fastest time from start to first answer; `list_ms`: time for all pages of the tool list; `call_ms`:
+    `start_ms`: fastest time from start to first answer; `list_ms`: time to get all pages of the tool list; `call_ms`:
     median time of the answered calls; `memory_mb`: peak memory of the largest process (stdio, Linux).
     """
     found: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Exchanges with a server under validation: target, protocol revisions, request params, and recorded messages."""
+"""Exchanges with a server that is validated: target, protocol revisions, request params, and recorded messages."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ class ValidationTarget:
     environment of every validated server. The server is not trusted yet, so the caller's own environment is not passed
     on.
 
-    `cases` is a generated `cases.json`. With `cases`, every tool is called against a stub upstream, which is also made
-    to fail. `api_timeout` is the server's API timeout in seconds during these failures. `package` is the folder of the
-    sources, if they may be read. `wheel` was built from the sources, and is compared with a second build. `isolation`
-    are the stage settings that isolate that build.
+    `cases` is a generated `cases.json`. With `cases`, every tool is called against a stub upstream. The stub also
+    simulates failures. `api_timeout` is the server's API timeout in seconds while the stub upstream fails. `package` is
+    the folder of the sources, if they may be read. `wheel` is the wheel that was built from the sources; it is compared
+    with a second build. `isolation` are the stage settings that isolate that build.
 
-    `limits` are the resource limits from policy, by the names of `gates.COST_GATES`; empty means unlimited. `examples` is
-    a file of calls for a foreign server ([{"tool": …, "arguments": {…}}, …]). With `allow_calls`, tools without
-    `readOnlyHint` are also called, with guessed arguments. `drift` lists the differences from the adopted server; it
-    is None if the server was not adopted. `drift_offer` is the hash of the current offer. `headers` are sent with every
+    `limits` are the resource limits from policy, by the names of `gates.COST_GATES`; empty means unlimited. `examples`
+    is a file of calls for a foreign server ([{"tool": …, "arguments": {…}}, …]). With `allow_calls`, tools without
+    `readOnlyHint` are also called, with guessed arguments. `drift` lists the differences from the adopted server; it is
+    None if the server was not adopted. `drift_offer` is the hash of the current offer. `headers` are sent with every
     request to a URL.
     """
 
@@ -122,9 +122,9 @@ LOG_LEVEL: Final = META + "logLevel"
 
 
 def revision_defines_member(name: str, revisions: Sequence[str]) -> bool:
-    """Return True if the newest of these revisions defines this member of a list entry.
+    """Return True if the newest of the given revisions defines this member of a list entry.
 
-    If the revision does not define the member, any value is valid.
+    If that revision does not define the member, any value is valid.
     """
     return max(revisions, default=LATEST_MODERN) >= _MEMBERS.get(name, "")
 
@@ -152,10 +152,10 @@ MAX_DEPTH: Final = 200  # maximum nesting of accepted messages, so that recursiv
 class WireExchange:
     """One request and its answer.
 
-    `sent` is a JSON-RPC message, or raw text for an intentionally invalid one. `received` is the complete JSON-RPC
+    `sent` is a JSON-RPC message, or raw text for an intentionally invalid message. `received` is the complete JSON-RPC
     answer, or None with the reason in `problem` ("no answer within 5 s", "the server ended"). `status` is the HTTP
-    status, 0 on stdio. `more` are further answers, if `sent` was a batch; `separate` is true if the answers came one
-    by one.
+    status, 0 on stdio. `more` has further answers if `sent` was a batch; `separate` is True if the answers to a batch
+    came one by one.
     """
 
     sent: Json | str
@@ -168,7 +168,7 @@ class WireExchange:
 
     @property
     def method(self) -> str:
-        """The method of the request; "" for an invalid one."""
+        """The method of the request; "" for an invalid request."""
         return str(self.sent.get("method", "")) if isinstance(self.sent, dict) else ""
 
     @property
@@ -235,7 +235,7 @@ class WireExchange:
 
 
 def result_text(result: Mapping[str, Any]) -> str:
-    """Return the text of a result as models read it."""
+    """Return the text of a result in the form that models read."""
     blocks = result.get("content")
     found = blocks if isinstance(blocks, list) else []
     return "\n".join(str(block["text"]) for block in found if isinstance(block, dict) and "text" in block)
@@ -271,7 +271,7 @@ def mask_secrets(value: Any, secrets: Mapping[str, str]) -> Any:
 
 
 def trim_message(message: Any) -> Any:
-    """Return a short `message` unchanged; for a long message, return its start as text, and the length of the rest."""
+    """Return a short `message` unchanged; shorten a long message, and state the number of omitted characters."""
     text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
     if len(text) <= TRIM:
         return message

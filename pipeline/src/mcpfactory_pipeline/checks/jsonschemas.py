@@ -1,7 +1,7 @@
 """Checks of JSON Schemas and their instances: the only module that imports `jsonschema` and `referencing`.
 
-Schemas come from untrusted servers. Their depth is limited before recursive code reads them, and nothing is ever
-fetched: a reference to another document is reported, not followed.
+Schemas come from untrusted servers. Their depth is limited before recursive code reads them. Nothing is ever
+fetched; a reference to another document is reported.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ def schema_error(schema: Any) -> str:
 
 
 def _error_in(dialect: Any, schema: Any, place: str) -> str:
-    """Return the error of a schema at a place. Subschemas are checked one by one and cached: tools share many."""
+    """Return the error of a schema at a place.
+
+    Subschemas are checked one by one and cached, because tools share many subschemas.
+    """
     outer = dict(schema) if isinstance(schema, dict) else schema
     if isinstance(schema, dict):
         for steps, part in children(schema):
@@ -80,7 +83,7 @@ def _found_error(dialect: Any, schema: Any) -> tuple[str, str] | None:
 
 
 def instance_error(instance: Any, schema: Any) -> str:
-    """Return why `instance` does not match `schema`; "" if it does. An unusable schema is also an error."""
+    """Return why `instance` does not match `schema`; "" if it does. An invalid schema is also an error."""
     if is_nested_deeper(instance, MAX_DEPTH) or is_nested_deeper(schema, MAX_DEPTH):
         return f"it is nested deeper than {MAX_DEPTH} levels"
     try:

@@ -22,11 +22,13 @@ _LARGEST_README: Final = 1_000_000  # maximum size in bytes of a README or modul
 
 @dataclass(frozen=True, slots=True)
 class PackageFacts:
-    """Observations of one package. `project` is the table of pyproject.toml; `problem` is why the table is missing.
+    """Observations of one package.
 
-    `scripts` maps the programs to their problems ("" for none). `rebuilt` is True if a second build gave the same
-    bytes as the candidate, None without a candidate. `unwritten` are the hand-written tools without a body: (name of
-    the function, "file:line").
+    `project` is the table of pyproject.toml; `problem` is the reason why the table is missing.
+
+    `scripts` maps the programs to their problems ("" for none). `rebuilt` is True if a second build gave the same bytes
+    as the candidate; None without a candidate. `unwritten` are the hand-written tools without a body: (name of the
+    function, "file:line").
     """
 
     project: Mapping[str, Any] = field(default_factory=dict)
@@ -133,7 +135,7 @@ def _entry_point_problem(source: Path, target: str) -> str:
 
 
 def _bound_names(tree: ast.Module) -> set[str]:
-    """Return each name that a module binds at its top level, including in branches."""
+    """Return each name that a module binds at its top level, also inside branches."""
     found: set[str] = set()
     for node in ast.walk(tree):
         match node:

@@ -107,7 +107,7 @@ def _answered(evidence: Evidence) -> dict[str, Json]:
 
 
 def _last_problem(conversation: Conversation) -> str:
-    """Return why the last tool call of a session got no answer; "" if it got one."""
+    """Return the reason why the last tool call of a session got no answer; "" if it got an answer."""
     made = (one.problem for one in reversed(conversation.session.exchanges) if one.method == "tools/call")
     return next(made, "")
 
@@ -124,7 +124,7 @@ async def _connect(target: ValidationTarget, environ: Mapping[str, str], purpose
 class ServerProber:
     """One examination of one server, which fills `evidence`; `run` it once.
 
-    `cases` are called against `stub`; `examples` are calls for any other server.
+    `cases` are called against the stub upstream `stub`; `examples` are calls for any other server.
     """
 
     def __init__(
@@ -245,7 +245,7 @@ class ServerProber:
     async def _before_handshake(self) -> None:
         """Send a ping and two invalid `initialize` requests before the handshake.
 
-        HTTP has no session before the handshake, so over HTTP only the last message is sent.
+        Over HTTP, no session exists before the handshake. Therefore only the last message is sent over HTTP.
         """
         batch = self.evidence.probes.get("batch")
         async with self._session("before the handshake") as conversation:
@@ -311,7 +311,7 @@ class ServerProber:
             evidence.modified_states.append(ModifiedStateAnswer(answer, tuple(ends)))
 
     async def _listen(self, conversation: Conversation, result: Json) -> None:
-        """Open notification streams with different filters, then one with an invalid filter.
+        """Open notification streams with different filters, then a stream with an invalid filter.
 
         While the valid streams are open, permitted calls that may change something are repeated.
         """
@@ -458,7 +458,7 @@ class ServerProber:
         return alive.received is not None
 
     async def _read_on(self, conversation: Conversation) -> None:
-        """Get further prompts, and read further resources and templates, in the first lifecycle only."""
+        """In the first lifecycle only, get further prompts, and read further resources and templates."""
         further = self.evidence.later_reads
         for method, params in [] if further else further_reads(self.evidence):
             if self._requests.seconds_left() <= 0:
@@ -506,7 +506,7 @@ class ServerProber:
     async def _call_further(
         self, conversation: Conversation, plan: Sequence[PlannedCall], patience: float = ANSWER
     ) -> None:
-        """Make more calls of tools that answered quickly, within a separate time limit."""
+        """Make additional calls of tools that answered quickly, within a separate time limit."""
         further = self.evidence.further
         quick = {call.tool for call in self.evidence.calls if call.exchange.milliseconds < QUICK}
         until = time.monotonic() + _FURTHER

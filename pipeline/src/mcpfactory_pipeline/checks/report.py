@@ -34,8 +34,8 @@ Verdict = Literal["passed", "not shown", "refused"]
 class Finding(JsonRecord):
     """One deviation: the rule, what is wrong and where, the exchange that shows it, and what to do.
 
-    `follows` describes the effects: one line for each caused finding, and one with the number of rules that cannot be
-    judged.
+    `follows` describes the effects: a line for each finding that the deviation causes, and the number of rules that
+    cannot be judged.
     """
 
     rule: str
@@ -77,7 +77,7 @@ class WaivedFinding:
 class WaiverState:
     """A waiver of the server, and its state.
 
-    `reason` explains why the policy of the workspace does not allow the waiver.
+    `reason` explains why the workspace's policy does not allow the waiver; "" if the waiver is allowed.
     """
 
     waiver: Waiver
@@ -90,10 +90,10 @@ class ValidationReport:
     """Result of `validate`.
 
     `score` is 0-100, rounded down; `passed` means promotable: every gate was checked, and none failed. `checked` are
-    the ids of the applied rules, and `not_applicable` maps all other rules to the reason. `called` are the calls
-    that were made, `uncalled` the tools that were not called, `measured` the resources used
-    (`checks.evidence.measure`), `api_failures` the behavior while the API failed. `listed` are the tools as received,
-    for callers that store them.
+    the ids of the applied rules, and `not_applicable` maps all other rules to the reason. `called` has the calls that
+    were made, and `uncalled` the tools that were not called. `measured` has the resources used
+    (`checks.evidence.measure`), `api_failures` the behavior while the API failed. `listed` has the tools as received,
+    for callers that store the tools.
 
     `locations` maps tools, and other subjects of findings, to the file and line of their definition, and "" to the
     definition of the server; the map is empty for servers outside a workspace. `measured`, `listed` and `locations` are
@@ -281,7 +281,7 @@ def effect_lines(alike: Iterable[Finding]) -> list[str]:
 
 
 def describe_first_locations(found: list[str]) -> str:
-    """Return the first three places as text, and the number of further ones; "" if all are unnamed."""
+    """Return the first three places as text, and the number of further places; "" if no place has a name."""
     named = [place for place in found if place]
     more = f" and {len(named) - PLACES_SHOWN} more" if len(named) > PLACES_SHOWN else ""
     return ", ".join(named[:PLACES_SHOWN]) + more

@@ -3,8 +3,8 @@
 Every format escapes texts of the server, so that they cannot control a terminal, a CI system or a reader.
 
 JUnit XML: each rule is a test case. A rule with findings is a failure (its type is `gate` or the severity). A rule that
-could not be checked is an error. A rule that is waived or does not apply is skipped, with the reason. A rule whose
-findings all have severity 1 passes; its output contains the findings.
+could not be checked is reported as an error. A rule that is waived or does not apply is reported as skipped, with the
+reason. A rule whose findings all have severity 1 passes; its output contains the findings.
 
 SARIF 2.1.0 (OASIS): § numbers refer to the standard. The subject of a finding is a logical location (§3.33: the tool of
 the server). In a workspace, it also has a physical location (§3.29): the line where the tool is declared.
@@ -320,7 +320,7 @@ def _about(report: ValidationReport, index: Mapping[str, int], rule: str, where:
 
 
 def _number_alike(results: Iterable[dict[str, Any]]) -> None:
-    """Make equal fingerprints distinct, because viewers merge repeated results of a rule at one place."""
+    """Make equal fingerprints distinct, because viewers merge results of one rule that have the same place."""
     seen: Counter[str] = Counter()
     for result in results:
         prints = result["partialFingerprints"]

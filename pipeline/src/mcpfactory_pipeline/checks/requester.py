@@ -36,7 +36,7 @@ class Requester:
     Attributes:
         lifecycle: lifecycle of the current session.
         modern: the per-request revision in use.
-        pace: seconds until the first answer, including the start of the process; 0 before it.
+        pace: seconds until the first answer, including the start of the process; 0 before the first answer.
         numbers: unused numbers for ids and tokens.
     """
 
@@ -52,7 +52,7 @@ class Requester:
         self._unanswered = 0
 
     def seconds_left(self) -> float:
-        """Return the seconds until the time limit."""
+        """Return the number of seconds that remain until the time limit."""
         return self._deadline - time.monotonic()
 
     def restart(self, seconds: float) -> None:

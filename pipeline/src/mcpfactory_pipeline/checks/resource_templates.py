@@ -61,14 +61,14 @@ def _completion_params(template: str, variable: str) -> Json:
 
 
 def _completed_value(exchange: WireExchange) -> str | None:
-    """Return the first value of a completion; None if there is none."""
+    """Return the first value of a completion; None if the completion has no value."""
     found: Any = (exchange.result or {}).get("completion")
     values = found.get("values") if isinstance(found, dict) else None
     return next((one for one in values if isinstance(one, str)), None) if isinstance(values, list) else None
 
 
 def expand_uri_template(template: str, completed: Mapping[str, str], evidence: Evidence) -> list[str]:
-    """Return URIs to try: with completed values, or with arguments of tool calls and lines of their results."""
+    """Return URIs to try. Variables get completed values, arguments of tool calls, or lines of the results of calls."""
     calls = [call for call in evidence.calls if not call.failed]
     arguments = {key: value for call in calls for key, value in sent_arguments(call).items() if isinstance(value, str)}
     texts = (result_text(call.exchange.result or {})[:_READ] for call in calls)

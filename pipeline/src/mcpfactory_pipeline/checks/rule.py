@@ -24,9 +24,9 @@ T = TypeVar("T")
 class Fault:
     """One problem that a rule found.
 
-    `where` names the tool and field, or the message. The evidence is `exchange`, or else `proof`, for example text on
-    stdout. `lesser` replaces the rule's severity for a tolerated deviation: it costs fewer points and never closes a
-    gate. `hint` replaces the rule's hint.
+    `where` is the tool and field, or the message, that has the problem. The evidence is `exchange`, or else `proof`,
+    for example text on stdout. `lesser` replaces the rule's severity for a tolerated deviation. Such a deviation costs
+    fewer points and never closes a gate. `hint` replaces the rule's hint.
     """
 
     message: str
@@ -52,7 +52,9 @@ class RuleOutcome:
 
 @dataclass(frozen=True, slots=True)
 class RuleSubjects(Generic[T]):
-    """Items that a rule checks one by one. The cost of the rule is divided by `count` (default: the number of items).
+    """Items that a rule checks one by one.
+
+    The cost of a fault is the cost of the rule divided by `count` (default: the number of items).
 
     With `once`, only the first fault at each place counts: twenty results without resultType are one finding.
     """
@@ -93,7 +95,7 @@ class Rule:
 
     `severity` is its weight: 5 an unusable server, 3 a broken requirement, 2 a disadvantage for the model, 1 a
     recommendation. A failed `gate` makes the server not promotable at any score. The rule applies if the server speaks
-    a revision from `since` to `until` (both included, "" is open).
+    a revision between `since` and `until` (both included). An empty limit is open.
     """
 
     id: str

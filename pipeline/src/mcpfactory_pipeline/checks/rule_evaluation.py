@@ -1,9 +1,9 @@
 """Evaluate the rules on the evidence. Pure: the same observations always give the same report.
 
 Score: 100 minus the cost of the findings (`COSTS`). A rule over several subjects, such as tools, costs the share of the
-subjects that break it: one bad tool of a hundred costs little. The score is reduced by the share of the rules that could
-not be checked, and halved if a gate closes: a refused server scores below 50. A waived finding costs nothing and closes
-no gate, and the report lists it.
+subjects that break it: one bad tool of a hundred costs little. The score is reduced by the share of the rules that
+could not be checked, and halved if a gate closes: a refused server scores below 50. A waived finding costs nothing and
+closes no gate, and the report lists it.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ ROOT_CAUSES: Final[tuple[RootCause, ...]] = (
 
 
 def find_root_causes(found: Sequence[Found], tools: Collection[str]) -> dict[int, int]:
-    """Return effect → root cause, both as indexes of `found`.
+    """Return a map from each effect to its root cause; both are indexes of `found`.
 
     Args:
         found: the faults that count, each with its rule.
@@ -126,8 +126,8 @@ def tool_in_location(where: str, tools: Collection[str]) -> str:
 def rule_subject_of(where: str, tools: Collection[str]) -> str:
     """Return the subject that a rule counts.
 
-    The subject of places like `search` and `search inputSchema/…` is the tool. For an argument, and outside of tools,
-    the place is the subject.
+    For places such as `search` and `search inputSchema/…`, the subject is the tool. For an argument, and outside of
+    tools, the subject is the place itself.
     """
     tool = tool_in_location(where, tools)
     return tool if tool and where[len(tool) : len(tool) + 1] in ("", " ") else where
@@ -267,7 +267,7 @@ def _add_up(judged: Iterable[_RuleResult], follows: _FindingEffects, tools: Coll
 
 
 def _score(sums: _ScoreSums, *, refused: bool, spoke: bool) -> int:
-    """Return the score from 0 to 100; 0 if the server did not speak the protocol."""
+    """Return the score from 0 to 100; 0 if the server does not speak the protocol."""
     if not spoke or not sums.applicable:
         return 0
     checked = Fraction(sums.applicable - sums.unknown, sums.applicable)
@@ -311,7 +311,7 @@ class _FindingEffects:
         return [fault for fault in faults if id(fault) not in self._effects]
 
     def why_not(self, one: _RuleResult, kept: Sequence[Fault]) -> str:
-        """Return why a rule cannot be judged; "" if it can be judged, or if no finding is the reason."""
+        """Return the reason why a rule cannot be judged; "" if it can be judged, or if no finding is responsible."""
         cause = cause_of_unchecked_rule(one.rule, one.unknown, self._found) if one.unknown else None
         cause = self.causes.get(cause, cause) if cause is not None else None
         if one.kept and not kept:

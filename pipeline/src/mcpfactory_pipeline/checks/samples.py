@@ -35,7 +35,8 @@ _OTHER_TEXTS: Final = ("Two other words.", "A third text, longer than the others
 def sample_arguments(schema: Any) -> tuple[dict[str, Any], Origin]:
     """Return arguments for a tool with this inputSchema, and their origin.
 
-    The origin is "no arguments" if none are required, "example" if the schema has a value for each, else "guess".
+    The origin is "no arguments" if no argument is required. It is "example" if the schema has a value for each required
+    argument, otherwise "guess".
     """
     if not isinstance(schema, dict) or is_nested_deeper(schema, _MAX_DEPTH):
         return {}, "guess"
@@ -114,7 +115,7 @@ def _extreme_values(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _is_free_text(schema: Mapping[str, Any]) -> bool:
-    """Return True if a schema accepts any text, and has no pattern, because patterns may need exponential time."""
+    """Return True if a schema accepts any text. A pattern gives False, because patterns may need exponential time."""
     free = "string" in types_of(schema) and schema.keys().isdisjoint(("enum", "format"))
     return free and '"pattern' not in json.dumps(schema)
 
@@ -215,7 +216,7 @@ def api_answer_value(call: RecordedCall) -> Any:
 
 
 def has_answer_value(call: RecordedCall) -> bool:
-    """Return True if the API's answer has at least one value, because nothing can be lost from an empty object."""
+    """Return True if the API's answer has at least one value. An empty object has no value that a tool could lose."""
     return any(text != "null" for _, text in _leaves(api_answer_value(call)))
 
 
@@ -266,7 +267,10 @@ def _as_json(text: str) -> Any:
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield (path, text) of each plain value; items of a list share a path, because tools may reorder them."""
+    """Yield (path, text) of each plain value.
+
+    The items of a list have the same path, because tools may reorder items.
+    """
     todo = [(path, value)]
     while todo:
         at, one = todo.pop()

@@ -39,9 +39,9 @@ _FILES: Final[Mapping[str, str]] = {
 def find_source_locations(root: Path, folder: Path, tools: Iterable[str]) -> dict[str, Place]:
     """Return the places of the server's tools, and of the other subjects of findings, for the server in `folder`.
 
-    The place of a tool is its registration under its listed name (decorator or call), else its line in a manifest,
-    else a function with its name. Tools without a place are omitted. The key "" is the server: the line that creates
-    it, else its `mcpfactory.toml`.
+    The place of a tool is its registration under its listed name (decorator or call). Otherwise it is the line in a
+    manifest, or a function with the tool's name. Tools without a place are omitted. The key "" stands for the server;
+    its place is the line that creates the server, else its `mcpfactory.toml`.
     """
     modules = [(file, tree) for file in sorted((folder / "src").rglob("*.py")) if (tree := _parsed(file)) is not None]
     found: dict[str, Place] = {}
@@ -81,7 +81,7 @@ def find_registered_tools(tree: ast.Module) -> Iterator[tuple[str, int]]:
 
 
 def _parsed(file: Path) -> ast.Module | None:
-    """Return a hand-written module; None if it is generated or unreadable."""
+    """Return a hand-written module; None if the module is generated or unreadable."""
     try:
         if "_generated" in file.parts or file.stat().st_size > _LARGEST:
             return None
@@ -140,7 +140,7 @@ async def validate_source(
 
     Raises:
         NotFoundError: unknown server.
-        ConfigError: the waivers cannot be read, or as in `server_command`.
+        ConfigError: the waivers cannot be read. Other causes are the same as in `server_command`.
     """
     server = workspace.server(name)
     target = replace(

@@ -28,14 +28,16 @@ async def observe_two_clients(
     *,
     one_user: bool,
 ) -> None:
-    """Send requests with equal ids at the same time. Then send texts from the first client, and calls from the second.
+    """Send requests with equal ids at the same time.
 
-    Only lists and calls of tools with readOnlyHint that were answered before are repeated.
+    Then send texts from the first client, and make calls from the second client.
+
+    Only lists, and calls of tools with readOnlyHint, are repeated, and only if they were answered before.
 
     Args:
         evidence: the record to fill.
         clients: two open sessions.
-        planned: the calls that were made, with their results.
+        planned: the calls that were already made, with their results.
         requests: builds the requests, and sends them until the time limit.
         one_user: both clients have the same credentials. A user may see their own texts, so none are sent.
     """
@@ -80,7 +82,10 @@ def _pairs(evidence: Evidence, calls: Sequence[WireExchange]) -> list[tuple[Wire
 async def _ask_together(
     first: Conversation, second: Conversation, one: WireExchange, other: WireExchange, requests: Requester
 ) -> ConcurrentRequests:
-    """Send two requests with one id at the same time; repeat both alone if an answer differs from the earlier one."""
+    """Send two requests with the same ID at the same time.
+
+    Repeat both requests alone if an answer differs from the earlier one.
+    """
 
     def message(known: WireExchange) -> Json:
         return requests.message(known.method, params_without_meta(known.sent))

@@ -73,12 +73,13 @@ async def observe_server(
 ) -> tuple[Evidence, dict[str, str]]:
     """Return the observations of `target`, and the values that a report must mask.
 
-    `timeout` is the time limit in seconds, plus extra time for each case. The same limit applies again to the API
-    failures, and again to the expected calls of `evaluations`. `connect` opens the connection if the server is reached
+    `timeout` is the time limit in seconds, plus extra time for each case. The same limit applies separately to the API
+    failures, and to the expected calls of `evaluations`. `connect` opens the connection if the server is reached
     neither by command nor by URL.
 
-    A server started here gets the canary as value of each secret that its report lists. If `target` has cases, the
-    server's API is the stub upstream. Bad servers produce findings, never exceptions. Runs on asyncio.
+    A server that is started here gets the canary as the value of each secret that its report lists. If `target` has
+    cases, the server's API is the stub upstream. Bad servers lead to findings, never to exceptions. The function needs
+    an asyncio event loop.
 
     Raises:
         ValidationTargetError: the cases or a report cannot be read.
@@ -141,7 +142,7 @@ async def observe_server(
 
 
 def _require_tools(evidence: Evidence, examples: Sequence[Mapping[str, Any]], file: Path | None) -> None:
-    """Refuse example calls of tools that the server does not list; otherwise they would be skipped silently."""
+    """Refuse example calls of tools that the server does not list, because such calls would be skipped silently."""
     known = {name for name, _ in evidence.named_tools}
     strange = sorted({str(one["tool"]) for one in examples} - known)
     if known and strange:

@@ -40,7 +40,7 @@ def waive_rule(
     dry_run: bool = False,
     clock: Clock = utc_now,
 ) -> dict[str, Any]:
-    """Waive a rule's findings about a server until a day (included), in the name of the actor.
+    """Waive a rule's findings about a server, up to and including a day, in the name of the actor.
 
     A waiver for drift covers only the currently known drift: `offer` is the hash of that drift, and `covers` describes
     it. Return the waiver with `server`, `file` (relative to the workspace) and `dry_run`; `replaced` describes the

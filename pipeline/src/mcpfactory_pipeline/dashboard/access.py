@@ -1,10 +1,10 @@
 """Access control: tokens of people, browser sessions, single-use tickets for actions, and an authenticating proxy.
 
-The only I/O is reading the token file. Secrets are stored and looked up by hash. A copy of the memory is useless to an
-attacker, and comparison times reveal nothing about a guess.
+The module does no I/O except to read the token file. Secrets are stored and looked up by hash. A copy of the memory is
+useless to an attacker, and comparison times reveal nothing about a guess.
 
-A proxy in front of the dashboard can log people in and name them in a header. The header counts only in requests that
-contain the proxy's shared secret. The sender's address proves nothing, because every local program has a loopback
+A proxy in front of the dashboard can log people in and name them in a header. The header is accepted only in requests
+that contain the proxy's shared secret. The sender's address proves nothing, because every local program has a loopback
 address.
 """
 
@@ -65,12 +65,12 @@ def read_access_tokens(
 ) -> dict[str, str]:
     """Return the tokens of permitted people by name; `owner` has a token from the environment, others from a file.
 
-    The file has lines `name: token`. The result may be empty unless tokens are `needed`, because a proxy can also
-    authenticate people.
+    The file has lines `name: token`. The result may be empty, unless tokens are `needed`: a proxy can also authenticate
+    people.
 
     Raises:
-        ConfigError: other users may read the file, a token is missing, short or duplicated, or a person has two
-            names.
+        ConfigError: other users may read the file, a person has two names, or a token is missing, too short or
+            duplicated.
     """
     people: dict[str, str] = {}
     if file is not None:
@@ -144,7 +144,7 @@ class ActionTicket:
 class DashboardSession:
     """Session of an authenticated person. `source` describes the authentication.
 
-    `proxied` is True if a proxy authenticated the person. `message` is shown on the next page. Tickets (`tickets`,
+    `proxied` is True if a proxy authenticated the person. `message` is displayed on the next page. Tickets (`tickets`,
     `used`) are stored by hash.
     """
 
@@ -189,7 +189,7 @@ class DashboardAccess:
         return bool(self._people)
 
     def session(self, secret: str) -> DashboardSession | None:
-        """Return the session of a browser; None if it is unknown or expired."""
+        """Return the session of a browser; None if the session is unknown or expired."""
         found = self._sessions.get(_hash(secret))
         return found if found is not None and found.until > self._clock() else None
 
@@ -215,7 +215,7 @@ class DashboardAccess:
         return session
 
     def ticket(self, session: DashboardSession, *about: object, seen: Mapping[str, str] | None = None) -> str:
-        """Return a single-use ticket for one action; `seen` describes the values that the reader saw."""
+        """Return a single-use ticket for one action; `seen` describes the values that the reader of the page saw."""
         ticket = secrets.token_urlsafe(32)
         while len(session.tickets) >= _MAX_TICKETS:
             del session.tickets[next(iter(session.tickets))]
@@ -224,7 +224,7 @@ class DashboardAccess:
         return ticket
 
     def use_ticket(self, session: DashboardSession, ticket: str, *about: object) -> Mapping[str, str]:
-        """Use up a ticket and return the values that the reader saw.
+        """Invalidate a ticket, and return the values that the reader saw.
 
         Raises:
             UsedTicketError: the ticket was used already.
@@ -320,7 +320,7 @@ class TrustedProxy:
 
 
 def read_proxy(environ: Mapping[str, str], header: str) -> TrustedProxy:
-    """Return the proxy that names people in `header`.
+    """Return the settings of a proxy that sends the person's name in `header`.
 
     Raises:
         ConfigError: the header is invalid, or the environment has no secret.

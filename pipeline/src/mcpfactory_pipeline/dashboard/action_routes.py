@@ -86,7 +86,7 @@ class ActionRoutes:
         ]
 
     def visitor(self, request: Request) -> Visitor:
-        """Return the visitor of a page, with the message to show once."""
+        """Return the visitor of a page, with a message that is shown once."""
         session = self.session(request)
         if session is None:
             return Visitor()
@@ -156,7 +156,7 @@ class ActionRoutes:
         form: tuple[str, str],
         after: Sequence[tuple[str, str]] = (),
     ) -> Mapping[str, str]:
-        """Use up a ticket, as `DashboardAccess` does.
+        """Invalidate a ticket, as `DashboardAccess` does.
 
         An error links to `form`, or for a used ticket to the result (`after`). Links are (text, path).
         """
@@ -212,7 +212,10 @@ class ActionRoutes:
         explain: bool = True,
         before: Mapping[str, str] | None = None,
     ) -> ActionPage:
-        """Return an action's page, with a ticket if the user can confirm it. `before` are the facts already seen."""
+        """Return an action's page, with a ticket if the user can confirm it.
+
+        `before` has the facts that the user has already seen.
+        """
         with acting_as(session.actor, source=session.source):
             detail = self.reader.server(name)
             chosen = any(values.get(one) for one in ABOUT)
@@ -435,7 +438,7 @@ class CancelRoutes:
         self._acting = acting
 
     def routes(self) -> list[Route]:
-        """Return the routes, except the pages of runs."""
+        """Return the routes of the actions, except the pages of runs."""
         return [
             Route("/runs/{run}/actions/cancel/", self._acting.behind_login(self._check), methods=["GET"]),
             Route("/runs/{run}/actions/cancel/", self._cancel, methods=["POST"]),

@@ -34,7 +34,7 @@ ABOUT: Final = ("channel", "stage")  # fields that identify the subject of an ac
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """Description of a planned or finished action, the values resolved from defaults, and the started run.
+    """Description of a planned or finished action, the values that defaults supplied, and the started run.
 
     `facts` are the facts that the decision depends on (`decisions.precondition`); `tools` are the tools of an approval.
     """
@@ -208,10 +208,12 @@ def action_for_command(command: str) -> tuple[str, dict[str, str]] | None:
 
 @dataclass(frozen=True, slots=True)
 class ActionPage:
-    """Action on a server. If `ready`, it can be confirmed once with exactly the `settled` values and the ticket.
+    """Action on a server.
+
+    If `ready`, the user can confirm the action once, with exactly the `settled` values and the ticket.
 
     `happens` describes the effect; `problem` explains why the action is blocked, with a `hint`. `changes` lists the
-    changes since the reader's last view, `facts` the current facts that the decision depends on. `evidence` is the
+    changes since the reader's last view. `facts` has the current facts that the decision depends on. `evidence` is the
     comparison of candidates; `tools` is the tool list of an approval stage.
     """
 
@@ -269,7 +271,7 @@ def action_page(
 
     With `explain`, report missing values. `possible` are the channels or stages that the action applies to; an empty
     form starts with the first one. With the token of an earlier check, the page lists the changes since that check;
-    `before` are the facts of that check as text.
+    `before` has the facts of that earlier check as text.
     """
     inputs = _inputs(workspace, detail, action, values, possible)
     full = {one.name: one.value for one in inputs if one.value}

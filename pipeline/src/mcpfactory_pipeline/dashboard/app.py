@@ -1,8 +1,8 @@
 """The live dashboard: a Starlette application that reads the workspace for every request.
 
 It is read-only without people who may act. It is meant for loopback. A request whose Host is not a loopback name is
-refused first. Otherwise another site that resolves to 127.0.0.1 (DNS rebinding) could read the dashboard with the
-user's browser. Errors are returned as JSON or as a page.
+refused before anything else. Otherwise another site that resolves to 127.0.0.1 (DNS rebinding) could read the dashboard
+with the user's browser. Errors are returned as JSON or as a page.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ def create_app(
     proxy: TrustedProxy | None = None,
     origin: str = "",
 ) -> Starlette:
-    """Return the application for one workspace. `hosts` are allowed Host names in addition to loopback.
+    """Return the dashboard application for one workspace. `hosts` are allowed Host names in addition to loopback.
 
     Pages about many servers may show data up to `age` seconds old, so that 1,000 servers are not read for every
     keystroke. `ended` returns true when the server shuts down, which ends event streams. `people` are the persons who
-    may act, with their tokens; `proxy` authenticates others. If both are missing, the application is read-only.
-    `origin` is the public address, if it differs from the bound one.
+    may act, with their tokens; `proxy` authenticates others. If both `people` and `proxy` are missing, the application
+    is read-only. `origin` is the public address, if it differs from the address that the server listens on.
     """
     reader, followers = WorkspaceReader(workspace_root, age=age), PageSubscriptions(ended)
     acting = ActionRoutes(workspace_root, reader, DashboardAccess(people or {}), origin) if people or proxy else None
@@ -288,7 +288,7 @@ async def disconnected_response(_request: Request, _error: Exception) -> Respons
 def error_response(
     request: Request, status: int, title: str, message: str, hint: str, *, ways: Sequence[tuple[str, str]] = ()
 ) -> Response:
-    """Return an error page or problem JSON, as requested; `ways` are links (text, path)."""
+    """Return an error page or problem JSON, as requested; `ways` are links, each with text and path."""
     if wants_json(request):
         return JSONResponse({"error": {"message": message, "hint": hint}}, status)
     return HTMLResponse(render_problem(title, message, hint, request.url.path, ways), status)

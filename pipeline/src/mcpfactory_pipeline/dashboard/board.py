@@ -1,4 +1,7 @@
-"""Board and graph: servers × stages, problems first, and the positions of all candidates. Pure: facts in, view out."""
+"""Board and graph: servers × stages, problems first, and the positions of all candidates.
+
+The functions have no side effects: they get facts and return a view.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ class StageCell:
 
 @dataclass(frozen=True, slots=True)
 class ChannelCell:
-    """A channel of a server: the offered version, "" if it offers none. `held` names the holder and the reason."""
+    """A channel of a server, and the version that it offers ("" if none). `held` names the holder and the reason."""
 
     channel: str
     version: str
@@ -61,7 +64,7 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True)
 class ServerCount:
-    """The number of servers with a status, or in a group."""
+    """The number of servers with one status, or in one group."""
 
     key: str
     status: ShownStatus | None
@@ -70,7 +73,10 @@ class ServerCount:
 
 @dataclass(frozen=True, slots=True)
 class BoardPage:
-    """The board. `servers` are the filtered servers of this page; `counts` include all servers of the workspace."""
+    """The board.
+
+    `servers` has the servers of this page that match the filter; `counts` include all servers of the workspace.
+    """
 
     workspace: str
     stages: tuple[str, ...]
@@ -238,7 +244,11 @@ class OmittedServerCount:
 
 @dataclass(frozen=True, slots=True)
 class GraphPage:
-    """The graph. If `counted`, its chips are numbers of servers. `shown` of `total` servers match the `query`."""
+    """The graph.
+
+    If `counted`, its chips are numbers of servers. `total` is the number of all servers; `shown` of these servers match
+    the `query`.
+    """
 
     workspace: str
     total: int

@@ -54,7 +54,10 @@ class DecisionView:
 
 @dataclass(frozen=True, slots=True)
 class CandidateView:
-    """One candidate with its sources (`made_from`). `at`, `actor` and `run` are those of its first build, if known."""
+    """One candidate with the sources from which it was built (`made_from`).
+
+    `at`, `actor` and `run` are those of its first build, if known.
+    """
 
     id: str
     version: str
@@ -172,7 +175,7 @@ class EvidenceView:
 
 @dataclass(frozen=True, slots=True)
 class FindingView:
-    """Findings that differ only in location: their `number`, the first `places`, and the first one's `evidence`."""
+    """Findings that differ only in location: their `number`, the first `places`, and the first `evidence`."""
 
     rule: str
     severity: int

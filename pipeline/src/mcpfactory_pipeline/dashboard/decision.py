@@ -42,7 +42,7 @@ _TESTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ContractChangeView:
-    """A change that affects callers: `breaking`, `additive` or `cosmetic`."""
+    """A change that affects callers: The effect is `breaking`, `additive` or `cosmetic`."""
 
     kind: str
     code: str
@@ -65,7 +65,7 @@ class ComparedFact:
 class ToolChanges:
     """Changes of one kind: `breaking`, `changed` (compatible), `added` or `wording`.
 
-    `total` includes the changes that are not shown.
+    `total` also counts the changes that are not displayed.
     """
 
     kind: str
@@ -93,17 +93,17 @@ class DecisionPage:
 
     `asks` is the message of the pending decision, and `command` the next command; both are empty if no decision is
     pending. In that case, `stands` is the reason why the candidate must not be promoted, and `way` is the command that
-    resolves the reason ("" for none). `closed` describes the holds and the retirement that block the channel.
+    resolves the reason ("" for none). `closed` describes the holds on the channel, and the retirement of the server.
 
-    `offered` is the candidate that the channel offers now; if it is "", everything is new. `rejected` and
-    `rolled_back` are the decisions against the candidate. `approve_after_all` is the command that approves the
-    candidate although no decision is pending, "" if the approval would be refused or is not needed. `source_channel` is
-    the previous channel; it has offered the candidate since `in_source_since`. If a decision is pending, `waits_since`
-    is the same time.
+    `offered` is the candidate that the channel offers now; if it is "", everything is new. `rejected` and `rolled_back`
+    are the decisions against the candidate. `approve_after_all` is the command that approves the candidate although no
+    decision is pending. It is "" if the approval would be refused or is not needed. `source_channel` is the previous
+    channel; it has offered the candidate since `in_source_since`. If a decision is pending, `waits_since` is the same
+    time.
 
-    `known` is True if both tool lists are on this machine, `judged` if both validation reports are. `source` is
-    a command that shows the source changes, if the commits are known. `uncommitted` lists the versions that were built
-    from uncommitted changes: the command cannot show these changes.
+    `known` is True if both tool lists are on this machine. `judged` is True if both validation reports are on this
+    machine. `source` is a command that shows the source changes, if the commits are known. `uncommitted` lists the
+    versions that were built from uncommitted changes: the command cannot show these changes.
     """
 
     workspace: str
@@ -146,7 +146,7 @@ class DecisionPage:
 
 
 def decidable_channels(detail: ServerDetail) -> Iterator[str]:
-    """Yield the channels with another available candidate; none for a retired server."""
+    """Yield the channels that could get another available candidate; no channels for a retired server."""
     for channel in detail.channels if not detail.state.retired else ():
         if next_candidate(detail.state, channel) not in {"", detail.state.offered(channel.name)}:
             yield channel.name
@@ -247,7 +247,7 @@ def _question(
 ) -> dict[str, Any]:
     """Return the fields of the pending decision about a candidate, else the fields of the possible actions.
 
-    `about` are the earlier decisions about the candidate for the channel; None if the channel already offers the
+    `about` has the earlier decisions about this candidate and channel; None if the channel already offers the
     candidate.
     """
     name, since = policy.name, _since(detail.history, policy.source, candidate) if policy.source else ""
@@ -273,7 +273,7 @@ def _question(
 
 
 def _refusal(detail: ServerDetail, channel: str, candidate: str, advise: _Advise) -> tuple[str, str]:
-    """Return the reason that forbids a promotion if no decision is pending, and the remedy ("" for none)."""
+    """If no decision is pending, return the reason that forbids a promotion, and the remedy ("" for none)."""
     name = detail.facts.name
     command, refused = advise(f"mcpfactory pipeline promote {name} --channel {channel} --candidate {candidate}")
     return str(refused or ""), "" if command == f"mcpfactory pipeline status {name}" else command
@@ -282,7 +282,10 @@ def _refusal(detail: ServerDetail, channel: str, candidate: str, advise: _Advise
 def _refusals(
     detail: ServerDetail, channel: str, candidate: str, about: Iterable[DecisionView]
 ) -> tuple[DecisionView, ...]:
-    """Return the rejections of a candidate for a channel, and its rollback unless an approval followed the rollback."""
+    """Return the rejections of a candidate for a channel.
+
+    Also return its rollback, unless an approval followed the rollback.
+    """
     back = candidate in candidates_rolled_back(detail.history, channel)
     return tuple(one for one in about if one.what == "rejected" or (one.what == "rolled back" and back))
 
@@ -322,7 +325,7 @@ def _grouped(changes: Sequence[Change], manifest: Mapping[str, Any]) -> Iterator
 
 
 def _change_view(change: Change, manifest: Mapping[str, Any]) -> ContractChangeView:
-    """Return a change without the tool's name; a new tool gets its description from `manifest`."""
+    """Return a change without the name of the tool; the description of a new tool comes from `manifest`."""
     tools = (tool for tool in manifest.get("tools", ()) if isinstance(tool, dict) and tool.get("name") == change.tool)
     described = next((str(tool.get("description") or "") for tool in tools), "") if change.code == "tool-added" else ""
     words = change.message.removeprefix(change.tool).removeprefix(":").strip()
@@ -333,7 +336,7 @@ def _change_view(change: Change, manifest: Mapping[str, Any]) -> ContractChangeV
 
 
 def _findings_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[Any], list[Any], int]:
-    """Return the fixed findings, the new findings, and the number of unchanged ones; evidence is not compared."""
+    """Return the fixed findings, the new findings, and the number of unchanged findings; evidence is not compared."""
     old, new = (
         [{key: value for key, value in one.items() if key != "evidence"} for one in report.get("findings", ())]
         for report in (before, after)

@@ -1,7 +1,7 @@
 """Static export of the dashboard: the same pages with relative links, for a disk or any static host.
 
-An export into the folder of an earlier export replaces the earlier one: `assets/export.json` lists the files of a site,
-and files that the new site lacks are removed.
+An export into the folder of an earlier export replaces the earlier site: `assets/export.json` lists the files of a
+site, and files that the new site lacks are removed.
 """
 
 from __future__ import annotations
@@ -62,7 +62,10 @@ def _write(out: Path, path: str, content: bytes) -> None:
 
 
 def _remove(out: Path, path: str) -> None:
-    """Remove a file of an earlier export and empty folders; ignore paths outside, because the list is untrusted."""
+    """Remove a file of an earlier export, and folders that are then empty.
+
+    Ignore paths outside `out`, because the list is untrusted.
+    """
     file = out / path
     if {"..", ".git"} & set(PurePosixPath(path).parts) or not file.parent.resolve().is_relative_to(out.resolve()):
         return

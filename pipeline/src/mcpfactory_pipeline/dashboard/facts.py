@@ -76,9 +76,9 @@ class RunFacts:
     """The events of one run, by server, and the logs of its steps that are still on this machine, by (server, stage).
 
     Instances are compared by identity. `going` is True if the run's process exists; before its first step, a run has no
-    events. `now` is the time of reading, in seconds as in `id_creation_time`. `waits` maps each awaited server to the run
-    that holds this server ("" if unknown). `kept` are the ids of the events of failed steps whose logs have not been
-    overwritten. `needs` maps each stage, except approvals, to all stages that it requires, in workspace order.
+    events. `now` is the time of reading, in seconds as in `id_creation_time`. `waits` maps each awaited server to the
+    run that holds this server ("" if unknown). `kept` are the ids of the events of failed steps whose logs have not
+    been overwritten. `needs` maps each stage, except approvals, to all stages that it requires, in workspace order.
     """
 
     workspace: str
@@ -104,7 +104,10 @@ class StoredCandidate:
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """Path of a stage's log, with the outcome and run of its last execution. `going` is True while the stage runs."""
+    """Path of a stage's log, with the outcome and the run of the stage's last execution.
+
+    `going` is True while the stage runs.
+    """
 
     workspace: str
     server: str
@@ -148,7 +151,7 @@ ShownStatus = Annotated[
 def displayed_stage_status(stage: Mapping[str, Any], *, running: bool = False) -> DisplayedStatus:
     """Return the status of one stage of one server, from a row of `mcpfactory_pipeline.views.status`.
 
-    A passed stage that would run again is stale, or held if a hold applies. A failed stage stays failed.
+    A passed stage that would run again is stale, or held if a hold applies. A failed stage keeps the status failed.
     """
     return STATUSES["running"] if running else outcome_status(idle_stage_status(stage))
 
@@ -188,7 +191,7 @@ def paginate(entries: Sequence[_T], wanted: str, size: int) -> tuple[tuple[_T, .
 
 
 def page_number(wanted: str, pages: int) -> int:
-    """Return the number of the wanted page, or of the nearest one."""
+    """Return the number of the requested page, or of the nearest page that exists."""
     return min(max(int(wanted), 1), pages) if wanted.isascii() and wanted.isdecimal() and len(wanted) < 10 else 1
 
 

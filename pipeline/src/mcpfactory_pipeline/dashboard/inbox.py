@@ -1,6 +1,8 @@
-"""The inbox: pending items with responsible person, age and next command. Pure: facts in, view out.
+"""The inbox: pending items, each with the responsible person, the age and the next command.
 
-A batch decision covers several candidates: each is checked separately, and all are confirmed together.
+The functions have no side effects: they get facts and return a view.
+
+A batch decision covers several candidates. Each candidate is checked separately, and all are confirmed together.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ class InboxEntry:
     """One pending item. `waited` is its age as text ("" if unknown), `seconds` its age as a number.
 
     `decision` is the channel of the decision page with the facts for and against the item, "" for none. `log` is the
-    stage whose log shows the failure, "" if no such log is on this machine.
+    stage whose log shows the failure; "" if no such log is on this machine.
     """
 
     kind: str
@@ -89,7 +91,7 @@ class KindCount:
 
 @dataclass(frozen=True, slots=True)
 class InboxGroup:
-    """The items of a page with the same cause, on different servers or channels; `number` is their count."""
+    """The items of a page that have the same cause, on different servers or channels; `number` is their count."""
 
     cause: str
     kind: str
@@ -328,7 +330,7 @@ def batch_page(
 
 
 def batch_choice_value(item: InboxEntry) -> str:
-    """Return an inbox entry's form value for a batch decision; "" if its next command is not for batches."""
+    """Return an inbox entry's form value for a batch decision; "" if its next command cannot be in a batch."""
     action, values = action_for_command(item.command) or ("", {})
     if action not in BATCHED or not values.get("channel"):
         return ""
@@ -339,7 +341,7 @@ def parse_batch_choices(marks: Sequence[str]) -> list[BatchChoice]:
     """Parse the marks of a form, without duplicates.
 
     Raises:
-        ConfigError: a mark is invalid, or there are too many or none.
+        ConfigError: a mark is invalid, or the number of marks is zero or too large.
     """
     found = []
     for mark in dict.fromkeys(marks):

@@ -20,7 +20,7 @@ _TEXT: Final = {"type": "string", "maxLength": 500}
 
 
 def dashboard_openapi_document(url: str, *, acting: bool = False) -> dict[str, Any]:
-    """Return the document of the API at `url`; `acting` includes actions."""
+    """Return the document of the API at `url`; With `acting`, the document also includes actions."""
     schemas, definitions = _schemas()
     paths = {page.path: {"get": _operation(page, schemas[page.name])} for page in PAGES}
     paths |= _actions(schemas) if acting else {}

@@ -1,8 +1,8 @@
 """HTML rendering of views: the only module that imports Jinja2.
 
-Autoescape is always on, because names and texts come from untrusted API documents. There are no inline scripts or
-styles, so that the content security policy can forbid both. Every page escapes invisible and bidirectional characters
-from any source (`_filled`); form values are escaped so that browsers submit them unchanged (`exact`).
+Autoescape is always on, because names and texts come from API documents that are not trusted. There are no inline
+scripts or styles, so that the content security policy can forbid both. Every page escapes invisible and bidirectional
+characters from any source (`_filled`); form values are escaped so that browsers submit them unchanged (`exact`).
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Links:
 
     @property
     def json(self) -> str:
-        """The link to the data of this page."""
+        """The link to the JSON data of this page."""
         return "index.json" if self.static else f"?{urlencode({**self.query, 'format': 'json'})}"
 
     @property
@@ -128,8 +128,8 @@ def page_folder(page: int) -> str:
 class Visitor:
     """The visitor of a dashboard that allows actions. `actor` is "" before the login; `message` is shown once.
 
-    `runs` are the active runs that were started in this dashboard and can be canceled here. `proxied` is True if
-    a proxy handles login and logout.
+    `runs` are the active runs that this dashboard started and can cancel. `proxied` is True if a proxy handles login
+    and logout.
     """
 
     actor: str = ""

@@ -1,4 +1,4 @@
-"""Runs of a workspace and the page of each, with its Gantt chart. Pure: facts in, view out."""
+"""Runs of a workspace, and the page of each run with its Gantt chart. Pure: facts in, view out."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _SERVERS: Final = 12  # maximum servers of a run per page, so that a page with t
 class StageAttempt:
     """One attempt at one stage of one server.
 
-    `start` is in seconds since the start of the run. `seconds` is the duration, None if unknown; for a running step
-    (`working`), it is the time until now. `log` is the end of the step's output if the log is still on this machine.
-    For a finished step, only the page of one server in a run has this output. `kept` is True if the step failed and its
-    log exists.
+    `start` is the number of seconds between the start of the run and the start of the attempt. `seconds` is the
+    duration, None if unknown; for a running step (`working`), it is the time until now. `log` is the end of the step's
+    output if the log is still on this machine. The page of one server in a run shows this output also for finished
+    steps; other pages do not. `kept` is True if the step failed and its log exists.
     """
 
     server: str
@@ -67,7 +67,7 @@ class OutcomeCount:
 
 @dataclass(frozen=True, slots=True)
 class RunWait:
-    """A server that a run waits for, and the run that holds it ("" if unknown)."""
+    """A server that a run waits for, and the other run that is using the server ("" if unknown)."""
 
     server: str
     run: str
@@ -75,11 +75,13 @@ class RunWait:
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
-    """One run, or its part about one `server`. `seconds` is the time from the first to the last event, or until now.
+    """One run, or the part of the run about one `server`.
+
+    `seconds` is the time from the first event to the last event; for an active run, it is the time until now.
 
     `going` is True if the run is active on the dashboard's machine; `waits` are the servers that it waits for.
-    `cut_short` is "cancelled" if a person canceled the run, "broke off" if its process died, else "". `unreached` are
-    the stages that were skipped because a required stage did not pass.
+    `cut_short` is "cancelled" if a person canceled the run, "broke off" if the run's process died, otherwise "".
+    `unreached` are the stages that were skipped because a required stage did not pass.
     """
 
     workspace: str

@@ -67,7 +67,10 @@ class ToolView:
 
 @dataclass(frozen=True, slots=True)
 class ToolsPage:
-    """Tools of a server with their schemas. `listed` is False if they are unknown; `mcpfactory inspect` lists them."""
+    """Tools of a server with their schemas.
+
+    `listed` is False if they are unknown; `mcpfactory inspect` lists unknown tools.
+    """
 
     workspace: str
     server: str
@@ -144,8 +147,8 @@ _KINDS: Final = {
 class StageView:
     """One stage with its result. `verdict` is `up-to-date`, `run`, `blocked`, `held` or `waiting`.
 
-    `run` is the last run that executed the stage. While the stage is running, it has no result: `message` describes
-    its previous outcome, and `last_run` is the run of that outcome; otherwise `last_run` is "".
+    `run` is the last run that executed the stage. While the stage is running, it has no result: `message` describes the
+    previous outcome of the stage, and `last_run` is the run of that outcome; otherwise `last_run` is "".
     """
 
     stage: str

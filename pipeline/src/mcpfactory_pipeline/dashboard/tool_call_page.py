@@ -136,7 +136,7 @@ def parse_tool_arguments(detail: ServerDetail, tool: str, given: Mapping[str, An
     validate the values: the server does.
 
     Raises:
-        ConfigError: for JSON that is not an object.
+        ConfigError: the given JSON is not an object.
         NotFoundError: for an unknown tool.
     """
     schema = _tool_of(detail, tool).get("inputSchema")
@@ -247,7 +247,7 @@ async def _call(
 
 
 def without_request_parameters(case: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a tool's case without request parameters, so that only the request method must match."""
+    """Return a tool's case without request parameters. Then only the method of a request must match."""
     return {"request": {"method": case["request"]["method"]}, "response": case["response"]}
 
 

@@ -1,7 +1,7 @@
 """Read the files of a workspace for pages: reports, manifests, pages of logs, and stamps that detect changes.
 
-Reads are limited in size. Missing or damaged files are omitted without an exception, because a page about a broken
-server is more useful than an error page. In logs, lines about errors are marked, and can be searched.
+The size of each read is limited. Missing or damaged files are omitted without an exception, because a page about a
+broken server is more useful than an error page. In logs, lines about errors are marked. Logs can also be searched.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _entries_of(folder: Path) -> Iterator[tuple[str, FileStamp]]:
 
 
 def channel_page_stamps(channels: Path) -> Iterator[tuple[str, FileStamp | None]]:
-    """Yield the channel folders on this machine and the projects in them, each with its stamp."""
+    """Yield the channel folders on this machine and the projects in these folders, each with its stamp."""
     for channel in _folders_in(str(channels)):
         for folder in (f"{channel}/simple", *_folders_in(f"{channel}/simple")):
             yield folder, file_stamp(folder)
@@ -163,9 +163,9 @@ class LogLine:
 class LogPage:
     """A page of a log of `size` bytes, or of the lines that contain `query`.
 
-    `unread` is the number of bytes at the beginning of a long log that are not shown. `wrong` is the number of the
-    first line about an error (0 for none), and `wrong_page` is its page. `run` is the run that wrote the log; `going`
-    is True while it still writes.
+    `unread` is the number of bytes at the beginning of a long log that the page omits. `wrong` is the number of the
+    first line about an error (0 if there is none), and `wrong_page` is the page of that line. `run` is the run that
+    wrote the log; `going` is True while it still writes.
     """
 
     workspace: str
@@ -205,7 +205,7 @@ def open_stage_log(facts: LogFacts) -> Iterator[BinaryIO]:
 
 
 def log_page(facts: LogFacts, stream: BinaryIO, *, query: str = "", page: str = "") -> LogPage:
-    """Return a page of a stage's log, or of its lines that contain `query` (case-insensitive).
+    """Return a page of a stage's log. With `query`, only lines that contain it count (case-insensitive).
 
     The default `page` is the page with the first line about an error, else the last page.
     """

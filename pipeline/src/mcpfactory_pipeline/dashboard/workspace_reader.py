@@ -1,7 +1,7 @@
 """Workspace reader of the dashboard: every response is current, and only changed data is read again.
 
-A server is read again if a file that its row depends on is missing, or has another time, size or inode. The files of
-all servers are checked for each response. If a channel requires soak time, pending items also change with time.
+A server is read again if a file that its row depends on is missing, or has a different time, size or inode. The files
+of all servers are checked for each response. If a channel requires soak time, pending items also change as time passes.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ class _KnownServer(NamedTuple):
 
 
 class WorkspaceReader:
-    """The workspace around `root`. Every query raises `WorkspaceError` if the workspace does not exist.
+    """The workspace around `root`. Each query raises `WorkspaceError` if the workspace does not exist.
 
-    For pages about many servers, data checked less than `age` seconds ago is not checked again. Without `live` (for an
-    export), nothing is checked twice, and responses contain no waiting times: equal workspaces give equal responses.
+    Pages about many servers reuse data that was checked less than `age` seconds ago. Without `live` (for an export),
+    nothing is checked twice, and responses contain no waiting times. Therefore equal workspaces give equal responses.
     """
 
     def __init__(self, root: Path, *, age: float = 0.0, live: bool = True, clock: Clock = utc_now) -> None:
@@ -183,7 +183,7 @@ class WorkspaceReader:
         )
 
     def histories(self, server: str = "") -> dict[str, list[Event]]:
-        """Return the events of one or all servers, including deleted ones, oldest first, without large fields."""
+        """Return the events of one server or of all servers (also deleted ones), oldest first, without large fields."""
         store = Store(self._workspace())
         with self._guard:
             return {name: self._history(store, name) for name in ([server] if server else store.servers())}

@@ -30,7 +30,7 @@ def is_older_than_offer(state: ServerState, channel: str, candidate: str) -> boo
 
 
 def pending_candidate(state: ServerState, channel: ChannelPolicy) -> str:
-    """Return the previous channel's candidate; "" if it has none, or if the channel offers the same or a newer one."""
+    """Return the previous channel's candidate; "" if missing, or if the channel offers the same or a newer one."""
     candidate = next_candidate(state, channel) if channel.source else ""
     offered = candidate == state.offered(channel.name)
     return "" if not candidate or offered or is_older_than_offer(state, channel.name, candidate) else candidate
@@ -38,7 +38,10 @@ def pending_candidate(state: ServerState, channel: ChannelPolicy) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChannelReview:
-    """The candidates of a server, reviewed for a channel at one time. `events` returns the server's history."""
+    """The candidates of a server, reviewed for a channel at one point in time.
+
+    `events` is a function that returns the server's history.
+    """
 
     workspace: Workspace
     stages: Sequence[Stage]
@@ -54,7 +57,7 @@ class ChannelReview:
         return required_checks(self.stages, self.policy, self.channels)
 
     def stale(self, candidate: str) -> list[str]:
-        """Describe the checks that must run again."""
+        """Describe the checks of the candidate that must run again."""
         required = required_stages(self.stages, self.policy, self.channels)
         inputs = read_stage_inputs(self.stages, InputReader(self.workspace.server(self.state.server), self.state))
         return stale_checks(self.stages, required, self.state, candidate, inputs)
@@ -62,7 +65,7 @@ class ChannelReview:
     def blockers(
         self, candidate: str, *, stale: Sequence[str] = (), drift: Sequence[PromotionBlocker] = ()
     ) -> list[PromotionBlocker]:
-        """Return the blockers between a candidate and the channel.
+        """Return the reasons why a candidate cannot move into the channel.
 
         `stale` is the result of the method `stale`, `drift` the result of `drift_blockers`; both are empty by default.
         """

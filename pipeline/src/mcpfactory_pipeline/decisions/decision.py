@@ -1,4 +1,7 @@
-"""Decisions about a server: approvals and rejections, holds, retirement. Each is one event: who, when, why."""
+"""Decisions about a server: approvals and rejections, holds, retirement.
+
+Each decision is one event with actor, time and reason.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +111,7 @@ class Decision:
     def record(
         self, event: str, candidate: str | None, *, sign_with: Path | None = None, stage: str | None = None
     ) -> dict[str, Any]:
-        """Record the decision, signed with the key `sign_with` if given, and return its subject.
+        """Record the decision and return its subject; a given key `sign_with` signs the decision.
 
         `stage` is the failed stage that triggered an automatic decision.
         """
@@ -160,7 +163,7 @@ def open_decision(
 
     Raises:
         NotFoundError: for an unknown server or channel.
-        ConfigError: for a policy that cannot be read.
+        ConfigError: the policy cannot be read.
         InvalidReasonError: for a reason that is too long.
     """
     reason = normalize_reason(reason)
@@ -177,10 +180,10 @@ def open_decision(
 def choose_candidate(state: ServerState, wanted: str, channel: ChannelPolicy | None = None) -> str:
     """Return the candidate whose id begins with `wanted`; by default the previous channel's candidate.
 
-    Without a previous channel, the default is the newest candidate.
+    If the channel has no previous channel, the default is the newest candidate.
 
     Raises:
-        NotFoundError: no id begins with `wanted`.
+        NotFoundError: no candidate ID begins with `wanted`.
         PromotionError: several ids match, or the server has no candidate yet.
     """
     if not wanted:
@@ -214,16 +217,15 @@ def approve(
     sign_with: Path | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Record the approval of a candidate for a channel without moving it; this lifts earlier rejections.
+    """Record the approval of a candidate for a channel, and withdraw earlier rejections; the candidate does not move.
 
-    `sign_with` is an ssh key that signs the approval, which a `signed` channel requires. In the result, `blockers` are the
-    remaining blockers between candidate and channel (`plan.policy.Blocker`), and `lifted` are the withdrawn
-    rejections: actor and reason.
+    `sign_with` is an ssh key that signs the approval, which a `signed` channel requires. In the result, `blockers`
+    has the remaining reasons against the promotion (`plan.policy.Blocker`). `lifted` has actor and reason of each
+    withdrawn rejection.
 
     Raises:
         PromotionError: the channel requires no approval, or a signature is missing; the actor is not an approver, or
-        has
-            approved already; the candidate did not pass its checks, is not in the previous channel, or differs from
+            has approved already; the candidate did not pass its checks, is not in the previous channel, or differs from
             the adopted server.
         ConfigError: the key cannot sign.
         RefusedError: the server is at a URL and does not respond.

@@ -39,7 +39,8 @@ def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str =
 def refresh_offer(server: WorkspaceServer, what: str) -> None:
     """Query the current offer of a server at a URL before an action (`what`), and record its differences.
 
-    The differences are relative to the adopted offer. Other servers are not queried: they run the checked bytes.
+    The differences are relative to the adopted offer. Other servers are not queried, because they run the checked
+    bytes.
 
     Raises:
         RefusedError: the server does not respond, or the result cannot be recorded.
@@ -142,8 +143,8 @@ def adopted_offer_commands(
 ) -> tuple[str, ...]:
     """Return the commands, in order, that bring the last adopted offer of a URL into a channel with an older offer.
 
-    If the URL now offers something else, the commands first adopt that offer. They also update a previous channel that
-    has an older offer. Problems that no decision removes, such as a failed check, are reported by `inbox`.
+    If the URL now offers something else, the first commands adopt the new offer. They also update a previous channel
+    that has an older offer. Problems that no decision removes, such as a failed check, are reported by `inbox`.
 
     Raises:
         ConfigError: as for `channel_drift_blockers`.

@@ -1,6 +1,7 @@
 """Integrity of a workspace: state against history, signatures, names across servers, channel folders against the state.
 
-Differences have the form of `verify`. They include servers whose folder is missing while a channel still offers them.
+Differences have the same form as the differences that `verify` returns. They include servers whose folder is missing
+while a channel still offers them.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def _unsigned(
 
 
 def require_integrity(workspace: Workspace, server: str) -> None:
-    """Refuse a server with faults. A state file that is older than its history is updated first.
+    """Raise an error if a server has faults. If a state file is older than its history, it is updated first.
 
     Raises:
         RefusedError: the first fault.
@@ -101,7 +102,8 @@ def refuse_faults(workspace: Workspace, server: str, *, head: Mapping[str, str] 
 def name_clashes(workspace: Workspace, names: Sequence[str]) -> dict[str, BrokenServer]:
     """Return the named servers that share a distribution name with the runtime or another server, with the reason.
 
-    Of servers that share a name, the first one built keeps it. If none has been built yet, all are refused.
+    If servers share a name, the server that was built first keeps the name. If none has been built yet, all are
+    refused.
     """
     holders: dict[str, list[str]] = {}
     for server in workspace.names():
@@ -236,7 +238,10 @@ def channel_state_faults(workspace: Workspace, state: ServerState) -> list[str]:
 
 
 def unreferenced_pages(workspace: Workspace) -> list[tuple[str, str]]:
-    """Return (channel, project) of each page that is in no state. `orphaned_channel_offers` handles servers without a folder."""
+    """Return (channel, project) of each page that is in no state.
+
+    `orphaned_channel_offers` handles servers without a folder.
+    """
     pages = {
         (channel, project)
         for channel in _channels(workspace)
@@ -262,7 +267,7 @@ def _unnamed(workspace: Workspace, pages: set[tuple[str, str]]) -> Iterator[tupl
 
 
 def _lasting_faults(workspace: Workspace, store: Store, server: str) -> list[str]:
-    """Return the faults without those of a running promotion, which fills the channel before it changes the state."""
+    """Return the faults, except those of a running promotion: it fills the channel before it changes the state."""
     if not channel_state_faults(workspace, store.state(server)):
         return []
     with store.write_lock(server):

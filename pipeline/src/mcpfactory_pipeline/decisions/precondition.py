@@ -1,4 +1,4 @@
-"""Facts that a decision depends on, and their hash, the precondition of the decision.
+"""Facts that a decision depends on. Their hash is the precondition of the decision.
 
 A decision with a precondition is refused if one of these facts has changed since the precondition was printed: the
 candidate, its checks, the offers of the channels, people's decisions, or the policy. A precondition contains a short
@@ -100,8 +100,8 @@ def require_precondition(precondition: str, facts: DecisionFacts, about: str) ->
     """Refuse a decision whose precondition is no longer true; an empty precondition skips the check.
 
     Raises:
-        StaleDecisionError: something has changed.
-        PromotionError: the text is not a precondition of this decision.
+        StaleDecisionError: a fact has changed.
+        PromotionError: the text is not a precondition of a decision of this kind.
     """
     if precondition and precondition != facts.precondition:
         raise StaleDecisionError(about, facts, changed_facts(precondition, facts))
@@ -208,8 +208,8 @@ def describe_check_results(candidate: Candidate) -> list[str]:
 def breaking_changes_line(candidate: Candidate, offered: Release | None, channel: str, server: str) -> str:
     """Return the effect of a candidate on callers of the channel's current offer; "" if nothing breaks.
 
-    Also return "" if the channel has no callers yet. A gate can accept breaking changes with a major version; the
-    decision maker sees them in any case.
+    Also return "" if the channel has no callers yet. A gate can accept breaking changes if the major version increases;
+    the decision maker sees the changes in any case.
     """
     if offered is None:
         return ""

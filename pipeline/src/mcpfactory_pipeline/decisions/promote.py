@@ -42,13 +42,13 @@ def promote(
     is sufficient. A candidate that the channel offers already is not promoted again: its files are repaired, and
     nothing is recorded. A server that was adopted by its URL is queried for its current offer, unless this is a dry
     run. Returns `{"server", "channel", "candidate", "version", "dry_run", "already", "pruned", "callers"}`: `already`
-    is True if the channel offered it before, `pruned` has the files of old candidates that `[artifacts]` does not keep
-    (path → size in bytes), `callers` describes the breaking changes for callers of the channel's previous offer ("" for
-    none). `stages` replaces the stages of the workspace.
+    is True if the channel already offered the candidate. `pruned` has the files of old candidates that `[artifacts]`
+    does not keep (path → size in bytes). `callers` describes the breaking changes for callers of the channel's previous
+    offer ("" for none). `stages` replaces the stages of the workspace.
 
     Raises:
         PromotionError: the policy forbids the promotion, or the bytes on disk differ from the checked bytes.
-        RefusedError: `verify` would refuse the server, or its URL does not respond.
+        RefusedError: `verify` would refuse the server, or the server's URL does not respond.
         NotFoundError: for an unknown server or channel.
     """
     require_integrity(workspace, workspace.server(server).name)
@@ -77,10 +77,10 @@ def require_promotable(
     clock: Clock = utc_now,
     head: Mapping[str, str] | None = None,
 ) -> None:
-    """Raise the errors of `promote` without a lock or an update; also refuse a candidate that is already offered.
+    """Raise the errors of `promote` without a lock or an update; also refuse a candidate that is offered already.
 
-    A dry run of `promote` takes the lock and updates the state. `head` is the result of `head_history_blobs`, if many
-    servers are tried one after another.
+    A dry run of `promote` takes the lock and updates the state. `head` is the result of `head_history_blobs`, if the
+    caller tries many servers one after another.
 
     Raises:
         PromotionError: as for `promote`.
@@ -161,13 +161,13 @@ def rollback(
     store: Store | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Roll a channel back to an earlier candidate (by default the last older one), and hold the channel.
+    """Roll a channel back to an earlier candidate (by default the newest older candidate), and hold the channel.
 
     That candidate was accepted once, so gates and approvals are not checked again. Candidates that were rejected for
     the channel, or rolled back out of it, are skipped. The previous offer of the channel is withdrawn: it returns only
-    with new approvals. Returns the result of `promote` with three more members: `skipped` (candidate → reason), `drift`
-    (known differences from the adopted server, which `install` refuses) and `unhold` (the command that lifts the hold).
-    `stage` and `store` are for automation: the failed stage, and the store of its run.
+    with new approvals. Returns the result of `promote` with three more members: The members are `skipped` (candidate →
+    reason), `drift` (known differences from the adopted server, which `install` refuses) and `unhold` (the command that
+    lifts the hold). `stage` and `store` are for automation: the failed stage, and the store of its run.
 
     Raises:
         PromotionError: no such candidate exists, or its bytes are not on this machine.

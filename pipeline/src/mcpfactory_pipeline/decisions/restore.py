@@ -157,7 +157,7 @@ def _restore_files(
 
 
 def _rebuild(workspace: Workspace, server: WorkspaceServer, state: ServerState, artifact: Artifact) -> str:
-    """Rebuild a candidate; return a description of its sources. Raises `StateError` if this is impossible."""
+    """Rebuild a candidate; return a description of its sources. Raises `StateError` if the rebuild fails."""
     known, copy = state.candidates[artifact.id], f"pipeline/artifacts/{server.name}/{artifact.id}/"
     wheel = artifact.offered.name
     wanted = known.inputs.get("source", "")
@@ -187,7 +187,7 @@ def _rebuild(workspace: Workspace, server: WorkspaceServer, state: ServerState, 
 def _built_again(
     workspace: Workspace, server: WorkspaceServer, folder: Path, work: Path, known: Candidate
 ) -> BuiltCandidate:
-    """Build a server of any kind from the folder with its sources."""
+    """Build a server of any kind from its source folder."""
     kept_apart, config = (
         isolation_settings(workspace.settings.pipeline),
         read_settings_file(ServerConfig, folder / CONFIG),

@@ -2,9 +2,9 @@
 
 The public keys are in `pipeline/allowed_signers`, tracked with the workspace, in ssh-keygen's own format. Each line has
 a name, as in approvals, and a key. A signature covers the facts of the decision and a `nonce`, so that it is valid only
-once. For a `signed` channel, approvals, rejections, holds and unholds are signed. For a `signed` approval stage,
-approvals and rejections are signed. Rollbacks, and holds set by automation after a failed stage, need no signature,
-because they cannot release anything.
+once. For a `signed` channel, approvals, rejections, holds and the lifting of holds must be signed. For a `signed`
+approval stage, approvals and rejections are signed. Rollbacks need no signature. Holds that automation sets after a
+failed stage need none either, because such events cannot release anything.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def sign_decision(key: Path, server: str, event: str, facts: Mapping[str, Any]) 
 
 
 def require_signing_key(workspace: Workspace, key: Path | None, about: str, *, signed: bool) -> None:
-    """Refuse a missing key if the policy requires a signature, and a key that does not belong to the actor.
+    """Refuse a decision without a key if the policy requires a signature.
+
+    Also refuse a key that does not belong to the actor.
 
     Raises:
         PromotionError: the key is missing or wrong; the message names the subject `about`.
@@ -80,7 +82,7 @@ def approval_signature_faults(
 ) -> dict[str, str]:
     """Return the people whose approval of a candidate for a channel has an invalid signature, each with the fault.
 
-    A signature that appears in two events counts in neither.
+    A signature that appears in two events is invalid in both.
     """
     about = {"event": "approved", "channel": channel, "candidate": candidate}
     return _unsigned(workspace, state.server, events, about, state.candidates[candidate].approvals.get(channel, {}))
@@ -113,7 +115,7 @@ def decision_signature_faults(
 ) -> Iterator[str]:
     """Yield the signature faults of decisions in force about channels and stages that require signatures.
 
-    It checks the approvals of candidates that can enter a channel or are in it, the rejections, and each channel's last
+    The check covers approvals of candidates that are in a channel or can enter one, rejections, and each channel's last
     hold or unhold.
     """
     for channel in channels:

@@ -40,7 +40,7 @@ _WITH_TOOLS: Final = {"candidate": f"validate/{contract.FILE}", "stage:generate"
 class DecisionOptions(TypedDict, total=False):
     """Common options of all decisions.
 
-    `precondition` is the token of the facts that the decision maker saw, `stages` replaces the stages of the workspace.
+    `precondition` is the token of the facts that the decision maker saw. `stages` replaces the stages of the workspace.
     """
 
     dry_run: bool
@@ -106,7 +106,7 @@ class _StageQuestion:
 
 
 def _read_tools(file: Path) -> contract.Contract | None:
-    """Return the tool list in a file. Any error gives None, because the list must not block a decision."""
+    """Return the tool list in a file. An error gives None, because the list must not prevent a decision."""
     try:
         return contract.parse_contract(file.read_bytes(), file.name)
     except (OSError, StateError):
@@ -125,10 +125,10 @@ def approve_stage(
 ) -> dict[str, Any]:
     """Record the approval of an approval stage's output; this lifts earlier rejections of the same output.
 
-    With `candidate` (an ID prefix), the decision is refused if another candidate is the newest by now.
+    With `candidate` (an ID prefix), the decision is refused if a newer candidate exists.
 
     Raises:
-        NotFoundError: for an unknown server or stage.
+        NotFoundError: the server or stage is unknown.
         PromotionError: the stage is not an approval stage, has no output yet, or shows a file that differs from the
             recorded file; the actor is not an approver, or has decided already.
     """
@@ -151,7 +151,7 @@ def refuse_second_approval(
 ) -> None:
     """Refuse a second approval by a person who is in `given`, or who confirmed an agent's approval.
 
-    `about` are the members that identify the events of such approvals.
+    `about` has the members that identify the events of approvals.
 
     Raises:
         PromotionError: names the `subject`.

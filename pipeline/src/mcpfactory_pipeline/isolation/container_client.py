@@ -18,7 +18,7 @@ _OWN: Final = ("PATH",)  # variables that the image itself sets
 
 
 def container_client_command(arguments: list[str], environ: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    """Return the client's command and environment, made from this program's arguments and environment.
+    """Return the client's command and environment, derived from this program's arguments and environment.
 
     Values of variables are in the client's environment, because every user of the machine can read arguments.
     """

@@ -46,8 +46,8 @@ def path_without_mcpfactory() -> str:
 def clean_environ(home: Path) -> dict[str, str]:
     """Return the environment for untrusted code: only the variables that programs need, and a separate home.
 
-    Temporary files and Python's caches are below this home. Otherwise one program could write a cache next to the code,
-    and the next program would trust it.
+    Temporary files and Python's caches are below this home. In a shared folder, one program could write a cache, and
+    the next program would trust that cache.
     """
     temporary = home / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ def interpreter_paths() -> tuple[str, ...]:
 
 
 def _start_files() -> set[str]:
-    """Return start-up modules that are symlinks in the standard library, such as Debian's sitecustomize in /etc."""
+    """Return start-up modules in the standard library that are symlinks, such as Debian's sitecustomize in /etc."""
     library = Path(sysconfig.get_path("stdlib"))
     return {str(file.resolve()) for name in _STARTS if (file := library / name).is_symlink()}
 
@@ -126,7 +126,10 @@ class SandboxPaths:
 
 @dataclass(frozen=True, slots=True)
 class IsolationLevel:
-    """An isolation level. `lacking` returns why it is unavailable here; "" if it is available."""
+    """An isolation level.
+
+    `lacking` returns the reason why the level is unavailable on this machine; "" if it is available.
+    """
 
     name: str
     says: str
@@ -160,7 +163,7 @@ def find_isolation_level(wanted: str) -> IsolationLevel:
 
 
 def describe_unavailable_levels() -> str:
-    """Return a text with the reason why each level that `auto` could choose is unavailable here."""
+    """Return, as one text, the reason why each level that `auto` could choose is unavailable on this machine."""
     return "; ".join(f"{name}: {lacking}" for name in _CHOSEN if (lacking := LEVELS[name].lacking()))
 
 
@@ -264,7 +267,7 @@ _RULES: Final = "landlock.json"
 class Sandbox:
     """The sandbox of a server's code. The code can write only below `folder`: home, temporary files, working files.
 
-    `reach` has the paths that the level opens for reading and writing. `environ` is the environment; it contains no
+    `reach` has the paths that the level opens for reading and writing. `environ` is the environment, which contains no
     secrets.
     """
 

@@ -58,8 +58,8 @@ def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
     """End every descendant of this process, except those in `spare`; return their number.
 
     Scans repeat until several of them find nothing, so that new processes are also found. A process that forks and
-    exits is gone before its id is read. Its group remains, and a signal to the group reaches all later members. If each
-    fork also leaves the group, this process becomes the parent of each fork, and ends it.
+    exits is gone before its id is read. The group of the process remains, and a signal to the group reaches all later
+    members. If each fork also leaves the group, this process becomes the parent of each fork, and ends it.
     """
     ended: set[int] = set()
     seen: set[int] = set()
@@ -87,7 +87,7 @@ def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
 
 
 def _end_adopted(spare: AbstractSet[int], deadline: float) -> set[int]:
-    """End and reap new children of this process, except those in `spare`; return the signaled ones."""
+    """End and reap new children of this process, except children in `spare`; return the children that got a signal."""
     met: set[int] = set()
     while (children := _children() - spare) and time.monotonic() < deadline:
         for pid in children:
@@ -105,7 +105,7 @@ def _kill(pid: int) -> None:
 
 
 def _children() -> set[int]:
-    """Return the children of this process, including ended ones; empty if the system does not report them."""
+    """Return the children of this process, also ended ones; empty if the system does not report children."""
     found: set[int] = set()
     with contextlib.suppress(OSError):
         for task in (_PROC / "self/task").iterdir():
@@ -121,7 +121,10 @@ def descendants(leader: int) -> set[int]:
 
 
 def kill_known_processes(known: AbstractSet[int]) -> None:
-    """Kill the listed processes that still descend from this process; some ids may belong to other processes by now."""
+    """Kill the listed processes that still descend from this process.
+
+    Some of the listed IDs may now belong to other processes.
+    """
     for pid in known & descendants(os.getpid()) if known else ():
         _kill(pid)
 

@@ -61,7 +61,7 @@ def adopted_channel_command(workspace: Workspace, server: WorkspaceServer, chann
     """Return the command that starts the checked files of an adopted server's release in a channel.
 
     Raises:
-        StateError: the channel does not offer the server, or its files are not on this machine.
+        StateError: the channel does not offer the server, or the files of the release are not on this machine.
         ServerError: the server cannot be prepared, or runs at a URL.
         StageError: a package index did not respond.
     """

@@ -1,7 +1,7 @@
 """Explanation of an error that ended a server: the location in its own code, the line, and the fix.
 
-`start.py` loads this file by path in the server's environment, so it uses only the standard library. An explanation
-has at most eight lines, because clients show only that much of a server's final output.
+`start.py` loads this file by path in the server's environment, so this file uses only the standard library. An
+explanation has at most eight lines, because clients show only that much of a server's final output.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _FACTORY: Final = ("mcpfactory", "mcpfactory_pipeline", "mcpfactory_codegen")
 
 
 def explain_error(error: BaseException, package: str, folder: str) -> str:
-    """Return the explanation of an error, in lines: `error:`, the code, the call chain, and `hint:`.
+    """Return the explanation of an error, in lines: The lines are `error:`, the code, the call chain, and `hint:`.
 
     Args:
         error: the exception that the package raised.
@@ -105,7 +105,7 @@ class _Sources:
 
     @staticmethod
     def of_library(file: str) -> bool:
-        """Return True if a frame is neither Python's import machinery nor our start script."""
+        """Return True if a frame belongs neither to Python's import machinery nor to our start script."""
         return not file.startswith("<frozen ") and os.path.basename(file) not in {"start.py", "runpy.py"}  # noqa: PTH119 - no pathlib here
 
     def _own(self, file: str) -> str | None:
@@ -210,7 +210,7 @@ def _missing_name(error: ImportError, sources: _Sources) -> str:
 
 
 def _distribution(name: str) -> tuple[str, bool]:
-    """Return the distribution that provides `name`, and True if it is known or False if it is a guess."""
+    """Return the distribution that provides `name`; the flag is True if it is known, False if it is a guess."""
     top = name.split(".", maxsplit=1)[0]
     known = _DISTRIBUTIONS.get(top) or (top if top in _SAME else "")
     return known or top.replace("_", "-"), bool(known)

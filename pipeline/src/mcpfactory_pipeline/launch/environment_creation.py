@@ -1,4 +1,4 @@
-"""Create the environment of a server with uv: one process creates it, and others wait for it."""
+"""Create the environment of a server with uv. One process creates the environment, and other processes wait for it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _PATIENCE: Final = 900.0  # maximum seconds to wait for another process that cre
 def create_environment(
     folder: Path, server: WorkspaceServer, needs: Requirements, wanted: Sequence[str], notify: Callable[[str], None]
 ) -> Path:
-    """Create the environment of a server in a folder, and return its interpreter.
+    """Create the environment of a server in a folder, and return the environment's interpreter.
 
     If the creation fails, return mcpfactory's own interpreter, provided that it meets all requirements. Raises the
     errors of `ensure_server_python`.

@@ -170,7 +170,7 @@ _MARKED: Final = 86_400  # minimum seconds between two updates of the time of an
 
 
 def is_environment_ready(folder: Path) -> bool:
-    """Return True if an environment is complete, and record its use in a file's modification time."""
+    """Return True if an environment is complete; also record its use in the modification time of a file."""
     mark = folder / READY
     try:
         used = mark.stat().st_mtime

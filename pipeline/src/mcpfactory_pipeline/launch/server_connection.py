@@ -31,7 +31,7 @@ async def connect_server(
     home: Path | None = None,
     elicitation: Callable[[dict[str, Any]], Any] | None = None,
 ) -> AsyncIterator[Client]:
-    """Start the server from its sources for the block; `environ` is added to the server's environment.
+    """Start the server from its sources, and end it after the block; `environ` is added to its environment.
 
     `home` is an empty folder for an untrusted server: the server runs there, with only the variables that any program
     needs. `elicitation` answers the server's questions to a person.
@@ -95,8 +95,8 @@ def has_simulated_api(folder: Path) -> bool:
 async def serve_simulated_api(folder: Path) -> AsyncIterator[SimulatedApi]:
     """Serve the simulated API of the server in `folder` on loopback until the block ends.
 
-    Start `tests/upstream.py`, which prints one line of JSON (`environment`, `values`) and serves until its input ends.
-    Without this file, yield empty variables and values.
+    Start `tests/upstream.py`. The program prints one line of JSON (`environment`, `values`) and serves until its input
+    ends. Without this file, yield empty variables and values.
 
     Raises:
         ConfigError: the program ends, or its first line is invalid.
@@ -116,11 +116,11 @@ async def run_simulated_api(
 ) -> AsyncIterator[SimulatedApi]:
     """Run the program of a simulated API until the block ends; then kill all its processes.
 
-    The program leads a session, so that Ctrl-C at a terminal does not end it with a traceback. It ends when its input
-    ends, even if this process was killed.
+    The program leads a session, so that Ctrl-C at a terminal does not end it with a traceback. The program ends when
+    its input ends, even if this process was killed.
 
     Raises:
-        ConfigError: as `serve_simulated_api`.
+        ConfigError: same cases as in `serve_simulated_api`.
     """
     process = await asyncio.create_subprocess_exec(
         *command, stdin=PIPE, stdout=PIPE, cwd=cwd, env=environ, start_new_session=True

@@ -2,7 +2,8 @@
 
 The name of the environment's folder is a hash of everything that determines its content. So servers with the same
 requirements, for example all servers from one template, share one environment. A change of dependencies, runtime or
-interpreter selects another one. The server itself is not installed, so that an edit takes effect at once.
+interpreter selects another one. The server itself is not installed, so that an edit of its sources takes effect at
+once.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def ensure_server_python(
 
 
 def find_server_python(server: WorkspaceServer) -> tuple[Path | None, str]:
-    """Return a server's interpreter (None if there is no environment yet), and the unmet requirement of its `.venv`.
+    """Return a server's interpreter (None without an environment), and the requirement that its `.venv` does not meet.
 
     Raises:
         ServerError: the `pyproject.toml` is invalid.
@@ -106,7 +107,7 @@ def _find(server: WorkspaceServer, needs: Requirements, wanted: tuple[str, ...])
 
 
 def _key(needs: Requirements, wanted: tuple[str, ...]) -> str:
-    """Return the environment's name: a hash of everything that determines its content."""
+    """Return the name of the environment: a hash of everything that determines the content of the environment."""
     python = [sys.implementation.name, *map(str, sys.version_info[:2]), sys.base_prefix]
     record = [_FORMAT, sorted(wanted), needs.python, needs.special, python, _runtime() if needs.runtime else ""]
     return hashlib.sha256(json.dumps(record).encode()).hexdigest()[:20]

@@ -59,10 +59,10 @@ def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) 
 
 
 def server_environ(server: WorkspaceServer) -> dict[str, str]:
-    """Return the environment of the server's process, with its `src` folder importable.
+    """Return the environment of the server's process, in which the server's `src` folder is importable.
 
     It has the variables that programs need, the runtime's settings, and the variables in the server's report and
-    configuration. It excludes our credentials and the credentials of other servers.
+    configuration. The environment excludes our credentials, and the credentials of other servers.
     """
     named = {*_OF_PROGRAMS, *(f"{SHARED}_{one}" for one in _OF_RUNTIME), *_own_variables(server)}
     kept = {name: value for name, value in os.environ.items() if name in named or name.startswith(_PREFIXES)}
@@ -108,7 +108,7 @@ def start_failure_summary(mistake: ServerError) -> str:
 
 
 def convert_client_error(error: Exception, server: str = "") -> ServerError:
-    """Convert a client's error into one for the server's owner; `server` is the server's name, if known."""
+    """Convert a client's error into an error for the server's owner; `server` is the server's name, if known."""
     if (stated := parse_start_failure(str(error))) is not None:
         return stated
     kind, called, name = type(error).__name__, server or "the server", server or "NAME"
@@ -132,7 +132,7 @@ def convert_client_error(error: Exception, server: str = "") -> ServerError:
 
 
 def find_tool_failure(log: str, server: str, folder: Path) -> ServerError | None:
-    """Return the location in the server's code where the last tool failed, read from its log; None if unknown."""
+    """Return the location in the server's code where the last tool failed, read from its log; None if not found."""
     _, found, trace = log.rpartition(_TRACE)
     frames = [frame for frame in _FRAME.finditer(trace) if Path(frame["file"]).is_relative_to(folder)]
     raised = _RAISED.search(trace)

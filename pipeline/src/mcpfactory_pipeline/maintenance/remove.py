@@ -43,8 +43,8 @@ def remove(
 ) -> dict[str, Any]:
     """Remove a server, or the remains of a server whose folder was deleted.
 
-    A dry run reports the changes without making them. State and history are kept; an event closes them. Return the
-    fields of `operations.removal.RemoveResult`.
+    A dry run reports the changes without making them. State and history are kept; a last event closes the history.
+    Return the fields of `operations.removal.RemoveResult`.
 
     Raises:
         NotFoundError: the server never existed.
@@ -98,10 +98,12 @@ def installed_client_entries(
 
 @contextmanager
 def hide_then_delete_folder(folder: Path, problem: str = "") -> Iterator[None]:
-    """Hide the folder during the block, and delete it afterwards; if the block fails or is interrupted, restore it.
+    """Hide the folder during the block, and delete the folder afterwards.
+
+    If the block fails or is interrupted, restore the folder.
 
     Raises:
-        WorkspaceError: the folder cannot be moved; `problem` describes the consequence.
+        WorkspaceError: the folder cannot be moved; `problem` describes the consequence for the user.
     """
     backup = None
     try:
@@ -156,9 +158,9 @@ def close_history(
 ) -> ServerState:
     """End the history of a server under this name, if it has one; return the previous state.
 
-    `gone` is `removed` or `renamed to …`. With `keep_channels`, the channels keep their releases. The end is recorded
-    before the channels are emptied. If emptying fails, the inbox reports the remains, and the same command removes
-    them.
+    `gone` describes the end: `removed` or `renamed to …`. With `keep_channels`, the channels keep their releases. The
+    end of the history is recorded before the channels are emptied. If emptying fails, the inbox reports the remains,
+    and the same command removes them.
     """
     with store.transaction(server, rehearsal=dry_run) as transaction:
         before = transaction.state
@@ -186,8 +188,9 @@ def describe_published(state: ServerState) -> list[str]:
 def files_not_in_git(root: Path, folder: Path) -> list[str]:
     """Return the files below a folder that git could not restore, except generated files, by path below `root`.
 
-    Without git, or outside a repository, return the folder itself. A nested repository counts as such a file, because
-    git restores only its commit. Git does not run inside a nested repository, whose configuration could start programs.
+    Without git, or outside a repository, return the folder itself. A nested repository counts as a file that git cannot
+    restore, because git restores only its commit. Git does not run inside a nested repository, whose configuration
+    could start programs.
     """
     options = ("--porcelain=v1", "-z", "--untracked-files=normal", "--ignored=traditional", "--no-renames")
     rows, prefix = git_output(folder, "status", *options, "--", "."), git_output(root, "rev-parse", "--show-prefix")

@@ -1,7 +1,7 @@
 """Rename a server: its folder, package and files. Its history is closed, and a new history refers to the old name.
 
-Checks and approvals of the old candidates are not carried over, because the renamed package has other bytes. Channels
-stay held.
+Checks and approvals of the old candidates are not carried over, because the renamed package has other bytes. A channel
+with a hold keeps the hold.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Set up a workspace: write the files and lines that a folder lacks.
 
-Existing content is never changed: missing files are written, and missing lines are added if that is safe. Other
-changes are left to the user and reported. An obstacle stops the whole setup.
+Existing content is never changed. Missing files are written, and missing lines are added if that is safe. Other changes
+are left to the user and reported. An obstacle stops the whole setup.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ _MEMBERS: Final = "servers/*"
 class WorkspaceSetup:
     """Planned changes to a folder.
 
-    `others` are unrelated files in the folder, `origin` is the installation source of the factory for jobs.
+    `others` are unrelated files in the folder. `origin` is the place from which jobs install the factory.
     """
 
     folder: Path
@@ -228,7 +228,7 @@ def _config(config: dict[str, Any] | None) -> Iterator[SetupChange]:
 
 
 def _file(folder: Path, path: str, text: str, *, known: bool) -> SetupChange | None:
-    """Return the change to one file of a workspace; None if it does not change."""
+    """Return the change to one file of a workspace; None if the file does not change."""
     file = folder / path
     if above := _file_above(folder, file.parent):
         return SetupChange(path, BLOCKED, note=f"{above.relative_to(folder).as_posix()} is a file")
@@ -311,8 +311,8 @@ class SetupChange:
 def pyproject_changes(folder: Path, origin: FactoryOrigin | None, *, known: bool) -> Iterator[SetupChange]:
     """Yield the changes to an existing `pyproject.toml`.
 
-    In a workspace (`known`), only the location of the runtime is added. Tables are added only if the file defines no
-    package: workspace members would change the package's environment and lock file.
+    In an existing workspace (`known`), only the location of the runtime is added. Tables are added only if the file
+    defines no package: workspace members would change the package's environment and lock file.
     """
     file = folder / _FILE
     if not file.is_file():
@@ -344,7 +344,7 @@ def pyproject_changes(folder: Path, origin: FactoryOrigin | None, *, known: bool
 
 
 def _unsafe(folder: Path, data: dict[str, Any]) -> str:
-    """Return the reason why members cannot be added, with the remedy; "" if they can be added."""
+    """Return the reason why workspace members cannot be added, with the remedy; "" if they can be added."""
     add = f"for `uv sync` of servers add {json.dumps(_MEMBERS)} to members in [tool.uv.workspace]"
     if "workspace" in data.get("tool", {}).get("uv", {}):
         return f"is a uv workspace: {add}"

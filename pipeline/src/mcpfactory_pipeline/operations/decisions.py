@@ -176,7 +176,7 @@ def _facts(made: Mapping[str, Any]) -> dict[str, Any]:
 class Approve(Decision):
     """Approve a candidate for a channel, or the result of a stage.
 
-    Approval does not move the candidate.
+    An approval does not move the candidate.
     """
 
     command: ClassVar[str] = "pipeline approve"
@@ -368,8 +368,8 @@ DECISIONS: Final[tuple[type[Decision], ...]] = (Approve, Reject, Promote, Rollba
 class Retire(Operation):
     """Remove a server from one channel, or retire the server.
 
-    With --channel, the server leaves that channel, and the channel is held. Without --channel, the server leaves all
-    channels for good.
+    With --channel, the server is removed from that channel only, and the channel is held. Without --channel, the server
+    leaves all channels for good.
     """
 
     command: ClassVar[str] = "pipeline retire"

@@ -81,8 +81,8 @@ def _change_line(change: Mapping[str, Any], *, dry_run: bool) -> str:
 class Install(ConfirmedOperation):
     """Add a server to the configuration of MCP clients.
 
-    Other entries in the files stay unchanged. Without NAME, list the workspace's servers that the configurations
-    of the user and of this folder contain, and mark stale entries.
+    Other entries in the clients' files stay unchanged. Without NAME, list the workspace's servers that the
+    configurations of the user and of this folder contain, and mark stale entries.
     """
 
     command: ClassVar[str] = "install"
@@ -230,7 +230,7 @@ def _changed(
 
 
 def _addresses(server: WorkspaceServer, env: Sequence[str]) -> Iterator[str]:
-    """Yield a message for each API address that is private, or that the server cannot call from the client."""
+    """Yield a message for each API address that is private, or that cannot be reached from the client's machine."""
     from mcpfactory_pipeline.workspace.api_addresses import api_addresses
 
     address = (inspection_report(server.folder) or {}).get("address")

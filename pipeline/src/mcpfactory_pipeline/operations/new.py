@@ -313,7 +313,7 @@ class Adopt(Operation):
     yes: Yes = False
 
     def run(self, context: OperationContext) -> AdoptResult:
-        """Recognize the server, and write its files after a person confirmed them."""
+        """Recognize the server. After a person has confirmed the files, write them."""
         from mcpfactory_pipeline.adoption.proposal import propose_adoption, write_proposal
         from mcpfactory_pipeline.adoption.recognize import recognize
         from mcpfactory_pipeline.adoption.sources import AdoptionRequest

@@ -90,7 +90,7 @@ class DocumentAccess(Protocol):
 
     @property
     def permits_private(self) -> bool:
-        """Return True if naming a document at a private address also permits calls to that address."""
+        """Return True if a user who names a document at a private address also permits calls to that address."""
 
     def document(self, name: str) -> str:
         """Return the path or URL of a document, or raise `ConfigError`."""
@@ -116,7 +116,7 @@ class FullAccess:
         return name
 
     def reading(self) -> AbstractContextManager[None]:
-        """Return a context that restricts nothing."""
+        """Return a context manager that has no effect."""
         return nullcontext()
 
 
@@ -162,7 +162,7 @@ class OperationContext:
         Args:
             question: text of the question.
             tried: the result of a dry run, shown before the question.
-            command: the hint if nobody can be asked.
+            command: the hint to show if nobody can be asked.
 
         Raises:
             OperationError: nobody can be asked.
@@ -193,7 +193,7 @@ class OperationResult(BaseModel):
         return self._record
 
     def of(self, record: Any) -> Self:
-        """Keep the object that the operation made."""
+        """Store the given object, and return this result."""
         self._record = record
         return self
 
@@ -216,7 +216,7 @@ class OperationResult(BaseModel):
 
 
 class Operation(BaseModel):
-    """Action of a user on a workspace."""
+    """An action that a user can perform on a workspace."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -252,7 +252,7 @@ class Operation(BaseModel):
 
     @classmethod
     def fields(cls, surface: Surface) -> Iterator[tuple[str, FieldInfo, FieldPresentation]]:
-        """Yield (name, info, presentation) of the fields that a surface offers; fields of mixins come last."""
+        """Yield (name, info, presentation) of the fields that a surface offers. The fields of mixins come last."""
         own = {name for base in cls.__mro__ if issubclass(base, Operation) for name in base.__annotations__}
         for name, info in sorted(cls.model_fields.items(), key=lambda item: item[0] not in own):
             param = field_presentation(info)

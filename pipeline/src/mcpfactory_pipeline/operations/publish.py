@@ -118,7 +118,7 @@ class Publish(ConfirmedOperation):
         )
 
     def bind(self, tried: PublishResult) -> Self:
-        """Return the operation, restricted to the candidate and the targets of the dry run."""
+        """Return the operation, restricted to the candidate and the targets that the dry run covered."""
         targets = tuple(one["target"] for one in tried.outcomes)
         return self.model_copy(update={"candidate": tried.candidate, "targets": targets})
 

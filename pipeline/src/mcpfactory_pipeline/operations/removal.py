@@ -82,7 +82,7 @@ class Remove(Operation):
     reason: Reason = ""
 
     def run(self, context: OperationContext) -> RemoveResult:
-        """Remove the server after a person confirmed it."""
+        """Ask the user to confirm, then remove the server."""
         if not (context.dry_run or self.yes):
             context.confirm("remove it?", self._remove(context, dry_run=True), f"{self.command_line()} --yes")
         return self._remove(context, dry_run=context.dry_run)

@@ -27,7 +27,7 @@ _HERE: Final[Omitted] = {
 
 @dataclass(frozen=True, slots=True)
 class StageRun:
-    """Run of a stage: `passed`, `failed`, `errored`, `interrupted` or `inconclusive`; `log` is the end of its output."""
+    """Run of a stage: `passed`, `failed`, `errored`, `interrupted` or `inconclusive`; `log` is the end of its log."""
 
     server: str
     stage: str

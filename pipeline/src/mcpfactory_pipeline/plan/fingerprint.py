@@ -61,7 +61,7 @@ class InputReader:
 
 
 def _document(subject: InputReader) -> str:
-    """Return the hash of the API documents and the other files in their folder, which they may reference."""
+    """Return the hash of the API documents, and of other files in their folder that the documents may reference."""
     root, documents = subject.server.folder, [one.path for one in subject.server.documents]
     if not documents or not all(document.is_file() for document in documents):
         return ABSENT
@@ -91,12 +91,12 @@ def _source(subject: InputReader) -> str:
 
 
 def combine_source_hashes(files: str, own: str) -> str:
-    """Return one hash for the files in a server's folder and the server's files elsewhere (`hash_external_files`)."""
+    """Return one hash of the files in a server's folder and of its files elsewhere (`hash_external_files`)."""
     return files if own == ABSENT else hash_named_texts({"beside": files, "own": own})
 
 
 def hash_external_files(server: WorkspaceServer) -> str:
-    """Return the hash of an adopted server's files elsewhere in the workspace; `none` without any."""
+    """Return the hash of the files of an adopted server that are elsewhere in the workspace; `none` without any."""
     root = server.folder.parents[1]
     folder = server.adopted.folder(root) if server.adopted else None
     return (
@@ -180,7 +180,7 @@ INPUTS: Final[dict[str, Callable[[InputReader], str]]] = {
 def _shown_stage(state: ServerState, name: str) -> str:
     """Return one hash of a stage's result: outcome, message, facts and kept reports.
 
-    Its log is excluded because it contains times.
+    The log is excluded, because it contains times.
     """
     record = state.stages.get(name)
     if record is None:
@@ -267,9 +267,9 @@ def stale_checks(
 ) -> list[str]:
     """Describe the checks of the candidate that must run again, each with the reasons; empty if all are valid.
 
-    `required` are the checks that a channel requires, and `inputs` the current inputs of each stage (`read_stage_inputs`).
-    Checks of older candidates are not compared, because their sources no longer exist. If the API document changed,
-    the files generated from it are also stale.
+    `required` has the checks that a channel requires. `inputs` has the current inputs of each stage
+    (`read_stage_inputs`). Checks of older candidates are not compared, because their sources no longer exist. If the
+    API document changed, the files generated from it are also stale.
     """
     if candidate != state.candidate:
         return []

@@ -14,10 +14,10 @@ from mcpfactory_pipeline.state.state import Candidate, Release
 
 @dataclass(frozen=True, slots=True)
 class PromotionGate:
-    """A gate: `read` finds the fact, `opens` compares it with the limit, `message` explains a closed gate.
+    """A gate: `read` finds the fact, `opens` compares the fact with the limit, and `message` explains a closed gate.
 
-    `read` also gets the channel's current release, if any. A date is compared by its age in days. A gate with `switch`
-    has no limit: its setting is `true` or missing. `GateLimits` defines the limits of a channel.
+    `read` also receives the channel's current release, if any. For a date, the age in days is compared. A gate with
+    `switch` has no limit: its setting is `true` or missing. `GateLimits` defines the limits of a channel.
     """
 
     read: Callable[[Candidate, Release | None], Any]
@@ -29,7 +29,7 @@ class PromotionGate:
 
 @dataclass(frozen=True, slots=True)
 class _RecordedRate:
-    """Lower bound of the pass rate in a model's report; None without a valid report, and then `why` is the reason."""
+    """Lower bound of the pass rate in a model's report. If it is None, no report is valid, and `why` is the reason."""
 
     model: str
     lower: float | None
@@ -50,13 +50,13 @@ def _measured(limit: str) -> Callable[[Candidate, Release | None], Any]:
 
 
 def count_breaking_changes(candidate: Candidate, offered: Release) -> int | None:
-    """Return the number of changes that break callers of a release; None if unknown."""
+    """Return the number of changes that break callers of a release; None if the number is unknown."""
     known = candidate.summary("validate").get("contract")
     return known.get(offered.candidate) if isinstance(known, Mapping) else None
 
 
 def _broken(candidate: Candidate, offered: Release | None) -> Any:
-    """Describe the contract changes that break callers of the channel's release; return "" if there are none."""
+    """Describe the contract changes that break callers of the channel's release; return "" if no change does."""
     if offered is None:
         return ""
     breaking = count_breaking_changes(candidate, offered)
@@ -186,7 +186,7 @@ def closed_gates(
 ) -> dict[str, str]:
     """Return the gates that are closed for a candidate, with the reason; empty if all are open.
 
-    `offered` is the channel's current release, `today` the day used to compute ages, by default the machine's day.
+    `offered` is the channel's current release. `today` is the day for computing ages, by default the machine's day.
     """
     found = {}
     for name, limit in limits.items():

@@ -13,8 +13,8 @@ A stage is up to date if it passed and its inputs have not changed since. The ru
 An approval stage is blocked if the content that it shows was rejected. It waits while approvals are missing, and is
 up to date after the last one. A stage that awaits a channel waits until the channel offers the newest candidate.
 
-A stage that fills a channel is held while the channel has a hold, and blocked while a gate of the channel is closed.
-The stage also runs when the channel does not offer the newest candidate.
+A stage that fills a channel is held if the channel has a hold. It is blocked if a gate of the channel is closed. The
+stage also runs when the channel does not offer the newest candidate.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ class PlanStep(JsonRecord):
 
 
 def broken_step(server: str, message: str, hint: str) -> PlanStep:
-    """Return the step of a server with unreadable files, which cannot be planned; a run reports the same error."""
+    """Return a step for a server with unreadable files.
+
+    Such a server cannot be planned, and a run reports the same error.
+    """
     return PlanStep(server, "", BROKEN, (message, f"hint: {hint}"))
 
 
@@ -141,7 +144,10 @@ def _verdict_of(
 def _approval_verdict(
     name: str, policy: ApprovalPolicy, state: ServerState, shown: Mapping[str, str], pending: tuple[str, ...]
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the verdict for an approval stage; `pending` are earlier stages that may change the content shown."""
+    """`pending` has earlier stages that may still change the content that is shown.
+
+    `pending` are earlier stages that may change the content shown.
+    """
     made = state.decisions.get(name)
     said, missing = shown_content_rejections(made, shown), describe_missing_approvals(policy, made, shown)
     if pending:
@@ -207,7 +213,9 @@ def _is_content(value: str) -> bool:
 
 
 def sort_stages(stages: Sequence[Stage]) -> tuple[Stage, ...]:
-    """Sort the stages: each follows the stages that it needs; else the order is kept. `before` becomes `needs`.
+    """Sort the stages so that each stage follows the stages that it needs; otherwise the order is kept.
+
+    Each `before` is converted to `needs` of the named stages.
 
     Raises:
         ConfigError: two stages have one name, a needed stage is unknown, or stages form a cycle.
@@ -276,7 +284,7 @@ def required_stages(
     """Return the checks and approvals that a candidate needs for a channel.
 
     Stages that need a channel count only if the candidate passes that channel first. If the channel lists `checks`,
-    only the listed stages count.
+    only the checks in that list count.
     """
     allowed, found = channels_passed_before(channels, channel.name), []
     for stage in stages:

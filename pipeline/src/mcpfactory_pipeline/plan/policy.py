@@ -75,7 +75,7 @@ def candidate_approvers(channel: ChannelPolicy, candidate: Candidate, since: Con
 def missing_approvals(wanted: int, given: Collection[str], approvers: Iterable[str]) -> str:
     """Describe the missing approvals, as `1 of 2 approvals missing, from Grace`; return "" if none are missing.
 
-    `given` are the people who approved; `approvers` are the people who can approve, if the policy names any.
+    `given` has the people who approved; `approvers` are the people who can approve, if the policy names any.
     """
     if len(given) >= wanted:
         return ""
@@ -117,8 +117,8 @@ def find_promotion_blockers(
     """Return the obstacles between a candidate and a channel.
 
     `checks` names the stages that check candidates. `due` describes the checks that must run again (`stale_checks`).
-    `drift` lists the differences from the adopted version (`drift_blockers`). The blockers are in the order in which
-    a person removes them.
+    `drift` has the differences from the adopted version (`drift_blockers`). The blockers are in the order in which a
+    person removes them.
     """
     known, server, name = state.candidates[candidate], state.server, channel.name
     run, found = f"mcpfactory pipeline run {server}", []
@@ -164,10 +164,10 @@ def find_promotion_blockers(
 
 
 def version_reuse_fault(channel: ChannelPolicy, known: Candidate, candidate: str, events: Iterable[Event]) -> str:
-    """Return the reason why a channel must not offer a candidate under its version; "" if it can.
+    """Return the reason why a channel must not offer a candidate under the candidate's version; "" if the channel can.
 
-    Installers cache wheels by version, so a version must always mean the same bytes. Adopted servers are exempt: they
-    are not installed from an index.
+    Installers cache wheels by version. Therefore a version must always mean the same bytes. Adopted servers are exempt:
+    they are not installed from an index.
     """
     if "kind" in known.facts:
         return ""

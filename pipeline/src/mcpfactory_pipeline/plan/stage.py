@@ -1,7 +1,7 @@
 """Stages, approval stages, and limits of time, memory and isolation.
 
 An approval stage shows the candidate, results of other stages (`stage:NAME`), files of the server (`file:PATH`) and
-stored reports (`artifact:STAGE/PATH`). A decision is valid while all these parts are unchanged.
+stored reports (`artifact:STAGE/PATH`). A decision is valid as long as all these parts are unchanged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ def decisions_about_shown_content(made: StageDecisions | None, shown: Mapping[st
 
 
 def shown_content_approvers(policy: ApprovalPolicy, made: StageDecisions | None, shown: Mapping[str, str]) -> list[str]:
-    """Return the valid approvers of the content shown now (by today's list of approvers), sorted by name."""
+    """Return the approvers of the content that is shown now, sorted by name.
+
+    Only people in today's list of approvers count.
+    """
     given = current.approvals if (current := decisions_about_shown_content(made, shown)) else ()
     people = {
         normalize_person_name(who): who for who in sorted(given, reverse=True)
@@ -45,7 +48,7 @@ def shown_content_rejections(made: StageDecisions | None, shown: Mapping[str, st
 
 
 def describe_missing_approvals(policy: ApprovalPolicy, made: StageDecisions | None, shown: Mapping[str, str]) -> str:
-    """Describe the missing approvals, as `1 of 2 approvals missing, from Ada, Grace`; return "" if none are missing."""
+    """Describe the missing approvals, as `1 of 2 approvals missing, from Ada, Grace`; return "" without any."""
     missing = missing_approvals(policy.approvals, shown_content_approvers(policy, made, shown), policy.approvers)
     changed = missing and made is not None and made.approvals and decisions_about_shown_content(made, shown) is None
     return missing + ("; what was approved before has changed" if changed else "")
@@ -86,7 +89,7 @@ class Artifact:
 class BuiltCandidate:
     """Built files in a working directory, and the resulting candidate; `backend` is the program that built them.
 
-    For an adopted server, it also has the version, and facts that depend on the kind of the server.
+    For an adopted server, the candidate also has the version, and facts that depend on the kind of the server.
     """
 
     id: str
@@ -98,7 +101,7 @@ class BuiltCandidate:
 
 
 def candidate_id(files: Mapping[str, str]) -> str:
-    """Return the id of the candidate with these files (name → hash)."""
+    """Return the ID of the candidate with these files (name → hash)."""
     return hash_named_texts(dict(files)).removeprefix("sha256:")[:16]
 
 
@@ -145,7 +148,7 @@ class StageInputs:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> StageInputs:
-        """Return the inputs from `to_json`."""
+        """Return the inputs from the data that `to_json` returned."""
         paths = {key: Path(data[key]) for key in ("folder", "root", "work", "artifacts", "keep")}
         known = data.get("candidate")
         candidate = Artifact(**{**known, "folder": Path(known["folder"])}) if known else None
@@ -177,7 +180,7 @@ class StageOutputs(JsonRecord):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> StageOutputs:
-        """Return the outputs from `to_json`."""
+        """Return the outputs from the data that `to_json` returned."""
         return cls(**{**data, "built": BuiltFiles(**data["built"]) if data.get("built") else None})
 
 
@@ -188,16 +191,16 @@ class Stage:
     An input that the stage also writes is recorded with its value after the run, other inputs with the value before.
     Increase `version` when the stage handles the same inputs differently. `run` is a function, as `module:function`;
     only the process of a job imports it, so that a plan loads no stage code. `timeout` (seconds) and `memory` (bytes)
-    limit the stage and all its processes. A promotion depends on the outcome if `check` is True. A `sandboxed` stage
+    limit the stage and all its processes. If `check` is True, a promotion depends on the outcome. A `sandboxed` stage
     runs server code, with the isolation of the workspace. With `caller_environ`, the stage gets all environment
     variables of the process that runs the pipeline. `settings` are passed to `run`, and count as an input. `channel` is
     the channel that the stage fills, with its policy. `adopted` replaces `run` for an adopted server.
 
     A stage with an `approval` is never run: it passes by decisions of people. A stage that `awaits` its channel passes
-    when the channel offers the newest candidate. `before` names stages that need this stage without declaring it.
-    `watches` is the last channel that must offer the candidate before the stage runs; "" if there is no such channel.
-    With `soak`, the stage runs repeatedly until the channel has offered the candidate for that many seconds. With
-    `rollback`, a failure moves the channel back.
+    when the channel offers the newest candidate. `before` names stages that must need this stage, although they do not
+    declare it. `watches` is the last channel that must offer the candidate before the stage runs; "" if there is no
+    such channel. With `soak`, the stage runs repeatedly until the channel has offered the candidate for `soak` seconds.
+    With `rollback`, a failure moves the channel back.
     """
 
     name: str
@@ -256,7 +259,7 @@ def isolation_settings(settings: PipelineSettings) -> dict[str, Any]:
 
 
 def apply_isolation(stages: Sequence[Stage], settings: PipelineSettings) -> tuple[Stage, ...]:
-    """Return the stages; those that run server code get the workspace's isolation settings."""
+    """Return the stages; stages that run server code get the workspace's isolation settings."""
     said = isolation_settings(settings)
     if not said:
         return tuple(stages)

@@ -32,7 +32,7 @@ def make_reporter(kind: str, stream: TextIO | None = None) -> Reporter:
 
 
 class Notifier:
-    """Sender of events to the workspace's receivers. `close` waits a few seconds for pending events."""
+    """Sender of events to the workspace's receivers. `close` waits a few seconds until pending events are sent."""
 
     def __init__(self, workspace: Workspace, settings: EventSettings) -> None:
         self._workspace, self._settings = workspace, settings
@@ -61,7 +61,10 @@ class Notifier:
         return self._settings.link(path)
 
     def notify(self, event: Mapping[str, Any], *, but: Collection[str] = ()) -> None:
-        """Send one event to the receivers of its kind, except receivers in `but`. Return at once, and never raise."""
+        """Send one event to the receivers of its kind, except receivers in `but`.
+
+        The method returns at once, and never raises.
+        """
         names = [name for name in self.receivers_of(str(event["event"])) if name not in but]
         if not names:
             return
@@ -71,7 +74,7 @@ class Notifier:
             self._receivers[name][0].send({**about, **({"link": place} if place else {}), **event})
 
     def close(self) -> dict[str, Set[str]]:
-        """Close the receivers; report missed events on stderr, and return the missed ids by receiver."""
+        """Close the receivers; report unsent events on stderr, and return their IDs by receiver."""
         missed: dict[str, Set[str]] = {}
         for name, (receiver, _) in self._receivers.items():
             if said := receiver.close():
@@ -115,7 +118,7 @@ class NotifyingReporter(Reporter):
 
 
 class _Receiver:
-    """An unavailable receiver, which keeps the reason and the ids of the undelivered events."""
+    """An unavailable receiver. It keeps the reason and the IDs of the undelivered events."""
 
     def __init__(self, why: str = "") -> None:
         self._why = why

@@ -81,7 +81,10 @@ class LineReporter(events.Reporter):
         self._stream, self._as_json = stream, as_json
 
     def emit(self, event: events.RunEvent) -> None:
-        """Write the lines of one event. As JSON, each event is one line, and `run.finished` is the last."""
+        """Write the lines of one event.
+
+        With JSON, each event is one line, and the last line is the event `run.finished`.
+        """
         lines = [json.dumps(event.to_json(), ensure_ascii=False)] if self._as_json else event_lines(event)
         if self._stream.isatty() and not self._as_json:
             lines = [part for line in lines for part in _wrap_line(line)]

@@ -30,7 +30,7 @@ _RUNNING: Final = "running"
 
 
 class LiveReporter(events.Reporter):
-    """Live table of servers × stages; after the run, the final table with every server stays on the terminal."""
+    """Live table of servers × stages. After the run, the final table with every server stays on the terminal."""
 
     def __init__(self, stream: TextIO) -> None:
         self._console = Console(file=stream, highlight=False)
@@ -76,7 +76,7 @@ class _Cell:
 
 
 class RunTable:
-    """Progress of a run. One thread adds events, and another one draws."""
+    """Progress of a run. One thread adds events, and another thread draws the table."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock, self._guard, self._began = clock, threading.Lock(), clock()
@@ -120,7 +120,7 @@ class RunTable:
         yield self.current(console.width, console.height)
 
     def current(self, width: int, height: int) -> RenderableType:
-        """Return the table for a terminal: running servers first, then failed ones, then the most recently active."""
+        """Return the table for a terminal: running servers first, then failed servers, then the last active servers."""
         with self._guard:
             servers = sorted(self._cells, key=self._interest)
             shown = servers[: max(1, height - _FRAME)]

@@ -1,7 +1,7 @@
 """Notifications by webhook and by mail, and their messages: one line per event, and bodies for chat webhooks.
 
-The functions that make messages are pure. Names and texts come from untrusted servers and documents: every format
-must show them as plain text, without mentions of people.
+The functions that make messages have no side effects. Names and texts come from untrusted servers and documents.
+Therefore every format must show them as plain text, without mentions of people.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def notice_line(notice: Mapping[str, Any]) -> str:
 
 
 def notice_command(notice: Mapping[str, Any]) -> str:
-    """Return the next command, or ""."""
+    """Return the next command, or "" if there is none."""
     return _one_line(str(notice.get("command") or ""))
 
 
@@ -127,7 +127,10 @@ def webhook_signature(secret: str, timestamp: str, body: bytes) -> str:
 
 
 class WebhookSender:
-    """Sender of events. `send` returns at once; `close` waits briefly, and reports undelivered events."""
+    """Sender of events.
+
+    `send` returns immediately; `close` waits briefly for pending events, and reports undelivered events.
+    """
 
     def __init__(self, settings: EventSettings) -> None:
         self._settings = settings
@@ -163,7 +166,7 @@ class WebhookSender:
 
     @property
     def undelivered(self) -> frozenset[str]:
-        """The ids of the events that did not arrive."""
+        """The IDs of the events that the receiver did not get."""
         return frozenset(self._sent.copy())
 
     def _deliver(self) -> None:
@@ -225,7 +228,7 @@ class MailSender:
 
     @property
     def undelivered(self) -> frozenset[str]:
-        """The ids of unsent events: either all events of the mail, or none."""
+        """The IDs of the unsent events: all events of the mail, or none."""
         return frozenset(str(notice["id"]) for notice in self._notices)
 
     def close(self) -> str:

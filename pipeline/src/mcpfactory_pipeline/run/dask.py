@@ -1,8 +1,8 @@
-"""Jobs on a dask cluster: an existing one, or a cluster that is started and stopped with the run.
+"""Jobs on a dask cluster: an existing cluster, or a cluster that is started and stopped with the run.
 
 Workers must see the workspace under the same path (a shared file system), and have this package. A worker runs each job
-in a separate process, and limits and ends it as the executor `local` does. If a worker dies, its job is `interrupted`,
-and the run retries it. The scheduler must not retry jobs, because a stage starts in an empty folder.
+in a separate process. It limits and ends the process in the same way as the executor `local`. If a worker dies, its job
+is `interrupted`, and the run retries it. The scheduler must not retry jobs, because a stage starts in an empty folder.
 """
 
 from __future__ import annotations

@@ -138,11 +138,11 @@ class LocalExecutor:
             _end(process)
 
     def close(self) -> None:
-        """Do nothing, because each process ended with its job."""
+        """Do nothing, because each process has ended with its job."""
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a job by closing the stdin of its supervisor, which ends all processes of the job."""
+    """End a job: close the stdin of its supervisor, which then ends all processes of the job."""
     if process.returncode is not None:
         return  # the process has ended, so its PID may now belong to another process
     assert process.stdin is not None

@@ -1,8 +1,9 @@
 """One stage of one server in a separate process: `python -m mcpfactory_pipeline.run.job job.json`.
 
 Job and result are JSON, so that any executor can run jobs. The output of the stage and its tools goes to stdout, which
-is the log. A worker process runs the stage. Its parent, the supervisor, ends all processes of the job when the worker
-ends, and when stdin closes. The executor closes stdin to end the job; the system closes it if the run is killed.
+is the log of the job. A worker process runs the code of the stage. Its parent, the supervisor, ends all processes of
+the job when the worker ends, and when stdin closes. To end the job, the executor closes stdin. If the run is killed,
+the system closes stdin.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def _find(reference: str) -> Callable[[StageInputs], StageOutputs]:
 
 
 def _run_to_file(job_file: Path, result_file: Path) -> NoReturn:
-    """Run the job, end all its processes (they could change the outputs), and write the outputs."""
+    """Run the job, end all its processes, and write the outputs. A running process could change the outputs."""
     adopt_orphans()
     outputs = run_job(json.loads(job_file.read_text(encoding="utf-8")))
     if left := end_descendants():  # a remaining process could still change outputs after the stage ended

@@ -43,8 +43,8 @@ from mcpfactory_pipeline.workspace.workspace import (
 class RunOutcome:
     """Result of a run: the worst outcome of each server, and the number of stages that ran.
 
-    `recorded` are the events that the run wrote, by server. They come from memory, because files could have been
-    changed since. `isolation` is the isolation level of server code here; "" if no server code ran on this machine.
+    `recorded` are the events that the run wrote, by server. The events come from memory, because the files could have
+    changed since. `isolation` is the isolation level of server code on this machine; "" if no server code ran here.
     """
 
     servers: dict[str, str]
@@ -64,7 +64,7 @@ class RunOutcome:
 
     @property
     def failed(self) -> bool:
-        """Return True if a server did not pass, now or in an earlier run with the same inputs."""
+        """Return True if a server did not pass, in this run or in an earlier run with the same inputs."""
         return any(outcome in {"failed", "inconclusive", "blocked"} for outcome in self.servers.values())
 
 
@@ -77,11 +77,11 @@ def plan_servers(
     force: bool = False,
     stages: Sequence[Stage] | None = None,
 ) -> list[PlanStep]:
-    """Return the steps of a run, one for each stage of each named server (by default of all), without running them.
+    """Return the steps of a run, without running them: one step per stage and named server (by default, all servers).
 
-    `force` also plans stages that are up to date; `again` does so only for one stage and its dependents. `stages`
-    replaces the stages of the workspace; each must follow the stages that it needs. A server with unreadable files
-    has one step with the error.
+    `force` also plans stages that are up to date; `again` also plans up-to-date stages, but only one stage and the
+    stages that depend on it. `stages` replaces the stages of the workspace; each stage must follow the stages that it
+    needs. A server with unreadable files has one step with the error.
 
     Raises:
         NotFoundError: the server or stage is unknown.
@@ -134,11 +134,11 @@ def run_pipeline(
     """Run the planned stages, several servers in parallel, and record every result.
 
     `jobs` is the number of parallel servers, by default the executor's capacity. `force` also runs stages that are up
-    to date; `again` does so only for one stage and its dependents. SIGINT, SIGTERM, or setting `stop` in another
-    thread ends the run cleanly: running stages are recorded as interrupted, finished results are kept.
-    `stages` replaces the workspace's stages; `executor` is an executor, or a value for `make_executor`. At the end,
-    artifacts beyond the limits in `[artifacts]` are pruned for the servers that ran. `run_id` is from `new_id`, for
-    callers that follow the run. Errors of stages or of single servers are outcomes, not exceptions.
+    to date. `again` does so only for one stage and its dependents. SIGINT, SIGTERM, or setting `stop` in another thread
+    ends the run cleanly: running stages are recorded as interrupted, finished results are kept. `stages` replaces the
+    workspace's stages; `executor` is an executor, or a value for `make_executor`. At the end, artifacts beyond the
+    limits in `[artifacts]` are pruned for the servers that ran. `run_id` is from `new_id`, for callers that follow the
+    run. Errors of stages or of single servers are outcomes, not exceptions.
 
     Raises:
         NotFoundError: the server or stage is unknown.
@@ -205,7 +205,10 @@ def _run_all(
 
 
 def _wait_for(futures: Iterable[Future[ServerRunResult]], stop: threading.Event) -> None:
-    """Wait in short intervals, because some systems delay signals during an unlimited wait. `stop` acts like Ctrl-C."""
+    """Wait in short intervals, because some systems delay signals during an unlimited wait.
+
+    If `stop` is set, the effect is the same as Ctrl-C.
+    """
     for future in futures:
         while not future.done():
             if stop.is_set():

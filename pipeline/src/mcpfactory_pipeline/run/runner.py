@@ -66,7 +66,7 @@ def failed_stage_log_excerpt(lines: Sequence[str], gates: Collection[str]) -> li
 def apply_soak_time(
     stage: Stage, outputs: StageOutputs, candidate: str, events: Sequence[Event], clock: Clock
 ) -> StageOutputs:
-    """Return the outputs of a passed stage; `inconclusive` until the watched channel's soak time is over.
+    """Return the outputs of a passed stage, as `inconclusive` until the watched channel's soak time is over.
 
     Message and summary omit the remaining time, because the state contains no clock times.
     """
@@ -138,7 +138,7 @@ def plan_server_stages(
     *,
     inputs: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[PlanStep, ...]:
-    """Return the plan of one server from the files on disk; `inputs` are the server's inputs if already read."""
+    """Return the plan of one server from the files on disk; `inputs` are the server's inputs, if known."""
     inputs = read_stage_inputs(stages, InputReader(server, state)) if inputs is None else inputs
     state = drop_unsigned_stage_approvals(workspace, state, lambda: Store(workspace).history(server.name), stages)
     artifact = find_artifact(workspace, state)
@@ -188,7 +188,7 @@ class ServerRunner:
             return ServerRunResult(server.name, "errored")
 
     def _up_to_date(self, server: WorkspaceServer) -> ServerRunResult | None:
-        """Return the result of an up-to-date server, else None; take no lock and read no history."""
+        """Return the result of an up-to-date server, else None. This takes no lock and reads no history."""
         if not self.store.is_settled(server.name):
             return None
         steps = plan_server_stages(self.workspace, server, self.stages, self.store.state(server.name))
@@ -241,7 +241,7 @@ class ServerRunner:
         return due[: self.width]
 
     def _report_rest(self, steps: Sequence[PlanStep], result: ServerRunResult) -> None:
-        """Report the steps that did not run, and the worst outcome. A stage that must still run has not passed."""
+        """Report the steps that did not run, and the worst outcome. A stage that still has to run has not passed."""
         state = self.store.state(result.server)
         found, waiting = set(), {name for name, record in state.stages.items() if record.summary.get("soaking")}
         needs = {stage.name: stage.needs for stage in self.stages}
@@ -272,8 +272,8 @@ class ServerRunner:
     ) -> None:
         """Run independent steps in parallel, with retries, and record starts and ends in order.
 
-        A stage is announced as running before its start is recorded, and stays so until its end is recorded. If a
-        reader finds a start without an end, the stage is running.
+        A stage is announced as running before its start is recorded, and remains announced until its end is recorded.
+        If a reader finds a start without an end, the stage is running.
         """
         for attempt in range(1, self.attempts + 1):
             if attempt > 1 and self.stopped.wait(min(self.backoff * 2.0 ** (attempt - 2), _LONGEST_PAUSE)):
@@ -376,7 +376,7 @@ class ServerRunner:
     def _record_finished(
         self, server: WorkspaceServer, stage: Stage, before: dict[str, str], outputs: StageOutputs, seconds: float
     ) -> StageOutputs:
-        """Record the end of a stage, and move the channel that it fills, which can change the outcome."""
+        """Record the end of a stage, and move the channel that the stage fills. The move can change the outcome."""
         state = self.store.state(server.name)
         after = stage_inputs(stage, InputReader(server, state))
         inputs = {name: after[name] if name in stage.writes else value for name, value in before.items()}

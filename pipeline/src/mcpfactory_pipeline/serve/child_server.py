@@ -1,16 +1,17 @@
 """A server behind the gateway: its process, and its tools, resources and prompts under distinct names.
 
-The process is started at first use, stopped when idle, and restarted after it ends. For each call, the gateway
-forwards the result and the messages before it: progress, log messages, and questions. A server behind the gateway asks
-a question by ending its request (`input_required`), so the gateway knows the call of each question.
+The process is started at first use, stopped when idle, and restarted after it ends. For each call, the gateway forwards
+the result, and the messages that the server sends before the result: progress, log messages and questions. A server
+behind the gateway asks a question by ending its request (`input_required`), so the gateway knows the call of each
+question.
 
-A name is `<server>_<name>`. The server part never contains `_`, so the first `_` ends it, and different pairs cannot
-get the same name. A hash of the pair is appended if a character had to be replaced, if the name is too long, or if the
-name's end looks like such a hash.
+A name is `<server>_<name>`. The server part never contains `_`, so the first `_` in a name ends the server part.
+Therefore different pairs cannot get the same name. A hash of the pair is appended if a character had to be replaced, if
+the name is too long, or if the name's end looks like such a hash.
 
-All server output passes through here. The rule of `validate` for hidden characters (`security.hidden-text`) applies:
-these characters are removed from descriptions, results, errors, log messages, progress and questions. Names, and values
-that a caller has to repeat, cannot be changed. Items with hidden characters in a name or such a value are omitted.
+All server output passes through here. Hidden characters are removed from descriptions, results, errors, log messages,
+progress and questions, by the same rule as in `validate` (`security.hidden-text`). Some texts cannot be changed: names,
+and values that a caller has to repeat. Items with hidden characters in a name or such a value are omitted.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ class ChildServer:
         return self._client if self._client is not None and self._client.lost is None else None
 
     async def call(self, method: str, params: Json, ctx: Context) -> Json:
-        """Return the result of one request; its questions are sent to the caller behind `ctx`.
+        """Return the result of one request; the server's questions are sent to the caller behind `ctx`.
 
         Raises:
             ToolError: the server cannot be started, or ended during the call.
@@ -188,7 +189,10 @@ class ChildServer:
         return Client.connect_stdio(await asyncio.to_thread(self._command), self._environ, inherit=False, **options)
 
     def _wait_idle(self) -> None:
-        """Stop the server after its idle time. A timer of an earlier call stays, and checks again when it fires."""
+        """Stop the server when its idle time is over.
+
+        A timer of an earlier call stays, and checks again when it fires.
+        """
         loop = asyncio.get_running_loop()
         self._idle_since = loop.time()
         if self._idle_timer is None:
@@ -213,7 +217,10 @@ class ChildServer:
         self._spawn(client.aclose())
 
     def _tool_error(self, error: Exception) -> ToolError:
-        """Return the caller's error: with a remedy if the server does not start, else with a hint to call again."""
+        """Return the error for the caller.
+
+        It has a remedy if the server does not start, otherwise a hint to repeat the call.
+        """
         self.errors += 1
         said = strip_invisible_characters(str(error))  # the error contains the last lines of the server's stderr
         failure = error if isinstance(error, PipelineError) else parse_start_failure(said)
@@ -278,7 +285,7 @@ def inner_uri(uri: str) -> tuple[str, str] | None:
 
 
 class GatewayNames(relay.RelayNames):
-    """Names and URIs of a server as seen behind the gateway."""
+    """Names and URIs of a server, as clients of the gateway see them."""
 
     def __init__(self, server: str) -> None:
         self._server = server
@@ -303,7 +310,7 @@ class GatewayNames(relay.RelayNames):
         return found is not None and found[0] == self._server
 
     def inner_uri(self, uri: str) -> str:
-        """Return the server's own URI."""
+        """Return the server's own URI for a URI of the gateway."""
         found = inner_uri(uri)
         assert found is not None, "only URIs of the gateway come here"
         return found[1]
@@ -356,7 +363,10 @@ def strip_invisible_characters(text: str) -> str:
 
 
 def is_visible_ascii_json(data: bytes) -> bool:
-    """Return True if JSON has only visible ASCII and white space; this is faster than to check every value."""
+    """Return True if JSON has only visible ASCII characters and white space.
+
+    This test is faster than a check of every value.
+    """
     return data.isascii() and not _SIGNS.search(data)
 
 

@@ -36,7 +36,7 @@ NAME`, has a tool of the same name."""
 def make_factory_server(root: Path, documents: Sequence[str] = (), *, local: bool = True) -> Server:
     """Return the server for the workspace at `root`; `documents` are other permitted sources of API documents.
 
-    Without `local`, the server is reached over HTTP, so only authenticated callers can make decisions.
+    If `local` is False, the server is reached over HTTP, so only authenticated callers can make decisions.
     """
     access = WorkspaceAccess(root, tuple(documents), local)
     server = Server(

@@ -39,7 +39,7 @@ from mcpfactory_runtime.types import Json
 
 @dataclass(frozen=True, slots=True)
 class ChildHealth:
-    """Health of one server: its state since a time, and numbers of tools, starts, calls, calls in flight and errors.
+    """Health of one server: state, start of that state, and counts (tools, starts, calls, calls in flight, errors).
 
     `left_out` describes the texts that were cleaned or left out because of hidden characters.
     """
@@ -82,7 +82,7 @@ _STARTS_AT_ONCE: Final = 2  # maximum number of servers that start at the same t
 
 
 class Gateway:
-    """The servers behind one `server`.
+    """A gateway: several servers behind one `server`.
 
     Args:
         workspace: the workspace of the servers.
@@ -269,7 +269,7 @@ def make_gateway(workspace: Workspace, names: Sequence[str], **options: Any) -> 
 
     Raises:
         NotFoundError: unknown server.
-        ConfigError: the environment sets one address for the APIs of all servers.
+        ConfigError: an environment variable sets one address for the APIs of all servers.
     """
     known = workspace.choose(list(names))
     refuse_shared_address(known, os.environ)
@@ -281,7 +281,7 @@ _FORMAT: Final = 1
 
 
 def recorded_listing(workspace: Workspace, server: WorkspaceServer) -> ServerListing | None:
-    """Return the recorded listing of a server; None if it must be started to get one."""
+    """Return the recorded listing of a server; None if the server must be started to get a listing."""
     found = _stored_listing(workspace, server)
     if found is not None:
         return found

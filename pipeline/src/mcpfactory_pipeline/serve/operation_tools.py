@@ -1,8 +1,8 @@
 """Tools of the agents' server, one for each operation that agents may use.
 
-The tool of a `ConfirmedOperation` checks the policy, makes a dry run (so that nobody is asked about an impossible
-operation), and asks a person. Then it executes the operation on the candidate that the question names, unless the facts
-have changed. The history records the agent as actor, and the person who confirmed.
+The tool of a `ConfirmedOperation` first checks the policy. Then it makes a dry run, so that nobody is asked about an
+impossible operation. Then it asks a person. Then it executes the operation on the candidate that the question names,
+unless the facts have changed. The history records the agent as actor, and the person who confirmed.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class OperationTools:
     ) -> OperationResult:
         """Execute an operation after a person confirmed it; if facts changed, show the changes and ask again.
 
-        The key of the question covers every confirmed value, so an answer to an earlier question does not count.
+        The key of the question covers every confirmed value. Therefore an answer to an earlier question does not count.
         """
         if not self._access.local and ctx.principal is None:  # every program on this machine can reach the port
             raise ToolError(
@@ -158,7 +158,7 @@ def make_operation_tool(
         perform: executes the operation, given the context of the call and the operation.
         returns: type of the result.
         about: appended to the description.
-        dry_run: True if the tool has a parameter `dry_run`, which `perform` receives.
+        dry_run: True if the tool has a parameter `dry_run`, which is passed to `perform`.
     """
 
     async def tool(ctx: Context, **values: Any) -> Any:
@@ -194,7 +194,7 @@ def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empt
 
 
 def _confirmed_result(operation: type[ConfirmedOperation]) -> type[OperationResult]:
-    """Return the result type of an operation, extended by decision, agent and confirming person."""
+    """Return the result type of an operation, plus the members for decision, agent and confirming person."""
     name = f"Confirmed{operation.result.__name__}"
     about = f"{operation.result.__doc__} A person confirmed it."
     return create_model(name, __base__=operation.result, __doc__=about, decision=str, actor=str, confirmed=str)
@@ -203,7 +203,7 @@ def _confirmed_result(operation: type[ConfirmedOperation]) -> type[OperationResu
 def _make(
     workspace: Workspace, asked: ConfirmedOperation, who: str, confirmed: str
 ) -> OperationResult | StaleDecisionError:
-    """Execute an operation; return the error if the facts have changed since the person was asked."""
+    """Execute an operation. If the facts have changed since the person was asked, return the error."""
     with ids.acting_as(who, confirmed):
         try:
             return asked.run(OperationContext(workspace))
@@ -236,7 +236,7 @@ def _refuse_agents(workspace: Workspace, asked: ConfirmedOperation) -> None:
 
 
 def add_log_to_stage(steps: list[StageRun], event: events.FailedStageLog) -> None:
-    """Add a log to its step. This need not be the last step, because servers run in parallel."""
+    """Add a log to the step that wrote it. This need not be the last step, because servers run in parallel."""
     for number, step in reversed(list(enumerate(steps))):
         if (step.server, step.stage) == (event.server, event.stage):
             steps[number] = replace(step, log=list(event.lines))

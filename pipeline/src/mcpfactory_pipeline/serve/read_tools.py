@@ -77,7 +77,7 @@ class ReadTools:
         """List the stages that a run would execute, with reasons, without running them.
 
         Args:
-            servers: their names; empty means all.
+            servers: names of servers; empty means all.
             until: the last stage to plan; empty for all.
             force: also plan stages that are up to date.
         """
@@ -95,11 +95,11 @@ class ReadTools:
     async def refresh_inbox(self, servers: SomeServers = ()) -> InboxResult:
         """Check the origins of servers (API documents, projects, packages), then list pending work as `inbox` does.
 
-        If an adopted server differs from the adopted version, the difference is recorded. This stops the server until a
+        If an adopted server differs from its adopted version, the difference is recorded. This stops the server until a
         person has reviewed the difference.
 
         Args:
-            servers: their names; empty means all.
+            servers: names of servers; empty means all.
         """
         return InboxResult(await self._access.read(read_inbox, servers or None, refresh=True))
 
@@ -139,7 +139,7 @@ class ReadTools:
         return StageLog(text[-_LOG:], len(text) > _LOG)
 
     async def diff(self, server: OneServer, against: str = "") -> SourceDiff:
-        """Compare the tools of a server's sources with those that callers have, and propose the required version.
+        """Compare the tools of a server's sources with the tools that callers use, and propose the required version.
 
         Args:
             server: its name.
@@ -149,13 +149,13 @@ class ReadTools:
         return SourceDiff(server, **found.to_json())
 
     async def confused_tools(self, server: OneServer) -> ConfusedTools:
-        """List the tools of a server that models confuse, with both descriptions, the questions, and advice.
+        """List the tools that models confuse in a server, with both descriptions, the questions, and advice.
 
         No model is asked: the reports of `mcpfactory evaluate SERVER --model … --report` are read. Rewrite a
         description, then make a new report.
 
         Args:
-            server: its name.
+            server: name of the server.
         """
         from mcpfactory_pipeline.checks.evaluation.confusable_tools import find_confused_pairs  # noqa: PLC0415 - heavy
         from mcpfactory_pipeline.checks.evaluation.evaluation_reports import read_model_reports  # noqa: PLC0415 - heavy

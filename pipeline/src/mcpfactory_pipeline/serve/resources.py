@@ -100,7 +100,7 @@ def bring_to_production(server: str, document: str = "") -> str:
 
     Args:
         server: the server's name.
-        document: URL or path of its API document, if the server does not exist yet.
+        document: URL or path of the server's API document, if the server does not exist yet.
     """
     first = (
         f'1. `new` with sources=["{document}"], name="{server}". Read the problems in its result: omitted parts of the API, with reasons.'

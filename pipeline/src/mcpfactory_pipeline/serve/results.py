@@ -47,7 +47,10 @@ class PlanResult:
 
 @dataclass(frozen=True, slots=True)
 class FindingRow(Finding):
-    """A finding with its evidence. With `gate`, it blocks promotion of the candidate. `severity` 5 is the worst."""
+    """A finding with its evidence.
+
+    With `gate`, it blocks promotion of the candidate. `severity` 5 is the most severe.
+    """
 
     evidence: Any = None
 
@@ -88,7 +91,7 @@ class ConfusedTools:
 
 @dataclass(frozen=True, slots=True)
 class SourceDiff:
-    """Effect of a server's source changes on callers, and the version that these changes require."""
+    """Effect of changes in a server's sources on callers, and the version that these changes require."""
 
     server: str
     against: str
@@ -103,14 +106,14 @@ class SourceDiff:
 
 @dataclass(frozen=True, slots=True)
 class InboxResult:
-    """Pending work, the most blocking first."""
+    """Pending work; items that block most come first."""
 
     items: list[InboxItem]
 
 
 @dataclass(frozen=True, slots=True)
 class StageLog:
-    """Output of a stage's last run; `cut` is True if its beginning was omitted."""
+    """Output of a stage's last run; `cut` is True if the beginning of the output was omitted."""
 
     text: str
     cut: bool

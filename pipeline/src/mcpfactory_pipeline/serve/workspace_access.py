@@ -27,10 +27,10 @@ _POLL: Final = 0.2  # seconds between checks for cancellation
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceAccess:
-    """A workspace. Callers may use its files and public addresses as API documents.
+    """A workspace. Callers may use the workspace's files and public addresses as API documents.
 
-    `documents` are other folders and hosts (`host`, `host:port`) that a person permitted. Callers cannot find out if
-    any other file or address exists. If `local` is False, any program of this machine may call.
+    `documents` has other folders and hosts (`host`, `host:port`) that a person permitted. Callers cannot find out
+    whether any other file or address exists. If `local` is False, callers may be any programs on this machine.
     """
 
     root: Path
@@ -42,7 +42,7 @@ class WorkspaceAccess:
         """Return the workspace with its current configuration.
 
         Raises:
-            ConfigError: its configuration is invalid.
+            ConfigError: the configuration is invalid.
             WorkspaceError: the workspace does not exist.
         """
         return Workspace.find(self.root)
@@ -112,7 +112,7 @@ class WorkspaceAccess:
         """Return the name of a shipped template, or the path of a template folder (see `document`).
 
         Raises:
-            ConfigError: the template would be fetched from git or a package; only people may choose third-party code.
+            ConfigError: the template would be fetched from git or a package. Only people may choose third-party code.
         """
         if name.startswith(("git+", "package:")):
             raise ConfigError(
@@ -140,7 +140,7 @@ def client_person(ctx: Context) -> str:
 
 @contextmanager
 def as_tool_error() -> Iterator[None]:
-    """Convert errors with a `hint` into a `ToolError`; others pass unchanged."""
+    """Convert errors with a `hint` into a `ToolError`; other errors pass unchanged."""
     try:
         yield
     except Exception as error:
@@ -161,7 +161,10 @@ async def run_in_thread(function: Callable[..., Result], *arguments: Any, **opti
 
 
 async def run_in_stoppable_thread(function: Callable[[threading.Event], Result]) -> Result:
-    """Run slow work in a thread; on cancellation, set the event that it received, and wait for its end."""
+    """Run slow work in a thread.
+
+    If the task is canceled, set the event that the work received, and wait until the work ends.
+    """
     stop = threading.Event()
     work = asyncio.ensure_future(asyncio.to_thread(function, stop))
     with as_tool_error():

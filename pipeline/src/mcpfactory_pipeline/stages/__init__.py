@@ -1,4 +1,7 @@
-"""The table of stages, and a module for each stage; the process of a job imports and runs this module."""
+"""The table of stages.
+
+The package has a module for each stage; the process of a job imports this module and runs it.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +121,7 @@ def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
     """Return the stages of a workspace, each after the stages that it needs.
 
     They are our stages, the workspace's own stages, and a stage for each channel that the workspace's stages await. The
-    stage that promotes has the name of the first channel, and needs every check that awaits no channel. `validate` gets
+    stage that promotes is named after the first channel. It needs every check that awaits no channel. `validate` gets
     the cost limits of the channels and the waiver policy.
 
     Raises:
@@ -142,7 +145,7 @@ def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
 
 
 def _evaluation_stage(workspace: Workspace, channels: Sequence[ChannelPolicy]) -> Stage | None:
-    """Return the stage with the configured models; None if the workspace configures none.
+    """Return the stage with the configured models; None if the workspace configures no models.
 
     Raises:
         ConfigError: a channel has a gate on model reports, but no model is configured.
@@ -184,7 +187,7 @@ def _named(stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
 
 
 def _awaited(own: Sequence[Stage], channels: Sequence[ChannelPolicy]) -> list[Stage]:
-    """Return a stage for each later channel that a workspace stage needs, and for the channels before this channel."""
+    """Return a stage for each later channel that a workspace stage needs, and for each channel before it."""
     wanted = {channel.name for channel in channels[1:] for stage in own if channel.name in stage.needs}
     wanted |= {source for name in wanted for source in channels_passed_before(channels, name)}
     return [
@@ -223,7 +226,7 @@ def _check_channels(stages: Sequence[Stage], channels: Sequence[ChannelPolicy]) 
 
 
 def _completed(stages: Sequence[Stage], stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
-    """Return a stage with the fields that follow from its needs: the watched channel, and the candidate to approve."""
+    """Return a stage with the fields that its needs determine: the watched channel, and the candidate to approve."""
     before = needed_stages(stages, stage.name)
     check_restart(stage, before)
     offering = channels_needed_before(stages, stage.name)

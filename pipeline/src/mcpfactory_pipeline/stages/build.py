@@ -63,7 +63,7 @@ def run(inputs: StageInputs) -> StageOutputs:
 
 
 def _build(inputs: StageInputs) -> tuple[BuiltCandidate, str]:
-    """Build the server. Return the candidate, and the stated version if the candidate has another, else "".
+    """Build the server. Return the candidate, and the stated version if the candidate has a different version, else "".
 
     If a channel offered the stated version with other bytes, build the server as a local version. The local version
     is derived from the bytes of the first build, so equal sources have equal versions.

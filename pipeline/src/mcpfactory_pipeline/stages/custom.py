@@ -77,7 +77,7 @@ def check_restart(stage: Stage, before: set[str]) -> None:
     """Raise an error if a rejection restarts a stage that is not an earlier one.
 
     Raises:
-        ConfigError: the restart target is not an earlier stage; the hint lists the earlier ones.
+        ConfigError: the restart target is not an earlier stage; the hint lists the earlier stages.
     """
     if stage.approval and stage.approval.restart and stage.approval.restart not in before:
         raise setting_error(
@@ -90,7 +90,10 @@ _RETURN: Final = 'return StageOutputs("passed", "what was found")'
 
 
 def run_command(inputs: StageInputs) -> StageOutputs:
-    """Run the command in the workspace's root. Its environment describes the job (how-to/write-a-stage)."""
+    """Run the command in the workspace's root.
+
+    The environment of the command describes the job (how-to/write-a-stage).
+    """
     environ = {
         **os.environ,
         "MCPFACTORY_SERVER": inputs.server,

@@ -1,7 +1,8 @@
 """Stage `promote`: move the candidate that passed its checks into the first channel.
 
-The job verifies that the candidate's files exist and have the checked bytes. Then the process of the run moves the
-channel and writes the state in one transaction. This respects a hold that was set in the meantime.
+The job verifies that the candidate's files exist and have the checked bytes. Afterwards, the process of the run moves
+the channel and writes the state in one transaction. Because the channel moves after the job, a hold that was set during
+the job is respected.
 """
 
 from __future__ import annotations

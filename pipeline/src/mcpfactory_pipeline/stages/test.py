@@ -50,7 +50,7 @@ class PytestEvidenceFiles:
 class ObservedTests:
     """Test names by outcome. The tests in `with_tool` passed and ran a tool; `tools` are the tools that they ran.
 
-    `deselected` are defined tests that did not run; `errors` are files that could not be collected.
+    `deselected` are tests in the files that did not run; `errors` are files that could not be collected.
     """
 
     passed: tuple[str, ...] = ()
@@ -170,9 +170,10 @@ def first_test_names(names: Collection[str]) -> str:
 
 
 def missing_tests_by_candidate(passed: Collection[str], folder: Path, candidate: str) -> tuple[dict[str, int], str]:
-    """Count the missing tests: tests that earlier candidates passed and this one did not, by candidate.
+    """Count, for each earlier candidate, the tests that it passed and that the new candidate did not pass.
 
-    Also describe the missing tests of the last candidate. Only candidates in the server's artifacts count.
+    Also describe the tests that are missing since the last candidate. Only candidates with files in the server's
+    artifacts count.
     """
     kept = {file.parent.parent.name: _read_kept(file) for file in folder.glob(f"*/test/{_KEPT}")}
     lost = {name: sorted(set(tests) - set(passed)) for name, (_, tests) in sorted(kept.items())}
@@ -239,7 +240,7 @@ def run(inputs: StageInputs) -> StageOutputs:
 def _with_history(
     inputs: StageInputs, candidate: str, found: StageOutputs, observed: ObservedTests, facts: Mapping[str, Any]
 ) -> StageOutputs:
-    """Add the missing tests of earlier candidates to the verdict; store the tests that passed now."""
+    """Add the missing tests of earlier candidates to the verdict, and store the tests that passed in this run."""
     if found.outcome != "passed":
         return replace(found, summary={**found.summary, **facts})
     artifacts = inputs.artifacts / inputs.server

@@ -1,6 +1,7 @@
 """Validation of events, and their order.
 
-Unknown members are kept, because a newer mcpfactory may have written them. An unknown kind of event is an error.
+Unknown members are kept, because a newer version of mcpfactory may have written them. An unknown kind of event is an
+error.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def _events() -> SchemaValidator:
 
 
 def newest_valid_times() -> Mapping[str, str]:
-    """Return the maximum `id` and `at` of events at this time."""
+    """Return the maximum `id` and `at` that events may have at the present time."""
     at = utc_now() + _AHEAD
     return {"id": max_id_at(at), "at": format_time(at)}
 
@@ -141,7 +142,7 @@ def check_event(event: Event, where: str) -> None:
     """Validate an event before it is written.
 
     Raises:
-        StateError: readers would refuse the event.
+        StateError: the event is invalid for readers of the history.
     """
     try:
         _events().validate_python(event)
@@ -190,9 +191,9 @@ def stage_and_run_of(event: Event) -> Step:
 
 
 def describe_invalid_order(events: Iterable[Event]) -> Iterator[str]:
-    """Describe events that no run can have recorded: stages that ended without a start, or twice.
+    """Describe events that no run can have recorded: the end of a stage that did not start, or a second end of a stage.
 
-    Two clones may both record a crashed run as interrupted, and one clone may have continued the run. So an end
+    Two clones may both record a crashed run as interrupted, and one clone may have continued the run. Therefore an end
     after an interruption is valid, and so is an interruption after any end.
     """
     ended = dict[Step, str]()  # step → kind of its last end; "" while the step runs

@@ -81,9 +81,11 @@ def event_line(event: event_schema.Event) -> str:
 
 
 def append(file: Path, events: Sequence[event_schema.Event], where: str) -> tuple[int, int]:
-    """Append events durably; return their start and end position in the file. On failure, restore the file.
+    """Append events durably; return their start and end position in the file.
 
-    The caller holds the state lock.
+    On failure, restore the previous content of the file.
+
+    The caller must hold the state lock.
     """
     data = "".join(f"{event_line(event)}\n" for event in events).encode()
     for event in events:
@@ -113,7 +115,7 @@ def _write(descriptor: int, data: bytes) -> None:
 
 
 def _end_of_last_event(descriptor: int) -> int:
-    """Seek to the end of the last complete event; remove an incomplete last line, and add a missing line end."""
+    """Move to the end of the last complete event. Remove an incomplete last line, and add a missing line end."""
     size, tail = _last_line(descriptor)
     os.lseek(descriptor, 0, os.SEEK_END)
     if not tail:
@@ -142,7 +144,8 @@ def _last_line(descriptor: int) -> tuple[int, bytes]:
 def half_written(file: Path, *, remove: bool = False) -> bytes:
     """Return the incomplete last line (`read` leaves it out); empty if the last line is complete.
 
-    The line may also be a write in progress. With `remove`, also delete the line; the caller must hold the state lock.
+    The line may also be part of a write in progress. With `remove`, also delete the line; the caller must hold the
+    state lock.
     """
     flags = (os.O_RDWR if remove else os.O_RDONLY) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
     try:

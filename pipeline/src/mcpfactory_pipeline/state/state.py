@@ -3,13 +3,14 @@
 The rules of the fold (docs/reference/state.md):
 
 - `stage.started` only marks the stage as begun in this run, until `stage.finished` or `stage.interrupted`.
-- `stage.finished` replaces the stage's record. With `built`, it also makes the server's new candidate. With `channel`,
-  it also moves a channel. Otherwise, an event with a candidate is a check of that candidate.
+- `stage.finished` replaces the stage's record. With `built`, the candidate of the event becomes the server's new
+  candidate. With `channel`, it also moves that channel. Otherwise, an event with a candidate is a check of that
+  candidate.
 - `stage.interrupted` replaces the stage's record, because the previous record no longer describes the files on disk.
 - `promoted` moves a channel. `rolled-back` moves and holds it. `held` and `released` set and lift a hold.
 - `approved` and `rejected` replace each other: an approval removes the rejections of that candidate for that channel,
-  and a rejection removes its approvals. With `stage`, they apply only to the content that the approval stage has
-  `shown`. A rejection with `restart` sends the work back to that stage, until the stage has finished.
+  and a rejection removes its approvals. With `stage`, they apply only to the content that the approval stage shows
+  (`shown`). A rejection with `restart` sends the work back to that stage, until the stage has finished.
 - `retired` removes the server from one channel and holds the channel, or removes it from all channels permanently;
   `revived` undoes a retirement. With `gone`, the server's folder was also removed (`removed`, or `renamed to …`).
   With `kept`, its channels keep their releases.
@@ -41,7 +42,7 @@ _OFFERED_BEFORE: Final = 5  # number of earlier candidates of a channel that are
 class StageRecord:
     """Last run of one stage: its outcome, inputs, candidate, and facts.
 
-    `inputs` maps each input of the stage to a version or to `sha256:…`; `fingerprint` is the hash of all inputs;
+    `inputs` maps each input of the stage to a version or a hash (`sha256:…`); `fingerprint` is the hash of all inputs;
     `artifacts` maps logs and reports below `pipeline/artifacts/<server>/` to their `sha256:…`.
     """
 
@@ -59,7 +60,7 @@ class Candidate:
     """A build result: its files with their `sha256:…`, its inputs, and the checks made on these bytes.
 
     `facts` are a few facts about its sources (coverage, tokens). `channels` are the channels that offered it.
-    `approvals` and `rejections` are channel → person → reason.
+    `approvals` and `rejections` map channel → person → reason.
     """
 
     version: str
@@ -73,7 +74,7 @@ class Candidate:
     rejections: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def summary(self, stage: str) -> Mapping[str, Any]:
-        """Return the facts of a stage's check; empty if it did not run."""
+        """Return the facts of a stage's check; empty if the stage did not run."""
         found: Mapping[str, Any] = self.checks.get(stage, {}).get("summary", {})
         return found
 
@@ -106,8 +107,8 @@ class Publication:
 class StageDecisions:
     """Decisions about the content of an approval stage: `shown` maps each part to its hash or version.
 
-    `approvals` and `rejections` are person → reason; `candidate` is the subject of the decision, None before the
-    first build.
+    `approvals` and `rejections` map person → reason; `candidate` is the subject of the decision, None before the first
+    build.
     """
 
     shown: Mapping[str, str]
@@ -122,8 +123,9 @@ class ServerState:
 
     `holds` is channel → `{"actor", "reason"}`; automation does not move these channels. `retired` has the same members
     for a retired server, and `gone` if its folder was also removed. `published` is target → release there. `publishing`
-    is target → release whose publishing is in progress or was interrupted. `decisions` is stage → decisions about its
-    latest content. `sent_back` is stage → the person whose rejection restarts this stage, and the reason.
+    maps a target to the release whose publishing is in progress or was interrupted. `decisions` is stage → decisions
+    about its latest content. `sent_back` maps a stage to the reason and the person of the rejection that restarts this
+    stage.
 
     The state file omits `begun` (starts of stages without an end) and `last` (the ID of the newest event).
     """
@@ -176,7 +178,7 @@ def fold(server: str, events: Iterable[Event]) -> ServerState:
     """Return the state after all events, oldest first.
 
     Raises:
-        StateError: this version does not know the kind of an event.
+        StateError: the kind of an event is unknown to this version.
     """
     return extend(ServerState(server), events)
 
@@ -381,7 +383,10 @@ def _pruned(state: ServerState) -> ServerState:
 
 
 def state_to_text(state: ServerState) -> str:
-    """Return the canonical text: equal for equal states, with one fact per line, so that Git can merge."""
+    """Return the canonical text.
+
+    Equal states have equal texts, and each fact is on its own line, so that Git can merge.
+    """
     return canonical_json(state.to_json()) + "\n"
 
 
@@ -405,7 +410,7 @@ def _schema_of(text: str) -> Any:
 
 
 def parse(text: str, where: str) -> ServerState:
-    """Return the state in a file's text; `where` is the path that a `StateError` names.
+    """Return the state in a file's text; `where` is the path for messages of `StateError`.
 
     The text must be from `state_to_text`; the caller compares other text with the history (`store`).
     """

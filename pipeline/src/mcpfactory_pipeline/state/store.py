@@ -1,14 +1,15 @@
 """Storage of state and history: the only module that writes them, and the only source of a server's state.
 
-`Store.state` returns the fold of the history. The state file is a cache of the fold. An untracked snapshot records
-that history and state file agree. It has the sizes, times and inodes of both files, and a checksum of the fold's code.
-If a recorded value differs, the history is folded again, and the result is compared with the state file.
+`Store.state` returns the fold of the history. The state file is a cache of the fold. An untracked snapshot records that
+history and state file match. The snapshot has the sizes, times and inodes of both files, and a checksum of the fold's
+code. If a recorded value differs, the history is folded again, and the result is compared with the state file.
 
-A write has three steps. First, the new state is written next to the old one (temporary file, fsync). Then the event is
-appended. Last, the new state replaces the old one (rename, fsync of the folder). If the disk is too full for state or
-event, neither is recorded. If the process is killed, the state file is the old or the new one. After a kill between the
-last two steps, the state file is older than the history, and equals the fold of a prefix. The next writer updates this
-file. A state that is not the fold of any prefix was written by another program, and is refused with a hint.
+A write has three steps. First, the new state is written next to the old one (temporary file, fsync). Next, the event is
+appended to the history. Last, the new state file replaces the old file (rename, fsync of the folder). If the disk is
+too full for the state or the event, neither of them is recorded. If the process is killed, the state file has either
+the old content or the new content. After a kill between the last two steps, the state file is older than the history,
+and equals the fold of a prefix. The next writer updates this file. A state that is not the fold of any prefix was
+written by another program. It is refused with a hint.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class Transaction:
     def append(self, kind: str, **facts: Any) -> Event:
         """Append one event with ID, time and actor, and write the new state.
 
-        Facts that are None are omitted; a reason becomes one line.
+        Facts that are None are omitted; a reason is converted to one line.
         """
         event = {
             "id": new_id(self.state.last),
@@ -103,9 +104,9 @@ class Transaction:
 
 
 class Store:
-    """State and history of all servers of a workspace. Reading takes no lock, because writers replace whole files.
+    """State and history of all servers of a workspace. A reader takes no lock, because writers replace whole files.
 
-    `clock` returns the time of an event. `recorded` are the events that this object wrote, by server.
+    `clock` returns the time of an event. `recorded` has the events that this object wrote, by server.
     """
 
     def __init__(self, workspace: Workspace, clock: Clock = utc_now) -> None:
@@ -147,7 +148,8 @@ class Store:
     def half_written(self, server: str) -> dict[str, str] | None:
         """Return a message and a hint if the history of a server ends in an incomplete line, else None.
 
-        This does not affect the server's state: the line was never acknowledged, and the next write removes it.
+        The incomplete line does not affect the server's state: the write was never acknowledged, and the next write
+        removes the line.
         """
         file = self.history_file(server)
         if not history.half_written(file):
@@ -179,13 +181,13 @@ class Store:
         return current and bool(state.last) and not state.begun and not read_run_notes(self.locks, server)
 
     def crashed_stages(self, server: str) -> tuple[Event, ...]:
-        """Return `stage.interrupted` events for stages whose process died, with the time of their start.
+        """Return a `stage.interrupted` event for each stage whose process died, with the time when the stage started.
 
-        The next run records them. A note next to the locks names the process that runs a server, or died during the
-        run. A run on another machine leaves no note here.
+        The next run records these events. A note next to the locks names the process that runs a server now, or that
+        died during a run. A run on another machine leaves no note here.
 
         Raises:
-            StateError: as for `state`.
+            StateError: same cases as in `state`.
         """
         holder = read_run_notes(self.locks, server)
         if not holder or holder["alive"]:
@@ -274,9 +276,9 @@ class Store:
 
     @contextmanager
     def write_lock(self, server: str) -> Iterator[None]:
-        """Wait for a write in progress, and prevent writes during the block.
+        """Wait until a write in progress ends, and prevent writes during the block.
 
-        Continue if the lock cannot be taken, because then no other process can be writing.
+        If the lock cannot be taken, continue without it: no other process can be writing in that case.
         """
         with contextlib.ExitStack() as stack:
             with contextlib.suppress(StateError):
@@ -300,7 +302,7 @@ class Store:
         )
 
     def state_text(self, server: str, *, broken: str | None = None) -> str | None:
-        """Return the content of a server's state file; None if it does not exist.
+        """Return the content of a server's state file; None if the file does not exist.
 
         If the file cannot be read, return `broken`, or raise `StateError` if `broken` is not given.
         """
@@ -316,13 +318,13 @@ class Store:
             raise StateError(f"{where} cannot be read: {why}", hint=repair_hint(where)) from error
 
     def write_state(self, server: str, text: str) -> None:
-        """Replace the state file; the caller holds the state lock."""
+        """Replace the state file; the caller must hold the state lock."""
         with self.writing_state(server, text):
             pass
 
     @contextmanager
     def writing_state(self, server: str, text: str | None) -> Iterator[None]:
-        """Write the new state file before the block, and move it into place after the block.
+        """Write the new state to a temporary file before the block, and move it into place after the block.
 
         If `text` is None, write nothing. The caller holds the state lock.
 
@@ -364,7 +366,7 @@ class Store:
 
 
 def is_state_of_prefix(server: str, text: str, events: Sequence[Event]) -> bool:
-    """Return True if the text is the fold of a prefix of the history, as after an interrupted write."""
+    """Return True if the text is the fold of a prefix of the history, which is the case after an interrupted write."""
     states = list(accumulate(events, apply_event, initial=ServerState(server)))
     # Compare with the newest state first, because usually only one write is missing.
     return any(text == state_to_text(state) for state in reversed(states))

@@ -1,4 +1,7 @@
-"""Times and actors, which only the history contains. Pure: events and a time in, durations and times out."""
+"""Times and actors, which only the history contains.
+
+The functions have no side effects: they get events and a time, and return durations and times.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,7 @@ def seconds_in_channel(events: Iterable[Event], channel: str, candidate: str, no
 
 
 def soaked_since(events: Iterable[Event], channel: str, candidate: str, seconds: float) -> datetime | None:
-    """Return the time when a candidate's total in the channel reaches `seconds`; None if the candidate left earlier."""
+    """Return the time when a candidate's total time in the channel reaches `seconds`; None if it left earlier."""
     left = seconds
     for start, end in _stays(events, channel, candidate):
         stay = max(0.0, (end - start).total_seconds()) if end else left
@@ -79,7 +82,7 @@ def last_stage_records(events: Iterable[Event], candidate: str) -> dict[str, Sta
 
 
 def in_channel_since(events: Iterable[Event], channel: str, candidate: str) -> datetime | None:
-    """Return the start of the channel's current offer of this candidate; None if the channel offers another one."""
+    """Return the start of the channel's current offer of this candidate; None if it offers another candidate."""
     since = None
     for at, name in _moves(events, channel):
         since = (since or at) if name == candidate else None

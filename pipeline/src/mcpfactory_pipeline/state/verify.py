@@ -98,7 +98,7 @@ def _blobs(workspace: Workspace, ref: str, names: Sequence[str] | None = None) -
 
 
 def _changed(workspace: Workspace, ref: str, blobs: Mapping[str, str]) -> dict[str, dict[str, Event]]:
-    """Return the committed events, by ID, of each server whose history differs from its blob in `blobs`."""
+    """Return the committed events by server and ID, for each server whose history differs from its blob in `blobs`."""
     store, found = Store(workspace), {}
     for server, blob in blobs.items():
         data = _read(store, server)
@@ -133,7 +133,7 @@ def _read(store: Store, server: str) -> bytes:
 
 
 def _by_id(data: bytes) -> dict[str, Event]:
-    """Return the events of a history by ID; skip invalid lines, which `verify` reports."""
+    """Return the events of a history by ID. Invalid lines are skipped; `verify` reports them."""
     return {str(event["id"]): event for line in data.split(b"\n") if (event := _event(line)) is not None}
 
 
@@ -174,8 +174,9 @@ def verify(
 def repair(workspace: Workspace, names: Sequence[str] | None = None) -> list[Difference]:
     """Repair the differences that `verify` finds; return them with `mended`, True if the server's files now agree.
 
-    An unrepaired difference has a `hint` for a person: files of a newer mcpfactory, unreadable events, or unwritable
-    files. If a history lacks events of a commit, the state is not rewritten: a new state would confirm the loss.
+    An unrepaired difference has a `hint` for a person. Its causes are files of a newer mcpfactory, unreadable events,
+    and unwritable files. If a history lacks events of a commit, the state is not rewritten, because a new state would
+    hide the loss.
     """
     store, found = Store(workspace), _missing(workspace, names)
     shortened = {wrong["server"] for wrong in found}
@@ -218,7 +219,7 @@ def _missing(
 
 
 def _mismatch(store: Store, server: str) -> BrokenServer | None:
-    """Return the difference between a server's state file and its history; None if they agree."""
+    """Return the difference between a server's state file and the fold of its history; None if they agree."""
     return isolate_server_errors(server, partial(_compare, store, server))
 
 

@@ -77,7 +77,9 @@ def find_drift(
 
 
 def refresh_adopted_drift(server: WorkspaceServer) -> list[Drift]:
-    """Check an adopted server for changes, record changes that stop it (`known_drift`), and return all changes.
+    """Check an adopted server for changes, and return all changes.
+
+    Changes that stop the server are recorded (`known_drift`).
 
     If the source does not respond, the known drift is kept.
     """
@@ -119,7 +121,10 @@ def _edited(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _lock(case: _DriftInputs) -> Mapping[str, Any]:
-    """Return the server's lock; empty if it is missing or unreadable (the stage `generate` reports this)."""
+    """Return the server's lock.
+
+    It is empty if the file is missing or unreadable, which the stage `generate` reports.
+    """
     return read_json(case.server.folder / _LOCK)
 
 
@@ -146,7 +151,10 @@ def _template(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _merged_with(case: _DriftInputs) -> str:
-    """Return the template version in the lock, or `none`. The lock is read only if the version may have changed."""
+    """Return the version of the template in the lock, or `none`.
+
+    The lock is read only if the template version may have changed.
+    """
     record, now = case.generated, case.inputs.get("generate", {}).get("generated")
     if record is not None and record.inputs.get("generated") == now:
         return str(record.summary.get("template", ABSENT))

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 class GraphNode:
     """A node of the graph: `kind` is `stage`, `approval`, `gates` or `channel`.
 
-    `needs` are the direct predecessors; `level` is the length of the longest path to the node. `status` is an outcome
-    such as `passed`, `running`, or a verdict of the plan (`run`, `blocked`, `held`, `waiting`). At an approval before
-    a channel, it may be `rejected`. Without a server, `status` is "".
+    `needs` has the direct predecessors; `level` is the length of the longest path that ends at the node. `status` is an
+    outcome such as `passed` or `running`, or a verdict of the plan (`run`, `blocked`, `held`, `waiting`). At an
+    approval before a channel, it may be `rejected`. Without a server, `status` is "".
     """
 
     name: str
@@ -55,8 +55,8 @@ def stage_graph(
 ) -> tuple[GraphNode, ...]:
     """Return the nodes of stages, in their order, and of channels that no stage fills.
 
-    `row` is the `status_row` of a server. Indirect needs are left out. Each channel is preceded by its gates and its
-    approvals, if it requires any.
+    `row` is the `status_row` of a server. Indirect needs are left out. If a channel has gates or requires approvals,
+    their nodes precede the node of the channel.
     """
     before = {stage.name: needed_stages(stages, stage.name) for stage in stages}
     nodes: dict[str, GraphNode] = {}
@@ -199,7 +199,7 @@ _NO_QUESTION: Final = frozenset({"hold", "stale", "never", "failed"})
 
 @dataclass(frozen=True, slots=True)
 class ServerPosition:
-    """A server at a node: candidate ("" before the build), status, and dashboard page for decisions."""
+    """A server at a node: candidate ("" before the build), status, and the dashboard page for its decisions."""
 
     place: str
     server: str
@@ -212,7 +212,10 @@ class ServerPosition:
 
 @dataclass(frozen=True, slots=True)
 class PlaceChip:
-    """A chip at a node: a candidate, or a number of servers. `path` is its dashboard page; `about` its full text."""
+    """A chip at a node: a candidate, or a number of servers.
+
+    `path` is the dashboard page of the chip; `about` its full text.
+    """
 
     label: str
     status: str
@@ -222,7 +225,7 @@ class PlaceChip:
 
 @dataclass(frozen=True, slots=True)
 class GraphPlace:
-    """A node with its chips. `number` is the number of servers there; None in the graph of one server."""
+    """A node with its chips. `number` is the number of servers at the node; None in a graph of one server."""
 
     node: GraphNode
     chips: tuple[PlaceChip, ...] = ()

@@ -1,7 +1,7 @@
 """Draw the graph of the pipeline as SVG.
 
-In a page, colors are variables of the page's style sheet, and chips are links. A standalone image contains both
-themes. A symbol, a word and a color show a status; a symbol and a border show the kind of a node.
+In a page, colors are variables of the page's style sheet, and chips are links. A standalone image contains both themes.
+A symbol, a word and a color show the status of a node. A symbol and a border show its kind.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class _Card:
 
     @property
     def middle(self) -> int:
-        """Return the y coordinate of the name, where connections start and end."""
+        """Return the y coordinate of the node's name, where connections start and end."""
         return self.y + _HEAD // 2
 
 
@@ -343,7 +343,7 @@ def _sentence(place: GraphPlace) -> str:
 def render_graph_svg(workspace: Workspace, server: str = "", *, clock: Clock = utc_now) -> str:
     """Return the graph of one server ("" for all servers) as the text of an SVG file.
 
-    Unreadable servers are omitted; `mcpfactory pipeline status` reports their errors.
+    Unreadable servers are not in the graph; `mcpfactory pipeline status` reports their errors.
 
     Raises:
         NotFoundError: the server is unknown.

@@ -79,7 +79,7 @@ def ready_since(
 def _approved_since(decisions: Iterable[Event], wanted: int, approvers: Iterable[str]) -> datetime | None:
     """Return the time of the approval that completed the required number; None if no approval was required.
 
-    Any other decision revokes earlier approvals, and at least one new approval is then required. Approvals of different
+    Any other decision revokes earlier approvals. Then at least one new approval is required. Approvals of different
     content do not add up.
     """
     given, enough, since = set[str](), wanted == 0, None
@@ -118,9 +118,9 @@ _NAMED: Final = 3
 class InboxItem(JsonRecord):
     """A pending item.
 
-    `about` is a stage, a channel or a kind of drift. `since` may be unknown. `waited` is in seconds. For a decision
-    about a channel or an approval stage, `precondition` is the token of the state shown here
-    (`decisions.precondition`); otherwise it is "".
+    `about` is a stage, a channel or a kind of drift. `since` is None if the time is unknown. `waited` is the waiting
+    time in seconds. For a decision about a channel or an approval stage, `precondition` is the token of the state shown
+    here (`decisions.precondition`); otherwise it is "".
     """
 
     kind: str
@@ -179,7 +179,7 @@ def sort_inbox_items(items: Iterable[InboxItem]) -> list[InboxItem]:
 
 
 def next_commands(items: Sequence[InboxItem], count: int = 3) -> list[str]:
-    """Return the most likely next commands, ready to type: the commands of the first items, then the usual ones.
+    """Return the most likely next commands, ready to type: those of the first items, then the usual commands.
 
     Runs of several servers are combined into one command. Commands with a gap that a person must fill (`…`), and
     commands of other programs, are left out. A run is suggested only if a server has stages to run.
@@ -199,7 +199,7 @@ def _broken_item(one: BrokenServer) -> InboxItem:
 def unreadable_server_item(server: str, about: str, message: str, hint: str) -> InboxItem:
     """Return the item for a server whose files cannot be read.
 
-    Its command is the command in the hint, else a command that shows the error.
+    The item's command is the command in the hint, else a command that shows the error.
     """
     named = (command for command in (f"{_VERIFY} --repair {server}", f"{_VERIFY} {server}") if command in hint)
     command = next(named, f"{_STATUS} {server}")
@@ -245,7 +245,10 @@ class InboxReader:
         return list(self.of(server, *self.status(server, refresh=refresh)))
 
     def of(self, server: WorkspaceServer, row: Mapping[str, Any], state: ServerState) -> Iterator[InboxItem]:
-        """Yield all pending items of one server from its `status_row`; dry runs have confirmed their commands."""
+        """Yield all pending items of one server from its `status_row`.
+
+        The commands in the items were tested by dry runs.
+        """
         validator = self.validator(row, state)
         for item in self._waiting(server, row, state):
             yield item if item.kind in _SURE else self._tried(item, validator)
@@ -325,7 +328,10 @@ class InboxReader:
         return not find_promotion_blockers(first, checks, state, state.candidate, events=(), now=self.now, drift=drift)
 
     def _first_stale(self, row: Mapping[str, Any]) -> str:
-        """Return the first stale stage; ignore stages that soak, and stages that wait for soaking stages."""
+        """Return the first stale stage.
+
+        Ignore stages that wait for the soak time, and stages that wait for such stages.
+        """
         waiting: set[str] = set()
         needs = {stage.name: stage.needs for stage in self.stages}
         for name, stage in row["stages"].items():
@@ -377,7 +383,7 @@ class InboxReader:
         return InboxItem("approval", state.server, stage.name, f"{stage.name}: {words}", command)
 
     def _finding(self, state: ServerState, stage: str) -> str:
-        """Return the first finding of a failed stage from its report if available, else the stage's message."""
+        """Return the first finding in a failed stage's report; without a report, return the stage's message."""
         record = state.stages[stage]
         for path in record.artifacts:
             if not path.endswith(f"{stage}/report.json"):

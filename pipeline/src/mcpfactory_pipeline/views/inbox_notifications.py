@@ -23,7 +23,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 def add_affected_clients(
     items: Iterable[InboxItem], workspace: Workspace, home: UserPaths, project: Path
 ) -> list[InboxItem]:
-    """Extend items about a changed offer at a URL with the affected clients and their uninstall commands.
+    """Add the affected clients and their uninstall commands to items about a changed offer at a URL.
 
     The clients' files are read only if there is such an item.
     """
@@ -80,8 +80,8 @@ def notify_inbox_items(
 ) -> list[InboxItem]:
     """Send pending items that were not sent before to the receivers of `[pipeline.events]`; return those items.
 
-    Items are of all servers, or of the named ones. Failed notifications are retried the next time. Without a receiver,
-    nothing is read.
+    Items are of all servers, or of the named ones. Failed notifications are repeated at the next call. Without a
+    receiver, nothing is read.
 
     Raises:
         ConfigError: the settings are invalid.

@@ -1,4 +1,4 @@
-"""Status of every server, as plain data for the command line, the dashboard and other programs."""
+"""Status of every server as plain data, for the command line, the dashboard and other programs."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def history(workspace: Workspace, server: str) -> list[dict[str, Any]]:
     """Return all events of a server, oldest first.
 
     Raises:
-        NotFoundError: the server never existed.
+        NotFoundError: the server has never existed.
     """
     store = Store(workspace)
     events = store.history(server) if server in store.servers() else []

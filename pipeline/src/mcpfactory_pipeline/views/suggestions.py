@@ -43,7 +43,7 @@ def hinted_command(hint: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SuggestionValidator:
-    """Validator of suggestions for a server: `row` is its `status_row`, `head` returns the `head_history_blobs`."""
+    """Validator of suggestions for a server: `row` is its `status_row`, and `head` returns the `head_history_blobs`."""
 
     workspace: Workspace
     stages: tuple[Stage, ...]
@@ -122,7 +122,7 @@ class SuggestionValidator:
         return self.eligible_approver(channel.approvers, chosen.approvals.get(channel.name, {}) if chosen else {})
 
     def eligible_approver(self, approvers: tuple[str, ...], given: Mapping[str, str]) -> str:
-        """Return a person who may approve and has not yet approved, preferably the current actor."""
+        """Return a person who may approve but has not approved yet, preferably the current actor."""
         said = {normalize_person_name(who) for who in given}
         able = [who for who in (current_actor(), *approvers, _STRANGER) if not approvers or who in approvers]
         return next((who for who in able if normalize_person_name(who) not in said), able[0])

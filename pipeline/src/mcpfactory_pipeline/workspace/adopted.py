@@ -78,9 +78,9 @@ _VERSION_FILES: Final[Mapping[str, tuple[str, Callable[[str], Any], tuple[str, .
 class Drift:
     """One difference: its kind, a message, its effect on callers (`means`), and the next command.
 
-    `server` is set if the server's folder was deleted. If the difference stops an adopted server (`STOPPING`), `offer`
-    is the hash of everything that replaced the adopted version, and `seen` its discovery date (YYYY-MM-DD). With
-    `unanswered`, the source did not respond, so the difference is unknown.
+    `server` is set only if the server's folder was deleted. If the difference stops an adopted server (`STOPPING`),
+    `offer` is the hash of everything that replaced the adopted version, and `seen` its discovery date (YYYY-MM-DD).
+    With `unanswered`, the source did not respond, so the difference is unknown.
     """
 
     kind: str
@@ -98,7 +98,7 @@ class Drift:
 
 
 def read_known_drift(folder: Path, adopted: AdoptedSettings | None) -> tuple[Drift, ...]:
-    """Return the known drift in a server's folder; empty if the server is not adopted, or was adopted again since.
+    """Return the known drift in a server's folder; empty if the server is not adopted, or was adopted again later.
 
     Raises:
         ConfigError: the file cannot be read.
@@ -137,7 +137,7 @@ def write_known_drift(
 ) -> None:
     """Write the known drift of a server, or delete the file if there is no drift.
 
-    Earlier known drift keeps its discovery date.
+    Known drift that was recorded earlier keeps its discovery date.
 
     Raises:
         OSError: the file cannot be written.

@@ -26,9 +26,10 @@ from mcpfactory_runtime.urls import host_port_of, private_target_kind
 class ApiAddress:
     """An address that the server calls.
 
-    `url` is "" if the API's address is unknown. `set_by` is the variable that sets it; "" if it is from the document.
-    `private_kind` describes why it is private; "" if it is public. `is_usable` is False if every call to it fails.
-    `hint` is the remedy. It is also set if a person changed the API's base URL but not this address.
+    `url` is "" if the API's address is unknown. `set_by` is the variable that sets the address; "" if the address comes
+    from the document. `private_kind` describes why the address is private; "" if the address is public. `is_usable` is
+    False if every call to it fails. `hint` is the remedy. The hint is also set if a person changed the API's base URL
+    but not this address.
     """
 
     url: str
@@ -106,8 +107,8 @@ def _refused(url: str, said: str, what: str, permit: str, way: str) -> ApiAddres
 class SecuritySchemeStatus:
     """Status of one security scheme.
 
-    `missing` describes missing credentials; "" if complete. `hint` is the setting or command, with a link to the
-    provider. `tools` is the number of tools that need this scheme: 0 if every tool has an alternative.
+    `missing` describes missing credentials; "" if no credentials are missing. `hint` is the setting or command, with a
+    link to the provider. `tools` is the number of tools that need this scheme: 0 if every tool has an alternative.
     """
 
     scheme: str
@@ -198,7 +199,10 @@ def server_variable_prefix(server: WorkspaceServer) -> str:
 
 
 def refuse_shared_address(servers: Sequence[WorkspaceServer], environ: Mapping[str, str]) -> None:
-    """Raise `ConfigError` if all these servers would share one address: credentials would reach another API."""
+    """Raise `ConfigError` if the given servers would share one address.
+
+    Credentials of one API would then reach another API.
+    """
     if not environ.get(SHARED_ADDRESS):
         return
     concerned = [one for one in servers if one.document is not None and not environ.get(address_variable(one))]
@@ -219,10 +223,10 @@ def refuse_shared_in_workspace(workspace: Workspace, server: WorkspaceServer, en
 
 
 def shared_variables(servers: Sequence[WorkspaceServer]) -> dict[tuple[str, ...], list[str]]:
-    """Return variables that several servers read, by server names: a value for one API also reaches the others.
+    """Return the variables that several servers read, by server names. A value for one API also reaches the other APIs.
 
-    `shop` with a scheme called eu and `shop-eu` both read MCPF_SHOP_EU_TOKEN. Servers without a readable report are
-    left out.
+    For example, the server `shop` with a scheme called eu and the server `shop-eu` both read MCPF_SHOP_EU_TOKEN.
+    Servers without a readable report are left out.
     """
     readers: dict[str, list[str]] = defaultdict(list)
     for server in servers:

@@ -17,8 +17,8 @@ def coverage(folder: Path, operations: int = 0) -> dict[str, Any]:
     """Return the API coverage of the server in `folder`; empty without a report.
 
     `operations` is the number of operations in the document, if known. In the result, `made` is the number of
-    operations that are tools. `left_out` maps other operations to the reason. `missing` is the number of operations
-    that are not in the report. `share` is the percentage of operations that are tools, rounded down.
+    operations that became tools. `left_out` maps other operations to the reason. `missing` is the number of operations
+    that are not in the report. `share` is the percentage of operations that became tools, rounded down.
 
     Raises:
         StageError: the report cannot be read.
@@ -55,7 +55,7 @@ def inspection_report(folder: Path) -> dict[str, Any] | None:
 
 
 def source_gate_facts(folder: Path) -> dict[str, Any]:
-    """Return the facts for gates: `document`, and with an API document `tools`, `tokens` and `coverage` (%)."""
+    """Return the facts for gates: `document`; for an API document also `tools`, `tokens` and `coverage` (%)."""
     report, found = _read(folder / REPORT), coverage(folder)
     if report is None:
         return {"document": False}

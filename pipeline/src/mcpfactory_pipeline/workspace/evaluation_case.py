@@ -25,7 +25,7 @@ class ExpectedCall(_Part):
     """An expected tool call.
 
     Attributes:
-        tool: its name in `tools/list`.
+        tool: name of the tool in `tools/list`.
         arguments: all required arguments, accepted by the tool's schema.
         free: names of arguments with free wording: they must be present, with any value.
         says: text that the result must contain.
@@ -43,8 +43,8 @@ class EvaluationCase(_Part):
     """A question as a person asks it.
 
     Attributes:
-        name: unique within the server.
-        question: as a person would ask it.
+        name: name of the case, unique within the server.
+        question: the question, as a person would ask it.
         right: correct answers, each a list of calls in order; empty if no tool of the server fits.
         answer: text that a model's final answer must contain, regardless of case.
     """
@@ -100,7 +100,10 @@ def _read(file: Path) -> list[EvaluationCase]:
 
 
 def fill_placeholders(data: Any, values: Mapping[str, str]) -> Any:
-    """Return plain data with each `${name}` in strings replaced by its value; names without a value are kept."""
+    """Return plain data, in which each `${name}` in strings is replaced by its value.
+
+    Names without a value are kept.
+    """
     if isinstance(data, str):
         return _VALUE.sub(lambda found: values.get(found[1], found[0]), data)
     if isinstance(data, Mapping):

@@ -113,7 +113,7 @@ class GateLimits(Settings):
 
 
 class ChannelPolicy(Settings):
-    """Requirements of a channel for candidates. Runs fill the first channel."""
+    """Requirements of a channel for candidates. Pipeline runs fill the first channel."""
 
     name: str = Field(
         pattern=r"^[a-z][a-z0-9_-]{0,39}$", description="lower-case letters, digits, - and _", examples=["production"]

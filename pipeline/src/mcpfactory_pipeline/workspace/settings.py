@@ -1,7 +1,7 @@
 """Settings of a workspace: the models of the root `mcpfactory.toml`.
 
-Values are checked whenever the file is read, so that every command reports an invalid value, not only the command
-that uses it. Secrets are only in the environment; settings name the variables.
+Values are checked whenever the file is read, so that every command reports an invalid value, not only the command that
+uses it. Secrets are only in the environment; the settings contain only the names of the variables.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class MailSettings(Settings):
 
     @property
     def problem(self) -> str:
-        """The reason why configured mail is not sent; "" if it is sent."""
+        """The reason why mail is configured but not sent; "" if mail is sent."""
         unset = self.password_variable and not self.password
         return f"mail is off, because {self.password_variable} is not set" if unset else ""
 
@@ -355,7 +355,7 @@ class ReleaseSettings(Settings):
 
 
 class WaiverPolicy(Settings):
-    """Requirements of a waiver. A change makes `validate` stale."""
+    """Requirements of a waiver. If these settings change, `validate` is stale."""
 
     limit: int = Field(default=10, ge=0, description="maximum waivers of one server; if there are more, none is valid")
     max_days: int = Field(default=365, ge=0, description="maximum days until a waiver ends")
@@ -418,7 +418,7 @@ class RegistryOptions(Settings):
 
 
 class TargetTables(Settings):
-    """Options of publish targets; `--set` overrides them."""
+    """Options of publish targets; `--set` overrides these options."""
 
     pypi: PypiOptions = Field(default=PypiOptions.model_construct(), description="PyPI, or a private index")
     mcpb: McpbOptions = Field(default=McpbOptions.model_construct(), description="an MCPB bundle")

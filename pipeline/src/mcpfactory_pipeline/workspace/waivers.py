@@ -1,4 +1,4 @@
-"""Waivers: findings that a person accepts for a time, in `waivers.toml` next to a server's `mcpfactory.toml`.
+"""Waivers: findings that a person accepts until a date, in `waivers.toml` next to a server's `mcpfactory.toml`.
 
 ```toml
 [[waivers]]
@@ -10,7 +10,7 @@ until = 2027-01-31                   # last day on which it is valid
 ```
 
 A waiver of `security.drift` also names the offer that it covers: `offer`, the hash of the version that replaced the
-adopted one, and `seen`, its discovery date. Other offers are not covered.
+adopted one, and `seen`, its discovery date. Other offers of the server are not covered by the waiver.
 
 Waivers have a separate file so that a repository can require specific reviewers.
 """
@@ -75,7 +75,7 @@ class WaiverFile(Settings):
 def uncovered_reason(waiver: Waiver, offer: str) -> str:
     """Return the reason why a waiver cannot cover `offer`; "" if it can.
 
-    `offer` is the hash of the version that replaced the adopted version; "" if nothing replaced it.
+    `offer` is the hash of the version that replaced the adopted version; "" if the adopted version was not replaced.
     """
     if waiver.rule != DRIFT_RULE:
         return ""
@@ -125,12 +125,12 @@ def unexpired_waivers(waivers: Iterable[Waiver], today: date) -> tuple[Waiver, .
 
 
 def waivers_expiring_soon(folder: Path, *, clock: Clock = utc_now) -> tuple[tuple[Waiver, int], ...]:
-    """Return the waivers of the server in `folder` that ended, or end within `EXPIRES_SOON_DAYS`.
+    """Return the waivers of the server in `folder` that have expired, or expire within `EXPIRES_SOON_DAYS`.
 
     Each is returned with its days left; the first to end is first.
 
     Raises:
-        ConfigError: as for `read_waivers`.
+        ConfigError: same cases as in `read_waivers`.
     """
     today = clock().date()
     left = [(waiver, waiver.days_left(today)) for waiver in read_waivers(folder)]

@@ -1,7 +1,8 @@
 """Workspace: a repository with many servers, and the owners of servers.
 
-Owners are in `[owners]`, as `"billing-*" = ["Linus"]`: the longest matching pattern applies. Without this table, the
-last line of the CODEOWNERS file that matches `servers/<name>/` applies, as on forges.
+Owners are in the table `[owners]`, for example `"billing-*" = ["Linus"]`. The longest matching pattern applies. Without
+this table, the CODEOWNERS file determines the owners: its last line that matches `servers/<name>/` applies, as on
+forges.
 """
 
 from __future__ import annotations
@@ -68,7 +69,10 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceDocument:
-    """An API document of a server on disk, and its source ("" if unknown). `label` is "" for a single document."""
+    """An API document of a server on disk, and its source ("" if unknown).
+
+    `label` is "" if the server has a single document.
+    """
 
     path: Path
     source: str = ""
@@ -98,7 +102,7 @@ class WorkspaceServer:
 
     @property
     def source(self) -> str | None:
-        """Return the readable source of the API documents or of an adopted server; None if the server has neither."""
+        """Return the readable source of the API documents or of an adopted server; None without either."""
         if self.adopted is not None:
             return self.adopted.origin
         places = [one.source or one.path.relative_to(self.folder).as_posix() for one in self.documents]
@@ -106,7 +110,7 @@ class WorkspaceServer:
 
     @property
     def cases(self) -> Path:
-        """The generated file of calls with their expected upstream requests; it need not exist."""
+        """The generated file of calls with their expected upstream requests. The file may be missing."""
         return self.folder / CASES
 
     @property
@@ -125,11 +129,11 @@ class Workspace:
 
     @classmethod
     def find(cls, start: Path) -> Workspace:
-        """Return the workspace that contains `start`: this folder or a parent.
+        """Return the workspace whose root is the folder `start` or a parent of it.
 
         Raises:
             WorkspaceError: no workspace is found.
-            ConfigError: its file cannot be read.
+            ConfigError: the settings file of the workspace cannot be read.
         """
         start, mistyped = start.resolve(), ""
         for folder in (start, *start.parents):
@@ -157,11 +161,11 @@ class Workspace:
         return self.pipeline / "artifacts"
 
     def servers(self) -> list[WorkspaceServer]:
-        """Return the servers with a valid `mcpfactory.toml`, by name; `load_servers` also returns the others."""
+        """Return the servers with a valid `mcpfactory.toml`, by name; `load_servers` also returns the invalid ones."""
         return self.load_servers()[0]
 
     def load_servers(self, names: Sequence[str] | None = None) -> tuple[list[WorkspaceServer], list[BrokenServer]]:
-        """Return the named servers, or all: first the usable ones, then the broken ones, without repetition.
+        """Return the named servers, or all servers. Usable servers come first, then broken servers, each only once.
 
         Raises:
             NotFoundError: a name has no folder.
@@ -178,7 +182,10 @@ class Workspace:
         return servers, broken
 
     def names(self) -> list[str]:
-        """Return folders with an `mcpfactory.toml`, readable or not; skip folders being created (`.name-…`)."""
+        """Return the names of folders with an `mcpfactory.toml`, readable or not.
+
+        Folders that are being created (`.name-…`) are skipped.
+        """
         servers = f"{self.root}/servers"
         try:
             folders = [name for name in os.listdir(servers) if not name.startswith(".")]  # noqa: PTH208 - pathlib takes four times as long
@@ -191,7 +198,7 @@ class Workspace:
 
         Raises:
             NotFoundError: the server does not exist.
-            ConfigError: its file is invalid.
+            ConfigError: the server's `mcpfactory.toml` is invalid.
         """
         folder = self.root / "servers" / name
         if not self.has_folder(name) and name not in (known := self.names()):
@@ -216,7 +223,10 @@ def is_server_name(text: str) -> bool:
 
 
 def _exists(file: str | Path) -> bool:
-    """Return True if a file exists. Also return True if the check fails, so that reading the file reports the error."""
+    """Return True if a file exists.
+
+    Also return True if the check fails, so that a reader of the file reports the error.
+    """
     try:
         return stat.S_ISREG(os.stat(file).st_mode)  # noqa: PTH116 - runs for every page; pathlib takes twice as long
     except (ValueError, OSError) as error:

@@ -135,9 +135,9 @@ def _print_rest(workspace: Workspace, *, chosen: bool) -> None:
 def matrix(provider: Provider = "", as_json: AsJson = False) -> None:
     """Assign servers with stages to run to CI jobs.
 
-    Folders with an invalid server name are reported and skipped. With --provider github, print `matrix`, `jobs`
-    (the number of jobs) and `run` (the run ID) for $GITHUB_OUTPUT. With --provider gitlab, print the pipeline that
-    runs the jobs and merges their results.
+    Folders with an invalid server name are reported and skipped. With --provider github, print `matrix`, `jobs` (the
+    number of jobs) and `run` (the run ID) for $GITHUB_OUTPUT. With --provider gitlab, print the GitLab pipeline that
+    runs the jobs and merges the jobs' results.
     """
     check_provider(provider)
     from mcpfactory_pipeline.base.ids import new_id
@@ -179,9 +179,9 @@ def run(
     ] = "",
     run_id: RunId = "",
 ) -> None:
-    """Run stages that are not up to date; write their results.
+    """Run the stages that are not up to date, and write their results.
 
-    Server code cannot change the results, because mcpfactory writes them from memory. The exit code is that of
+    Server code cannot change the results, because mcpfactory writes them from memory. The exit code is the exit code of
     `mcpfactory pipeline run`, or 5 if a recorded file was changed.
     """
     from mcpfactory.commands.pipeline_run import run_exit_code, warn_missing_isolation

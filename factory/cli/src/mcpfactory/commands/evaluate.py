@@ -208,7 +208,7 @@ def _print(report: ModelReport, compared: Sequence[Sequence[str]]) -> None:
 def check_case_quality(
     workspace: Workspace, server: WorkspaceServer, cases: Sequence[EvaluationCase], request: EvaluateOptions
 ) -> None:
-    """Print the worth of each case, judged by a model or the search index; exit with 1 if a case is worthless."""
+    """Print the quality of each case, judged by a model or the search index; exit with 1 if a case is worthless."""
     from mcpfactory_pipeline.checks.evaluation.case_quality import LISTS, rate_cases_by_search, rate_cases_from_report
     from mcpfactory_pipeline.checks.evaluation.offered_tools import read_server_tools
 
@@ -305,8 +305,8 @@ def write_proposed_cases(server: WorkspaceServer, *, as_json: bool) -> None:
 def evaluate(**values: Any) -> None:
     """Check that questions select the right tools.
 
-    The questions are in evals/*.yaml of the server. The command also makes the calls that answer the questions. With
-    --model, it checks which tools a model chooses.
+    The questions are in evals/*.yaml of the server. The command also makes the tool calls that answer the questions.
+    With --model, it checks which tools a model chooses.
     """
     request = EvaluateOptions(**values)
     for one in request.modes:

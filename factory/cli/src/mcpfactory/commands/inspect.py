@@ -111,7 +111,7 @@ _TYPES: Final = frozenset({"string", "number", "integer", "boolean", "array", "o
 
 
 def _print_texts(shown: dict[str, Any]) -> None:
-    """Print the descriptions of a server that this command started, one per line; nothing for other servers."""
+    """Print one description per line for a server that this command started; print nothing for other servers."""
     from mcpfactory_pipeline.base.text import printable_line
 
     if "instructions" not in shown:

@@ -61,7 +61,7 @@ def status(
 ) -> None:
     """Show stages, candidate and channels of every server.
 
-    Stale results are marked. With --graph, draw the stages, their dependencies and the approvals by people.
+    Stale results are marked as stale. With --graph, draw the stages, their dependencies and the approvals by people.
     """
     from mcpfactory_pipeline.reporting.line_reporter import status_table
     from mcpfactory_pipeline.views.status import status as read_status
@@ -148,9 +148,9 @@ def verify(
 ) -> None:
     """Compare state files with their histories.
 
-    The command derives every state file from its history again. Every event of the last commit must still exist.
-    Approvals must have the required signatures. The channel folders on this machine must contain the recorded files,
-    unchanged, and no other files.
+    The command derives every state file from its history again. The history must still contain every event of the last
+    commit. Approvals must have the required signatures. The channel folders on this machine must contain the recorded
+    files, unchanged, and no other files.
     """
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.decisions.integrity import channel_folder_faults, signature_faults
@@ -232,7 +232,7 @@ def restore(
 def prune(names: Names = None, dry_run: DryRun = False, as_json: AsJson = False) -> None:
     """Delete the files of old candidates.
 
-    The newest candidates stay ([artifacts] keep sets their number). Published candidates, and those that are or were
+    The newest candidates stay; their number is `keep` in [artifacts]. Published candidates, and those that are or were
     in a channel, also stay.
     """
     from mcpfactory_pipeline.base.text import pluralize

@@ -46,7 +46,7 @@ def plan(names: Names = None, as_json: AsJson = False) -> None:
 def apply(names: Names = None, as_json: AsJson = False) -> None:
     """Release the changed servers.
 
-    Create one commit with versions and changelogs, and an annotated tag for each server. Nothing is pushed.
+    Create one commit with versions and changelogs, and an annotated tag for each server. The command pushes nothing.
     """
     from mcpfactory_pipeline.delivery.releases.apply import apply_releases
 
@@ -109,8 +109,8 @@ def check(
 ) -> None:
     """Check that a release tag can be published (for CI).
 
-    The tag must name a release that may be published from the checked-out commit. With --provider, print `server=`,
-    `version=`, `candidate=` and `run=` (a new run ID) for the next jobs.
+    The tag must name a release that may be published from the checked-out commit. With --provider, print values for the
+    next jobs: `server=`, `version=`, `candidate=` and `run=` (a new run ID).
     """
     check_provider(provider)
     from mcpfactory_pipeline.base.ids import new_id

@@ -95,7 +95,7 @@ def login(
 ) -> None:
     """Log in to the API of a server (OAuth 2).
 
-    The login uses a browser or a code, and is stored for the server.
+    The user logs in with a browser or a code. The tokens are stored for this server.
     """
     if forget:
         _run_own_command(name, "logout", f"--scheme={scheme}")

@@ -52,7 +52,7 @@ def serve(
 ) -> None:
     """Serve the factory, or a gateway to servers, over MCP.
 
-    With the factory's tools, an agent can make and operate servers. A gateway serves the tools of servers in the
+    With the factory's tools, an agent can create and operate servers. A gateway serves the tools of servers in the
     workspace.
     """
     names, gateway = [name.strip() for name in ",".join(server or ()).split(",") if name.strip()], bool(server) or all_

@@ -1,4 +1,4 @@
-"""Printed results of the commands new, adopt, update, diff and install."""
+"""Printing of the results of the commands new, adopt, update, diff and install."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def diff(
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Compare a server's tools with those that callers have.
+    """Compare a server's tools with the tools that callers use.
 
     The command proposes the required version.
     """

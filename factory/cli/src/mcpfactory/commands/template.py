@@ -216,7 +216,7 @@ def _made(root: Path, template: ServerTemplate, name: str, **options: Any) -> Ge
 
 
 def _tried(root: Path, template: ServerTemplate, variant: TemplateVariant, name: str) -> list[_Step]:
-    """Create a server from one variant, and check it; skip the later steps if creation fails."""
+    """Create a server from one variant, and check the server; skip the later steps if creation fails."""
     try:
         made = _made(root, template, name, answers=variant.answers)
     except McpfactoryError as error:

@@ -207,7 +207,7 @@ def _limits(words: Sequence[str]) -> dict[str, float]:
 
 
 async def _examine(*words: Any, **options: Any) -> ValidationReport:
-    """Return the report of `_judge`, after ending all processes that the check started, in any session."""
+    """Return the report of `_judge`; first end all processes that the check started, also those in other sessions."""
     from mcpfactory_pipeline.isolation.processes import adopt_orphans, descendants, end_descendants
 
     ours = descendants(os.getpid())
@@ -242,7 +242,10 @@ def _words(command: str) -> tuple[str, ...]:
 
 
 def _destinations(formats: Sequence[str], outputs: Sequence[Path], *, as_json: bool) -> _Destinations:
-    """Return the formats to write and their destinations (None: stdout). Exits if the options conflict."""
+    """Return the formats to write and their destinations (None: stdout).
+
+    Exits with a usage error if the options conflict.
+    """
     from mcpfactory_pipeline.checks.report_formats import FORMATS as KNOWN
     from mcpfactory_pipeline.checks.report_formats import report_format_of
 

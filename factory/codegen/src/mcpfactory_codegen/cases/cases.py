@@ -75,7 +75,10 @@ Slot = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Callee:
-    """Tool whose case is built. `own`: slots that the server fills itself. `shared`: slots of merged arguments."""
+    """Tool whose case is built.
+
+    `own`: input slots that the server itself fills. `shared`: input slots of merged arguments.
+    """
 
     operation: ApiOperation
     tool: ApiTool
@@ -88,7 +91,7 @@ class _Callee:
     names: Names
 
     def given(self, values: dict[Slot, Any]) -> Json:
-        """Return the arguments of a call with these values."""
+        """Return the arguments of a call that sends these values."""
         named = {self.arguments[slot]: value for slot, value in values.items() if slot not in self.own}
         for name, merged in self.tool.merged.items():
             pieces = [named.pop(member) for member in merged.members if member in named]
@@ -99,7 +102,7 @@ class _Callee:
     def takes(self, values: dict[Slot, Any]) -> bool:
         """Return True if the tool's schema accepts the values.
 
-        Composed schemas can require more than `sample` considers.
+        Composed schemas (`allOf`, `anyOf`) can have requirements that `sample` does not consider.
         """
         given = self.given(values)
         try:
@@ -203,7 +206,7 @@ def _case(one: _Callee, *, more: bool) -> Json | None:
 
 
 def _listed_arguments(tool: ApiTool) -> Json:
-    """Return the arguments that the list must show, in the order of the tool's schema."""
+    """Return the arguments that a listing of the tool must show, in the order of the tool's schema."""
     required = required_of(tool.input_schema)
     return {
         "required": required,
@@ -212,7 +215,10 @@ def _listed_arguments(tool: ApiTool) -> Json:
 
 
 def _share(one: _Callee, built: dict[Slot, Any]) -> None:
-    """Make values of a merged argument's members equal. If it has a separator, only replace values that contain it."""
+    """Give all members of a merged argument the same value.
+
+    If it has a separator, only replace values that contain it.
+    """
     slots = {argument: slot for slot, argument in one.arguments.items()}
     for merged in one.tool.merged.values():
         members = [slots[member] for member in merged.members if member in slots]
@@ -393,7 +399,7 @@ def _success(responses: Sequence[Response]) -> Response | None:
 
 
 def _answers(one: _Callee, usual: int) -> Iterator[Json]:
-    """Yield the other documented responses (400 for `4XX`, 500 for `default`), and failures that are not documented."""
+    """Yield the documented responses except the usual one (400 for `4XX`, 500 for `default`), and other failures."""
     documented = {response.status.upper() for response in one.operation.responses}
     stated = {_status(status) for status in documented if status != "DEFAULT"}
     for response in sorted(one.operation.responses, key=lambda response: response.status):

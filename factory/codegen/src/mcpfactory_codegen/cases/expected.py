@@ -1,8 +1,8 @@
 """Expected request of a call, computed without the runtime's request builder.
 
-The rules of OpenAPI (3.1 §4.8.12 and §4.8.15) for values without delimiters are implemented here a second time on
-purpose, to test the request builder. Request parts outside these rules are omitted and not compared. If `strict` is
-set, `query` is the complete query.
+This module implements the OpenAPI rules for values without delimiters (3.1 §4.8.12 and §4.8.15) a second time, to test
+the request builder. Parts of a request that these rules do not cover are omitted and not compared. If `strict` is set,
+`query` is the complete query.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def expected_request(
 ) -> dict[str, Any]:
     """Return the `request` of a case; {} if these rules cannot express its path.
 
-    The path is relative to the API's base URL. For an operation of another server, it starts with that server's name.
+    The path is relative to the API's base URL. For an operation of another server, the path starts with that server's
+    name.
 
     Args:
         operation: the operation to call.
@@ -212,7 +213,10 @@ def _joined(name: str, texts: list[str], delimiter: str | None) -> Pairs | None:
 
 
 def _deep(prefix: str, value: Any) -> Pairs | None:
-    """Return pairs `name[member]=…`. Items of an array repeat its name, because OpenAPI does not define arrays here."""
+    """Return the members of an object as pairs `name[member]=…`.
+
+    Items of an array repeat its name, because OpenAPI does not define arrays here.
+    """
     if isinstance(value, dict | list):
         inner = [
             _deep(f"{prefix}[{key}]" if isinstance(value, dict) else prefix, one)
@@ -285,7 +289,10 @@ def _stated(media: str, key: str, fields: Sequence[Pairs | None]) -> dict[str, A
 
 
 def _form_field(name: str, value: Any, encoding: Encoding | None) -> Pairs | None:
-    """Return the pairs of a field: scalars and arrays of scalars as in a query, others as JSON if no style is set."""
+    """Return the pairs of a field.
+
+    Scalars and arrays of scalars are encoded as in a query; other values are JSON if no style is set.
+    """
     if encoding is not None and encoding.allow_reserved:
         return None
     if encoding is not None and (encoding.style or encoding.explode is not None):
@@ -316,7 +323,10 @@ def _part(name: str, value: Any, encoding: Encoding | None) -> Pairs | None:
 
 
 def _credentials(operation: ApiOperation, api: Api, names: Names) -> list[dict[str, Any]]:
-    """Return the credentials of the first alternative. The runtime uses this one, because tests set all variables."""
+    """Return the credentials of the first alternative.
+
+    The runtime uses the first alternative, because tests set all variables.
+    """
     schemes = {scheme.name: scheme for scheme in api.security_schemes}
     usable = [one for one in operation.security if one and all(name in schemes for name in one)]
     built: list[dict[str, Any]] = []

@@ -1,7 +1,7 @@
 """Application of the user's decisions about tools, and suggestions for large APIs.
 
-`rename` runs before `describe`, so that descriptions use the new argument names. `curate` runs after `describe` and
-decides which parts are shown, hidden and sent. Both leave everything else unchanged.
+`rename` runs before `describe`, so that descriptions use the new argument names. `curate` runs after `describe`, and
+decides which parts are shown, hidden or sent. Both leave everything else unchanged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mcpfactory_runtime.schemas.walk import definitions_of, properties_of, reach
 
 @dataclass(frozen=True, slots=True)
 class RenamedTools:
-    """The new names, and the remaining decisions by operation key. The decisions use the new argument names.
+    """The new names of tools, and the remaining decisions by operation key. The decisions use the new argument names.
 
     `uncurated` has the original names of the tools with decisions.
     """
@@ -41,7 +41,7 @@ class RenamedTools:
 
 @dataclass(frozen=True, slots=True)
 class CuratedTools:
-    """The tools to list. `hidden` has the operation keys of the hidden tools."""
+    """The tools to list. `hidden` has the operation keys of the tools that are not listed."""
 
     tools: tuple[ApiTool, ...]
     hidden: tuple[str, ...] = ()
@@ -179,7 +179,7 @@ def _merged(
     required: list[str],
     context: _MergeContext,
 ) -> tuple[dict[str, MergedArgument], dict[str, ArgumentLocation]]:
-    """Replace several properties by one, in `properties` and `required`."""
+    """Replace several properties by one property, in `properties` and `required`."""
     merged: dict[str, MergedArgument] = {}
     bindings = dict(tool.bindings)
     for name, one in merge.items():
@@ -217,7 +217,7 @@ def _fits(value: JsonValue, schema: Any, whole: Mapping[str, Any]) -> bool:
 
 
 def _schema(old: Mapping[str, Any], properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    """Return the input schema with these properties, required ones first, without unused definitions."""
+    """Return the input schema with the given properties, required ones first, without unused definitions."""
     ordered = sorted(properties, key=lambda name: name not in required)
     schema = {key: value for key, value in old.items() if key not in {"required", "$defs"}}
     schema["properties"] = {name: properties[name] for name in ordered}

@@ -44,7 +44,7 @@ _NEXT: Final = _paths("""
     paginationtoken nextpage.offset nextpage.cursor next.after next.cursor cursors.after cursor.after cursor.next
     endcursor iterator bookmark scrollid pagination.after paging.after pagination.cursor cursor after lastid
 """)
-"""Endings of the path to a cursor, most reliable ones first; `.` separates members."""
+"""Last members of a path to a cursor, most reliable ones first; `.` separates members."""
 
 _URLS: Final = _paths("""
     nexturl nextlink odatanextlink nextpageurl nexthref next.href next.url next.uri nextpage.uri links.next
@@ -113,7 +113,7 @@ def recognize_paging(
 
 @dataclass(frozen=True, slots=True)
 class _Inputs:
-    """Inputs by normalized name, and the types of the inputs that can select a page."""
+    """Inputs by normalized name, and the value types of the inputs that can select a page."""
 
     items: Mapping[str, Input]
     types: Mapping[str, frozenset[str]]
@@ -133,11 +133,11 @@ class _PagingMatch:
 
 
 class _AnswerMembers:
-    """Members of a response, outer ones first, and the path of its list of items."""
+    """Members of a response, outer members first, and the path of the list of items in the response."""
 
     def __init__(self, shape: Mapping[str, Any], depth: int) -> None:
         self.members: list[tuple[Path, Path, frozenset[str]]] = []
-        """(path, path in normalized names, types) of each member."""
+        """For each member: its path, the path in normalized names, and the types of its value."""
         self.items: Path | None = () if "array" in _kinds(shape) else None
         waiting: deque[tuple[Path, Path, Mapping[str, Any]]] = deque(
             [((), (), shape)] if "object" in _kinds(shape) else []
@@ -176,7 +176,7 @@ class _AnswerMembers:
 
 
 def _by_cursor(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
-    """Return paging by a cursor or URL: the response contains it, and an argument takes it."""
+    """Return paging by a cursor or URL that the response contains and that an argument takes."""
     names = (inputs.first(words, whole=False) for words in (_CURSOR - _LAST, _LAST, _PAGE, _OFFSET))
     name = next((one for one in names if one), "")
     place = seen.at(_NEXT) or seen.at(_URLS)
@@ -198,7 +198,7 @@ def _by_number(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
 
 
 def _by_last(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
-    """Return paging by the ID of the last item, with a flag for more items in the response."""
+    """Return paging by the ID of the last item; a flag in the response shows that more items exist."""
     name = inputs.first(_LAST, whole=False) or inputs.first(_LAST, whole=True)
     return _PagingMatch("last", name) if name and seen.items is not None and seen.ending(_MORE, "boolean") else None
 

@@ -1,6 +1,6 @@
 """Meanings of enum values, constant values, and examples of a schema.
 
-Meanings are read from common extensions: `x-enum-descriptions`, `x-enumDescriptions`, `x-enumNames`,
+The meanings of enum values are read from common extensions: `x-enum-descriptions`, `x-enumDescriptions`, `x-enumNames`,
 `x-enum-varnames`, `x-ms-enum`.
 """
 
@@ -15,7 +15,7 @@ from mcpfactory_runtime.schemas.merge import enum_values
 from mcpfactory_runtime.schemas.walk import resolve_definition, subschemas_of, types_of
 
 EXAMPLE_DEPTH: Final = 1
-"""Maximum depth at which schemas have examples: arguments and their direct members."""
+"""Maximum depth of values whose schemas keep examples: arguments and their direct members."""
 
 _MEANINGS: Final = ("x-enum-descriptions", "x-enumDescriptions")
 _NAMES: Final = ("x-enumNames", "x-enum-varnames", "x-enum-names")

@@ -1,7 +1,7 @@
 """Schemas for models: input schemas without documentation-only keywords, and output schemas.
 
-`SharedDefinitions.close` makes an input schema self-contained. Definitions that are tiny or used once replace their
-references; all others move to `$defs`. Definitions above the budget are left open, innermost ones first.
+`SharedDefinitions.close` makes an input schema self-contained. A definition that is tiny or used once replaces its
+references; all other definitions move to `$defs`. Definitions above the budget are left open, innermost ones first.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class SharedDefinitions:
         self._sizes: dict[str, int] = {}
 
     def clean(self, schema: JsonSchema, depth: int = 0) -> JsonSchema:
-        """Return the schema without documentation-only keywords, and with shortened descriptions."""
+        """Return the schema without keywords that only document it, and with shortened descriptions."""
         if not isinstance(schema, dict):
             return schema
         if depth > _DEPTH:
@@ -98,7 +98,7 @@ class SharedDefinitions:
         return self._cleaned[name]
 
     def close(self, schema: dict[str, Any], budget: int = BUDGET) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Return a cleaned schema with its definitions, and the names of definitions left open because of the budget."""
+        """Return a cleaned schema with its definitions, and the names of definitions omitted because of the budget."""
         uses = Counter(references(schema))
         kept: set[str] = set()
         cut: list[str] = []
@@ -152,7 +152,7 @@ class SharedDefinitions:
         return {"allOf": [target], **siblings}
 
     def outline(self, name: str) -> dict[str, Any]:
-        """Return an outline of a definition: its required members with types and enums; {} without required members."""
+        """Return an outline of a definition: its required members with types and enums; {} if no member is required."""
         whole = self.definition(name)
         if not isinstance(whole, dict) or whole.get("type") != "object":
             return {}
@@ -419,7 +419,7 @@ def _size(value: Any, most: int) -> int:
 
 
 def _kinds(schema: dict[str, Any], values: Any) -> list[str]:
-    """Return the types of a schema, inferred from other keywords if `type` is missing; [] means anything."""
+    """Return the types of a schema, inferred from other keywords if `type` is missing; [] means any type."""
     kinds = [one for one in types_of(schema) if one in TYPES]
     if not kinds and "properties" in schema:
         kinds = ["object"]
@@ -437,7 +437,10 @@ def _kinds(schema: dict[str, Any], values: Any) -> list[str]:
 
 
 def _both(first: Shape, second: Shape) -> Shape:
-    """Return a shape for values that match both shapes, as `allOf` requires; if the shapes conflict, match either."""
+    """Return a shape for values that match both shapes, as `allOf` requires.
+
+    If the shapes conflict, the result matches either shape.
+    """
     if not first or not second:
         return first or second
     if not common_types(first, second):
@@ -451,5 +454,5 @@ def _either(first: Shape, second: Shape) -> Shape:
 
 
 def _kept(merged: Shape) -> Shape:
-    """Return a merged shape without `additionalProperties`, because each part excludes properties of the other."""
+    """Return a merged shape without `additionalProperties`, because each part excludes properties of the other part."""
     return {key: merged[key] for key in _MERGED if key in merged}

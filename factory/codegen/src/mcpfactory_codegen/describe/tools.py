@@ -120,7 +120,10 @@ class DescribedTools:
 
 
 def describe(api: Api, names: Names) -> tuple[ApiTool, ...]:
-    """Return the tools of an API, in the order of its operations. `describe_all` also reports omissions."""
+    """Return the tools of an API, in the order of its operations.
+
+    `describe_all` also reports the operations that were omitted.
+    """
     return describe_all(api, names).tools
 
 
@@ -264,7 +267,7 @@ def _title(operation: ApiOperation, named: OperationNames) -> str:
 
 
 def _description(operation: ApiOperation, operation_inputs: Inputs, named: OperationNames) -> str:
-    """Return the description with purpose, requirements and deprecations: 1 to 1,024 characters."""
+    """Return a description of 1 to 1,024 characters, with purpose, requirements and deprecations."""
     notes = _notes(operation, operation_inputs, named)
     tail = "\n".join(notes)
     room = _DESCRIPTION - len(tail) - 1 if tail else _DESCRIPTION

@@ -1,4 +1,4 @@
-"""Workflows: several tools combined into one in `[workflows.<name>]` of `mcpfactory.toml`. Pure.
+"""Workflows: several tools combined into one tool by `[workflows.<name>]` in `mcpfactory.toml`. Pure.
 
 In `arguments` and `result`, a string that starts with `$` is a JSONPath into `inputs` and earlier results; `$$` is a
 literal `$`. Names, indexes and `[*]` are supported. For filters and slices, write Python in server.py.

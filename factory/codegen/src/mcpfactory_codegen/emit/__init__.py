@@ -113,9 +113,9 @@ _NOQA: Final = "# Argument names and long lines come from the API document.\n# r
 class Options:
     """Generator settings that are not in the document.
 
-    `server` is the server's name, `package` its import package. `max_text` limits the size of a response. `offer`
-    (modes and profiles) is copied into the manifest. `workflows` are tools that combine others. `private` are private
-    hosts that the user allows.
+    `server` is the server's name, `package` its import package. `max_text` limits the size of a text in a response.
+    `offer` (modes and profiles) is copied into the manifest. `workflows` are tools that combine others. `private` has
+    the private hosts that the user allows.
     """
 
     server: str
@@ -262,7 +262,7 @@ _MARKERS: Final = {
     "Unset": ("| Unset",),
     "piece": (": piece(",),
 }
-"""Texts that show the use of a name in generated code. Names that are missing here are used in calls only."""
+"""Texts that show the use of a name in generated code. Names without an entry are used only in calls."""
 
 
 def _uses(text: str, name: str) -> bool:
@@ -402,7 +402,7 @@ def function(one: OperationCodeContext) -> str:
 
 
 def _entries(name: str, tool: ApiTool) -> list[str]:
-    """Return the entries sent for an argument: itself, or each of the arguments merged into it."""
+    """Return the entries to send for an argument: the argument itself, or the arguments that it replaces."""
     merged = tool.merged.get(name)
     if merged is None:
         value = f"{literal(tool.defaults[name])} if {name} is UNSET else {name}" if name in tool.defaults else name

@@ -5,11 +5,11 @@ Rules, in this order:
 2. A name depends on its operation (operationId, method, path, summary), and on operations that would have the same
    name. It never depends on a counter or on the order of the document. A name that is too long also depends on how
    common its words are in the API.
-3. If several operations propose a name, the operation whose operationId is exactly that name gets it; otherwise the
-   operation whose path segments all other paths contain. The others get longer names, from words of their path, their
-   method, and finally a digest of method and path.
+3. If several operations propose a name, the operation whose operationId is exactly that name gets the name. If
+   there is none, the name goes to the operation whose path segments are in the paths of all others. The others get
+   longer names, from words of their path, their method, and finally a digest of method and path.
 4. `pinned` names have priority: a published server keeps the names that its callers use.
-5. Each document of a server is named separately. If two documents would share a name, it gets the label as a
+5. Each document of a server is named separately. If two documents would share a name, each label becomes a
    prefix: `messaging_list_services` and `verify_list_services`. The document without a label, which is the oldest one,
    keeps its names.
 """
@@ -71,8 +71,9 @@ class Names:
 def name_api(api: Api, *, server: str = "", pinned: Mapping[str, str] | None = None, prefix: str = "") -> Names:
     """Return the names of an API.
 
-    `server` is the server's name ("": from the API's title). `pinned` maps operation keys ("GET /books/{id}") to tool
-    names to keep; invalid ones are ignored. `prefix` is the variable prefix of an existing server.
+    `server` is the server's name; with "", the name is made from the API's title. `pinned` maps operation keys ("GET
+    /books/{id}") to tool names to keep; invalid ones are ignored. `prefix` is the variable prefix of an existing
+    server.
     """
     # If several operations have one key, only the first operation gets a name.
     operations = tuple({one.key: one for one in reversed(api.operations)}.values())[::-1]
@@ -223,7 +224,10 @@ def _candidates(key: str, label: str, plain: str) -> Iterator[str]:
 
 
 def name_labeled_modules(operations: Sequence[ApiOperation]) -> dict[str, str]:
-    """Return the module of every operation, by its key: `name_modules` per document, with its label as prefix."""
+    """Return the module of every operation, by its key.
+
+    `name_modules` is applied to each document, with the document's label as prefix.
+    """
     labels = {operation.key: operation.label for operation in operations}
     plain = _each(operations, name_modules)
     return {key: _led(labels[key], module) if labels[key] else module for key, module in plain.items()}

@@ -119,9 +119,9 @@ def matches_root_url(url: str, root: str) -> bool:
 
 
 def name_server_urls(urls: Collection[str], root: str) -> tuple[ServerAddress, ...]:
-    """Return a server for each URL, sorted by name.
+    """Return the servers, one for each URL, sorted by name.
 
-    A name consists of short words from host and path, which distinguish the URL from all others.
+    A name consists of short words from the URL's host and path that distinguish this URL from all others.
     """
     names = choose_unique_names({url: _candidates(url, root) for url in sorted(urls)}, set())
     return tuple(sorted((ServerAddress(name, url) for url, name in names.items()), key=lambda one: one.name))
@@ -130,7 +130,7 @@ def name_server_urls(urls: Collection[str], root: str) -> tuple[ServerAddress, .
 def keep_server_names(api: Api, known: Mapping[str, str]) -> Api:
     """Return the API with the existing names of its servers, so that variables in use keep overriding the same URLs.
 
-    `known` has the URLs of the last generation by server name ("" for the root).
+    `known` has the URLs of the last generation by server name; the name "" is the main server.
     """
     root = known.get("", "")
     # The existing server uses this mock URL; users can set a variable to another URL.

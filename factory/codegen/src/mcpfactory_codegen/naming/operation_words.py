@@ -1,6 +1,6 @@
 """Name words of an operation, from its operationId, its path and its summary.
 
-Only operationIds that a person chose are used. A path provides nouns; path, method and summary together provide a
+An operationId is used only if a person chose it. A path provides nouns; path, method and summary together provide a
 verb: `GET /books/{id}` is “get book”.
 """
 
@@ -34,7 +34,7 @@ class PathWords:
     """Words of a path.
 
     `near` has the verb and the nouns of the last segments, without repetitions; `whole` has the verb and all nouns.
-    `written` are the nouns as spelled in the path. `parameters` are the words of the path's parameters. `rest` are the
+    `written` has the nouns as the path spells them. `parameters` are the words of the path's parameters. `rest` are the
     other words of the path: versions, prefixes, an extension, and the text after `#`.
     """
 
@@ -47,7 +47,10 @@ class PathWords:
 
 
 def path_words(operation: ApiOperation, room: int = _ROOM) -> PathWords:
-    """Return the words of an operation's path, with a verb that agrees with its summary. `room` limits `near`."""
+    """Return the words of an operation's path, with a verb that agrees with its summary.
+
+    `room` is the maximum length of the verb and `near` together.
+    """
     path, _, fragment = re.sub(r"[?#]", "\0", operation.path, count=1).partition("\0")
     extension = _EXTENSION.search(path)
     path = _EXTENSION.sub("", path)
@@ -127,7 +130,10 @@ def _phrase(
 
 
 def _is_action(last: tuple[str, ...], operation: ApiOperation, said: tuple[str, ...], *, on_item: bool) -> bool:
-    """Return True if the last literal segment is an action. If a parameter follows, the summary must confirm it."""
+    """Return True if the last literal segment of the path is an action.
+
+    If a parameter follows, the summary must confirm it.
+    """
     method = operation.method
     if last[0] in said and last[0] in VERBS:
         return True
@@ -139,7 +145,7 @@ def _is_action(last: tuple[str, ...], operation: ApiOperation, said: tuple[str, 
 
 
 def _agreed(verb: str, said: tuple[str, ...], *, many: bool) -> str:
-    """Return the method's verb, or the summary's verb if the two are of different kinds."""
+    """Return the method's verb, or the summary's verb if the two verbs are of different kinds."""
     if not said or verb_kind(verb) in {verb_kind(one) for one in said}:
         return verb
     if verb == "set" and "create" in said:
@@ -164,7 +170,8 @@ _METHOD_FIRST: Final = re.compile(r"(GET|PUT|POST|DELETE|PATCH)_(?P<name>[A-Z]\w
 class OperationIdWords:
     """Words of an operationId: `plain` as chosen by a person, `whole` with the additions of a framework.
 
-    Both are () if method and path are more meaningful. `tail` has the words after method and path in the operationId.
+    `plain` and `whole` are () if method and path are more meaningful. `tail` has the words after method and path in the
+    operationId.
     """
 
     plain: tuple[str, ...] = ()
@@ -271,7 +278,7 @@ def summary_verbs(summary: str, *, reading: bool) -> tuple[str, ...]:
     """Return the verbs at the start of a summary, in base form.
 
     ("create", "update") for "Creates or updates a book". () if the first word is not a verb or can be a noun, as in
-    "Request details". If `reading`, also () for "Upload file" and "Request the time".
+    "Request details". If `reading`, the result is also () for "Upload file" and "Request the time".
     """
     said = words(_WRITTEN.sub("", summary[:200].replace("'", "")))
     while said and (said[0] in _ADVERBS or said[0].endswith("ly")) and len(said) > 1 and said[0] != "reply":

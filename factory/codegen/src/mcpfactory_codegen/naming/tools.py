@@ -41,7 +41,7 @@ def is_valid_tool_name(name: str) -> bool:
 
 @dataclass(slots=True)
 class _UnnamedOperation:
-    """Operation without a name: `forms` are candidates, plainest first; `at` is the index of the current form."""
+    """Operation without a name: `forms` are candidates, plainest first; `at` is the index of the current candidate."""
 
     key: str
     forms: list[tuple[str, ...]]
@@ -80,7 +80,10 @@ class _UnnamedOperation:
 
 
 def name_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, str]) -> dict[str, str]:
-    """Return the tool name of every operation, by its key: `[A-Za-z0-9_-]{1,64}`, unique without regard to case."""
+    """Return the tool name of every operation, by its key.
+
+    Names match `[A-Za-z0-9_-]{1,64}`, and differ in more than the case of letters.
+    """
     names: dict[str, str] = {}
     holders: dict[str, tuple[str, ...]] = {}
     ordered = sorted(operations, key=lambda operation: operation.key)
@@ -126,7 +129,7 @@ def _forms(group: Sequence[_UnnamedOperation]) -> list[tuple[str, ...]]:
 
 
 def _winner(group: Sequence[_UnnamedOperation]) -> _UnnamedOperation | None:
-    """Return the claimant that gets the name proposed by all; None if there is no single best one."""
+    """Return the claimant that gets the name proposed by all; None if no single claimant is the best one."""
     if len(group) == 1:
         return group[0]
     most = max(claimant.exact() for claimant in group)
@@ -184,7 +187,10 @@ def _path_forms(operation: ApiOperation, said: OperationIdWords, path: PathWords
 
 
 def _without_parameters(parts: tuple[str, ...], path: PathWords) -> tuple[str, ...]:
-    """Return the words without an ending that repeats the path's parameters: `getNoteByorderIdnoteId` is “get note”."""
+    """Return the words without an ending that repeats the path's parameters.
+
+    `getNoteByorderIdnoteId` becomes “get note”.
+    """
     for index in range(1, len(parts)):
         ending = "".join(parts[index:])
         if ending.startswith("by") and _made_of(ending[2:], path.parameters):
@@ -220,7 +226,7 @@ class WordFrequency:
 
     @classmethod
     def from_names(cls, names: Iterable[Sequence[str]]) -> WordFrequency:
-        """Count each word once per name, in the singular."""
+        """Count each word, in the singular, once per name."""
         every = list(names)
         return cls(Counter(word for name in every for word in {singular(word) for word in name}), len(every))
 
@@ -258,7 +264,7 @@ def _usual(word: str) -> str:
 
 
 class _NameShortener:
-    """The words of one name, and the indexes of dropped ones."""
+    """The words of one name, and the indexes of dropped words."""
 
     __slots__ = ("common", "kept", "limit", "out", "parts", "shown")
 
@@ -280,7 +286,10 @@ class _NameShortener:
         return len(self.name()) <= self.limit
 
     def phrases(self) -> None:
-        """Drop repeated phrases of two or more words: the second if a preposition precedes it, else the first."""
+        """Drop repeated phrases of two or more words.
+
+        Drop the second phrase if a preposition precedes it, else the first phrase.
+        """
         ones = [singular(word) for word in self.parts]
         for length in range(len(self.parts) // 2, 1, -1):
             for first in range(len(self.parts) - length):

@@ -95,7 +95,7 @@ def _info(written: Node) -> dict[str, str]:
 
 
 def _title(document: Document) -> str:
-    """Return a title for a document without one: its file name."""
+    """Return the file name of a document as its title, if the document has no title."""
     name = document.source.rstrip("/").replace("\\", "/").rpartition("/")[2]
     return name.partition("?")[0].partition(".")[0] or "API"
 
@@ -231,7 +231,7 @@ def _methods(item: Node, location: Location) -> Iterator[tuple[str, Node]]:
 
 
 def _read(security: Security, servers: tuple[str, ...], written: RawOperation) -> ApiOperation:
-    """Return one operation. Problems inside the operation point to the actual location of the text."""
+    """Return one operation. Problems inside the operation contain the actual location of the text."""
     path, method, item, identity = written
     tail = identity.location.pointer.split("/")[3:]  # drop three tokens: "", "paths" and the path
     place = Location(item.location.part, "/".join([item.location.pointer, *tail]))

@@ -113,7 +113,7 @@ def choose_media_type(content: Node) -> Media | None:
 
 
 def _best(usable: dict[str, Node]) -> str:
-    """Return the media type that fits its schema best; the first of several."""
+    """Return the media type that fits its schema best; of equally good ones, the first."""
     schemas = {name: one.mapping().at("schema") for name, one in usable.items()}
     if _carries_files(schemas):
         return "multipart/form-data"
@@ -332,7 +332,7 @@ def _described_response(status: str, node: Node, produces: list[str]) -> Respons
 
 
 def _lists(content_type: str, node: Node) -> tuple[tuple[str, str], ...]:
-    """Return the lists in an XML response; `node` contains its `schema`."""
+    """Return the lists in an XML response; `node` is the media type object that contains its `schema`."""
     if is_json(content_type) or not is_xml(content_type):
         return ()
     schema = node.at("schema")

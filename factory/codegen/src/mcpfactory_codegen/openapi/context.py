@@ -44,7 +44,7 @@ SPEC_VERSIONS: Final[tuple[SpecVersion, ...]] = (
 
 
 def spec_version(data: dict[str, Any], problems: ProblemCollector) -> SpecVersion | None:
-    """Return the `SpecVersion` of a document; None (and an error) if its version is unknown."""
+    """Return the `SpecVersion` of a document; None, and an error in `problems`, if the version is unknown."""
     key = "openapi" if "openapi" in data else "swagger"
     written = str(data[key]).strip()
     version = written.lower().removeprefix("v").removeprefix("openapi").strip()
@@ -144,11 +144,11 @@ class Node(NamedTuple):
             yield Node(self.context, value, self.location.down(index))
 
     def with_value(self, value: Any) -> Node:
-        """Return the node with another value, such as a repaired one."""
+        """Return the node with another value, such as a repaired value."""
         return Node(self.context, value, self.location)
 
     def report(self, code: str, message: str, hint: str = "") -> None:
-        """Add a problem with this location."""
+        """Add a problem at this location."""
         self.context.problems.add(code, str(self.location), message, hint)
 
     def is_object(self, code: str, message: str, hint: str = "", *, null: bool = False) -> bool:
@@ -158,7 +158,7 @@ class Node(NamedTuple):
         return isinstance(self.value, dict)
 
     def is_reference(self) -> bool:
-        """Return True if the value is written as a reference."""
+        """Return True if the value has the form of a reference."""
         return isinstance(self.table.get("$ref"), str)
 
     def follow(self) -> Node:
@@ -185,7 +185,7 @@ class Node(NamedTuple):
             return {}
 
     def mapping(self) -> Node:
-        """Return the node, or its target if the node is a map by name that is written as a reference."""
+        """Return the node; if a reference replaces a map of names, return its target."""
         return Node(self.context, *self.context.references.mapping(self.value, self.location))
 
     def schema(self, direction: Direction) -> JsonSchema:

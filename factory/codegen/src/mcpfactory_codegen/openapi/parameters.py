@@ -21,7 +21,7 @@ _HINT: Final = "a parameter has `name`, `in` and `schema`"
 
 
 def normalize_path_template(path: str, names: frozenset[str]) -> str:
-    """Return the path with the declared path parameters `names` written as `{id}`.
+    """Return the path with each parameter in `names` written as `{id}`.
 
     Other forms are `:id`, `<int:id>` and `{id:[0-9]+}`. Operators of RFC 6570 (`{.id*}`) are removed, because `style`
     and `explode` express the same.
@@ -41,7 +41,10 @@ def normalize_path_template(path: str, names: frozenset[str]) -> str:
 
 
 def merge_parameters(item: Node, operation: Node, path: str) -> list[Node]:
-    """Return the parameters that apply. On equal place and name, the operation's parameter replaces the path item's."""
+    """Return the parameters that apply to an operation.
+
+    If both have the same place and name, the operation's parameter replaces the path item's parameter.
+    """
     merged: dict[tuple[str, str], Node] = {}
     for owner in (item, operation):
         here: set[tuple[str, str]] = set()
@@ -214,7 +217,10 @@ _OTHER_TEMPLATE: Final = re.compile(r"(?<=/):(\w+)|<(?:\w+:)?(\w+)>|\{(\w[\w.-]*
 
 
 def _normalized(node: Node, path: str, key: str) -> Node:
-    """Return a parameter object with `name` and `in` as strings. `key` is its name if `parameters` is an object."""
+    """Return a parameter object with `name` and `in` as strings.
+
+    `key` is the parameter's name if `parameters` is an object.
+    """
     done = dict(node.value)
     name = done.get("name", key)
     if isinstance(name, (int, float)):

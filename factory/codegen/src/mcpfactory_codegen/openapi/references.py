@@ -1,7 +1,7 @@
-"""Locations in a document, and resolution of `$ref`. Pure: all parts are already loaded.
+"""Locations in a document, and resolution of `$ref`. No function has side effects: all parts are already loaded.
 
-A location is a part and a JSON pointer into it. References are never expanded here, so a document cannot grow by
-referencing. Each distinct reference is resolved once, and a chain has at most `MAX_HOPS` steps.
+A location is a part and a JSON pointer into it. References are never expanded here, so references cannot make a
+document grow. Each distinct reference is resolved once, and a chain has at most `MAX_HOPS` steps.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Location(NamedTuple):
         return Location(self.part, pointer)
 
     def __str__(self) -> str:
-        """Return the form used in problems: a bare pointer in the main document, `file#pointer` in another part."""
+        """Return a location as in problems: a bare pointer in the main document, `file#pointer` in another part."""
         return f"{self.part}#{self.pointer}" if self.part else self.pointer
 
 
@@ -286,7 +286,7 @@ _LEVELS: Final = 8  # maximum levels of references and combinations to search fo
 
 
 def composed(references: References, schema: LocatedNode, *keywords: str) -> Iterator[LocatedNode]:
-    """Yield the resolved object schema, then the schemas in its lists under these keywords: depth first, each once."""
+    """Yield the resolved object schema, then the schemas in its lists under `keywords`: depth first, each once."""
     waiting = [(schema, _LEVELS)]
     seen: set[Location] = set()
     while waiting:

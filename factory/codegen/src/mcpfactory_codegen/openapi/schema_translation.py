@@ -3,9 +3,9 @@
 The result always satisfies the metaschema, and every `$ref` in it is a name of `SharedSchemaQueue`. References are not
 expanded, so the cost depends only on the size of the written schema.
 
-By the specification, `additionalProperties: false` excludes properties that `allOf` adds to the same object. Authors
-rarely intend this effect, and few validators support `unevaluatedProperties`. Therefore `additionalProperties: false`
-is dropped in such objects.
+According to JSON Schema, `additionalProperties: false` also excludes properties that `allOf` adds to the same object.
+Authors rarely want to exclude properties of `allOf`, and few validators support `unevaluatedProperties`. Therefore
+`additionalProperties: false` is dropped in objects with `allOf`.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class ClosedObjectOpener:
         self._problems.add("schema-closed-object", str(location.down("additionalProperties")), message, hint)
 
     def _applied(self, whole: LocatedNode, *keywords: str) -> Iterator[LocatedNode]:
-        """Yield the objects that apply to the same value, by references or by lists under these keywords; each once."""
+        """Yield the objects for the same value, by references or by lists under `keywords`; each object once."""
         waiting = [whole]
         seen: set[Location] = set()
         while waiting:
@@ -164,7 +164,7 @@ class SchemaTranslator:
         return self._inline[key]
 
     def shared(self) -> dict[str, JsonSchema]:
-        """Return the referenced schemas, sorted by name. Call it once, after all translations."""
+        """Return the referenced schemas, sorted by name. Call this method once, after all translations."""
         shared: dict[str, JsonSchema] = {}
         while self._named.waiting:
             name, target, direction = self._named.waiting.pop()
@@ -435,7 +435,7 @@ class SchemaTranslator:
             return None
 
     def _stated(self, target: LocatedNode, name: str) -> set[str] | None:
-        """Return the values that a branch allows for the property; None if it allows any."""
+        """Return the values that a branch of a schema allows for the property; None if it allows any."""
         found: set[str] | None = None
         for at, (node, location) in enumerate(composed(self._references, target, "allOf")):
             properties = node.get("properties")

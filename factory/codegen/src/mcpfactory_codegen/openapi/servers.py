@@ -34,7 +34,7 @@ _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 
 
 def root_server_urls(root: Node) -> tuple[str, ...]:
-    """Return the usable servers of the document; if none is declared, the URL that the document came from."""
+    """Return the usable servers of the document; without any, return the URL that the document came from."""
     servers = root.at("servers")
     if root.context.spec.shape == "2":
         urls = swagger2.server_urls(root)
@@ -47,7 +47,7 @@ def root_server_urls(root: Node) -> tuple[str, ...]:
 
 
 def _real_first(servers: Node, urls: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the URLs. If the first URL is a mock or an example, move the first real URL before it.
+    """Return the URLs. If the first URL is a mock or an example, move the first real URL to the front.
 
     A leading sandbox stays first, and is reported.
     """
@@ -137,7 +137,10 @@ def _filled(server: Node) -> str | None:
 
 
 def _absolute(url: str, at: Node, root: str) -> str:
-    """Return an absolute http(s) URL without query, fragment and trailing slash, or "" (and a problem)."""
+    """Return an absolute http(s) URL without query, fragment and trailing slash.
+
+    If this is impossible, return "" and add a problem.
+    """
     try:
         joined = _joined(url, at, root)
         parts = urlsplit(joined)
@@ -189,9 +192,9 @@ class ResolvedServers:
 def resolve_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], *, stated: bool) -> ResolvedServers:
     """Return the root, the other servers by name, and the operations with server names instead of URLs.
 
-    `operations` have the URL of their server, "" for the root. If not `stated`, the root is only the URL that the
-    document came from; the most common server replaces it if every operation names a server. Without a root, the most
-    common server becomes the root if more than half of the operations name it.
+    `operations` have the URL of their server, "" for the root. If `stated` is False, the root is only the URL that the
+    document came from. The most common server then replaces the root if every operation names a server. Without a root,
+    the most common server becomes the root if more than half of the operations name it.
     """
     same = _spellings({operation.server for operation in operations if operation.server})
     operations = [dataclasses.replace(one, server=same[one.server]) if one.server else one for one in operations]

@@ -1,8 +1,8 @@
 """Shared schemas: detection of different forms for requests and responses, and the name of each form.
 
-`readOnly` properties are removed from request schemas, `writeOnly` ones from response schemas (OpenAPI 3.1 section
-4.8.24, JSON Schema validation 9.4). A shared schema needs a separate form for a direction only if the schema, or one of
-its references, hides a property there. This is computed once per schema, in linear time.
+`readOnly` properties are removed from request schemas, `writeOnly` properties from response schemas (OpenAPI 3.1
+section 4.8.24, JSON Schema validation 9.4). A shared schema needs a separate form for a direction only if the schema,
+or one of its references, hides a property there. This is computed once per schema, in linear time.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class SchemaNames:
     """Unique names of schemas, by (location, variant)."""
 
     def __init__(self, named: Any, pointer: str) -> None:
-        """Reserve the names in `named`, the document's map of schemas at `pointer`."""
+        """Reserve the names in `named`, which is the document's map of schemas at `pointer`."""
         self._names: dict[tuple[Location, Variant], str] = {}
         self._taken: set[str] = set()
         if isinstance(named, dict):
@@ -165,7 +165,7 @@ class SchemaNames:
                 self._names[location, ""] = self._unique(str(key))
 
     def assign_name(self, location: Location, variant: Variant) -> str:
-        """Return the name of a schema. The first call chooses it."""
+        """Return the name of a schema. The first call for a schema chooses the name."""
         if (known := self._names.get((location, variant))) is not None:
             return known
         wanted = f"{self.assign_name(location, '')}_{variant}" if variant else _wanted_name(location)
@@ -228,7 +228,8 @@ Definitions = dict[str, JsonSchema]
 def break_cycles(schemas: Definitions, new_name: Callable[[str], str], report: Callable[[str], None]) -> None:
     """Break the cycles of `schemas` in place.
 
-    `new_name` returns the name for the base of a schema. `report` is called with each schema that lost a reference.
+    `new_name` returns the name for the base of a schema. `report` is called with each schema from which a reference was
+    removed.
     """
     _separate_bases(schemas, new_name)
     for name, use in _back_references(schemas):
@@ -283,7 +284,7 @@ def _inplace(schema: JsonSchema) -> Iterator[_AppliedReference]:
 
 
 def _components(schemas: Definitions) -> dict[str, int]:
-    """Return the strongly connected component (a number) of each schema on a cycle, by Kosaraju's algorithm."""
+    """Return the number of the strongly connected component of each schema on a cycle, by Kosaraju's algorithm."""
     graph = {
         name: [use.target for use in _inplace(schema) if use.target in schemas] for name, schema in schemas.items()
     }
@@ -322,7 +323,7 @@ def _finished(graph: dict[str, list[str]]) -> list[str]:
 
 
 def _back_references(schemas: Definitions) -> list[tuple[str, _AppliedReference]]:
-    """Return the references that close a cycle, in depth-first order."""
+    """Return the references that close a cycle, in the order of a depth-first search."""
     back_references: list[tuple[str, _AppliedReference]] = []
     done: set[str] = set()
     for start in schemas:

@@ -15,7 +15,7 @@ _IN_PARAMETER: Final = frozenset(
         "properties", "additionalProperties", "allOf", "anyOf", "oneOf",
     }
 )  # fmt: skip
-"""Schema keywords of the Parameter Object (Swagger 2.0), and common additions to them."""
+"""Schema keywords of the Parameter Object (Swagger 2.0), and keywords that documents often add to this object."""
 
 _COLLECTION: Final[dict[str, tuple[QueryStyle, bool]]] = {
     # collectionFormat → style, explode. In path and header parameters, only csv exists; csv is also the default there.
@@ -29,7 +29,7 @@ _FLOWS: Final = {"accessCode": "authorizationCode", "application": "clientCreden
 
 
 def extract_inline_schema(node: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema whose keywords are in the parameter or header object itself."""
+    """Return a schema from the keywords that are in the parameter or header object itself."""
     schema = {key: value for key, value in node.items() if key in _IN_PARAMETER}
     if isinstance(node.get("schema"), dict):
         return {**node["schema"], **schema}

@@ -123,7 +123,7 @@ def _is_usable(key: str, written: Node) -> bool:
 
 
 def _pruned(root: Xml, shapes: dict[str, Xml]) -> tuple[Xml, tuple[tuple[str, Xml], ...]]:
-    """Return the root and shapes without empty shapes, plain members and unused shapes."""
+    """Return the root and the used shapes, without empty shapes and plain members."""
     while True:
         empty = {name for name, one in shapes.items() if not one.members and one.items in (None, _PLAIN)}
         done = {name: _without(one, empty) for name, one in shapes.items() if name not in empty}
@@ -158,7 +158,7 @@ _MOST: Final = 200  # maximum lists in one response
 def xml_lists(schema: Node) -> tuple[tuple[str, str], ...]:
     """Return the lists in responses of a schema.
 
-    Each is a pair of element names, sorted: the wrapper of the list ("" if absent), and its items.
+    Each list is a sorted pair of element names: the wrapper of the list ("" if absent), and its items.
     """
     found: set[tuple[str, str]] = set()
     waiting, seen, known = [schema], set[Location](), schema.context.xml_lists
@@ -214,7 +214,10 @@ def _name(xml: dict[str, Any]) -> str:
 
 
 def _declared(schema: Node, *, report: bool = False) -> dict[str, Any]:
-    """Return the XML Object of a schema; own keywords override inherited ones. `report`: report and omit bad names."""
+    """Return the XML Object of a schema; its own keywords override inherited keywords.
+
+    `report`: report and omit bad names.
+    """
     declared: dict[str, Any] = {}
     for layer in _layers(schema):
         own = layer.at("xml")

@@ -52,7 +52,7 @@ class FetchError(McpfactoryError):
 def host_of(url: str) -> str:
     """Return `host` or `host:port` of a URL, in lower case; "" if the URL is neither http nor https.
 
-    The scheme's default port is omitted.
+    The default port of the scheme is omitted.
     """
     parts = split_web_url(url)
     if parts is None:
@@ -110,7 +110,7 @@ def redirect_target(redirect: Redirect, url: str) -> str:
     Another origin is permitted: no credentials are sent, and `_check` verifies the hosts.
 
     Raises:
-        FetchError: the target is not an http or https URL, or is http while the source is https.
+        FetchError: the target is not an http or https URL, or the target is http although the source is https.
     """
     if redirect.refusal == "target":
         raise FetchError(f"{url} redirects to a URL that is neither http nor https", "use the final URL")
@@ -133,7 +133,8 @@ def _check(url: str, allowed_hosts: Collection[str]) -> None:
 def _dialled(url: str) -> tuple[str, dict[str, Any]]:
     """Return the URL to connect to, with headers and options.
 
-    In `restrict_to_public_hosts`, the host is replaced by its checked address: the name could resolve differently later.
+    In `restrict_to_public_hosts`, the checked address replaces the host, because the name could later resolve to
+    another address.
     """
     headers = {"Accept": "application/json, application/yaml, */*"}
     parts, besides = urlsplit(url), _BESIDES.get()
@@ -191,11 +192,11 @@ class DocumentFile:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """An API document. `source` is the path or URL as given (after redirects).
+    """An API document. `source` is the path or URL of the document (after redirects).
 
     `parts` are its files, by path relative to the root folder or by absolute URL; `main` is the key of the document
-    itself. `refused` has the reason for each file that was not read. Problems of references to a file report it.
-    `overlays` are the overlays that were applied to `data`, by their names in problems.
+    itself. `refused` has the reason for each file that was not read. A problem with a reference to such a file reports
+    the reason. `overlays` has the overlays that were applied to `data`, by the names that problems use.
     """
 
     data: dict[str, Any]
@@ -264,7 +265,7 @@ class _PartLoader:
         """Return the document's bytes.
 
         Raises:
-            DocumentError: it cannot be read.
+            DocumentError: the part cannot be read.
         """
         if self._remote:
             try:

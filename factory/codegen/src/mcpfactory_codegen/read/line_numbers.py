@@ -1,6 +1,6 @@
 """Line numbers of JSON pointers into a text, for problems.
 
-The text is parsed again if there are problems, and only the requested lines are kept.
+If there are problems, the text is parsed again, and only the requested lines are kept.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ def _find(data: Any, path: str, field: str) -> list[tuple[Any, ...]]:
 def _containers(
     root: dict[str, Any], targets: list[tuple[Any, ...]], *, backwards: bool = False
 ) -> list[tuple[Any, Any]]:
-    """Return container and key of each target. `backwards`: inner and later targets first, for removal."""
+    """Return container and key of each target. `backwards`: return inner and later targets first, for their removal."""
     if backwards:
         targets = sorted(
             set(targets), key=lambda steps: [(isinstance(step, int), step) for step in steps], reverse=True
@@ -202,7 +202,7 @@ MAX_MATCHED_NODES: Final = 200_000  # maximum number of matches per path
 
 
 class JsonPathError(Exception):
-    """Error for an invalid JSONPath, or one that finds too many nodes."""
+    """Error for an invalid JSONPath, or for a JSONPath that finds too many nodes."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)

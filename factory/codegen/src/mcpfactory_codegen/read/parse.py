@@ -1,8 +1,8 @@
 """Parser of the bytes of an API document (JSON or YAML) to plain JSON data.
 
 YAML follows the core schema of YAML 1.2, reduced to the types of JSON: `yes`, `no`, `on`, `off`, dates and `.inf` are
-strings. Keys are always strings as written (a status code 200 is "200"). The tree is built from parser events without
-recursion, so that depth, size and aliases are limited during construction.
+read as strings. Keys are always strings as written (a status code 200 is "200"). The tree is built from parser events
+without recursion, so that depth, size and aliases are limited during construction.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ParseError(ValueError):
 
 
 def parse(raw: bytes, problems: ProblemCollector, file: str = "") -> tuple[Any, Format]:
-    """Return the data and its format. `file` prefixes the pointers of problems.
+    """Return the data of a document and its format. `file` prefixes the pointers of problems.
 
     Raises:
         ParseError: not text, not JSON or YAML, too deep, too large, or an alias that contains itself.
@@ -173,7 +173,7 @@ def _duplicate(problems: ProblemCollector, pointer: str, key: str) -> None:
 
 
 def _without_surrogates(data: Any, problems: ProblemCollector, file: str) -> Any:
-    """Replace lone surrogates, which JSON can escape but UTF-8 cannot encode."""
+    """Replace lone surrogates: JSON can contain them in escaped form, but UTF-8 cannot encode them."""
 
     def clean(node: Any, pointer: str) -> Any:
         if isinstance(node, str) and _SURROGATE.search(node):
@@ -191,7 +191,7 @@ def _without_surrogates(data: Any, problems: ProblemCollector, file: str) -> Any
 
 @dataclass(slots=True)
 class _Frame:
-    """A container during construction."""
+    """A list or mapping while it is built."""
 
     node: dict[str, Any] | list[Any]
     anchor: str | None
@@ -391,7 +391,10 @@ def _number(text: str) -> int | float | str:
 
 
 def parse_plain_scalar(text: str) -> Any:
-    """Return a plain scalar's value by the core schema of YAML 1.2 (section 10.3.2), but .inf and .nan as strings."""
+    """Return a plain scalar's value, by the core schema of YAML 1.2 (section 10.3.2).
+
+    Exception: .inf and .nan are strings.
+    """
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in "0123456789+-.":

@@ -119,7 +119,7 @@ def _profile_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AdoptedKindFields:
-    """Required and optional fields of `[adopted]` for one kind; `says` describes the kind."""
+    """Required and optional fields of `[adopted]` for one kind; `says` is the description of the kind."""
 
     says: str
     required: tuple[str, ...]
@@ -182,7 +182,7 @@ class AdoptedSettings(Settings):
 
     @property
     def origin(self) -> str:
-        """Return the human-readable origin: the argument given to `mcpfactory adopt`."""
+        """Return the origin in readable form: the argument given to `mcpfactory adopt`."""
         if self.package:
             return f"{self.kind}:{self.package}{'==' if self.kind == 'pypi' else '@'}{self.version}"
         return self.url or self.path or " ".join(self.start)
@@ -297,7 +297,7 @@ class ServerConfig(Settings):
 
     @property
     def allow_private(self) -> tuple[str, ...]:
-        """Return the hosts (`host` or `host:port`) that may be called although they are private."""
+        """Return the private hosts (`host` or `host:port`) that may nevertheless be called."""
         return tuple(dict.fromkeys(host for api in self.apis for host in api.allow_private))
 
     def with_server(self, **changes: str) -> Self:

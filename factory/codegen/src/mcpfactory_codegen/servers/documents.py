@@ -185,7 +185,7 @@ def _telling(place: str, title: str) -> tuple[str, ...]:
 
 
 def _apart(every: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return each list of words without common first and last words and versions, but keep all lists distinct."""
+    """Return the lists without versions and without first or last words that all share; the lists stay distinct."""
     rest = [list(parts) for parts in every]
     for end in (0, -1):
         while len(rest) > 1 and all(len(parts) > 1 for parts in rest) and len({parts[end] for parts in rest}) == 1:
@@ -291,7 +291,7 @@ class DocumentFiles:
 def collect_document_files(document: Document, label: str = "") -> DocumentFiles:
     """Return the files of a document, below `api/`, or `api/<label>/` with a label.
 
-    A single file is named by its kind and format, such as `openapi.yaml`. Several files keep their relative paths.
+    A single file is named after its kind and format, such as `openapi.yaml`. Several files keep their relative paths.
 
     Raises:
         DocumentError: the files come from several hosts, so their references cannot be kept in a folder.
@@ -329,7 +329,7 @@ def to_stored_document(document: Document, layout: DocumentFiles) -> Document:
 
 
 def _relative_part(key: str) -> tuple[str, str]:
-    """Return a part's host ("" for a local file) and its path."""
+    """Return the host of a document part ("" for a local file), and the path of the part."""
     if is_url(key):
         url = urlsplit(key)
         return url.netloc, unquote(url.path).lstrip("/")
@@ -345,7 +345,7 @@ def stored_documents(folder: Path, config: ServerConfig) -> dict[str, Document]:
 
 
 def stored_document(folder: Path, api: ApiConfig) -> Document:
-    """Return a server's API document with its overlays applied. It can reference files in `api/`."""
+    """Return a server's API document with its overlays applied. The document can reference files in `api/`."""
     path = folder / api.document
     root = folder / Path(api.document).parts[0] if len(Path(api.document).parts) > 1 else folder
     if not path.resolve().is_relative_to(folder.resolve()):

@@ -1,4 +1,4 @@
-"""Generation of a server's files in memory, from documents or a template. `create` and `update` write them."""
+"""Generation of a server's files in memory, from documents or a template. `create` and `update` write the files."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ def import_package_name(name: str) -> str:
 
 
 def distribution_name(name: str) -> str:
-    """Return the distribution of a server's name."""
+    """Return the distribution name of a server."""
     return name.removesuffix("-mcp") + "-mcp"
 
 

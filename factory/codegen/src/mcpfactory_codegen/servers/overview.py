@@ -124,7 +124,7 @@ _HARD_TEXTS: Final = {
 
 
 def _amount(code: str, tool: Json) -> int:
-    """Return the extent of a difficulty in a tool: a number of arguments or tokens, or 1; 0 if it is absent."""
+    """Return the extent of a difficulty in a tool: a number of arguments or tokens, or 1; 0 if it does not apply."""
     arguments, tokens = len(tool["arguments"]), int(tool["tokens"])
     special = {
         "arguments": arguments if arguments > _MANY_ARGUMENTS else 0,
@@ -147,7 +147,7 @@ def _difficulties(tools: Sequence[Json]) -> Iterator[tuple[float, ToolDifficulty
 
 
 def _singular(message: str) -> str:
-    """Return the message for a single tool: with the verb in the third person, and its name instead of an example."""
+    """Return the message for a single tool, with the verb in the third person, and the tool's name as example."""
     subject, verb, rest = message.partition(" tool ")
     word, _, more = rest.partition(" ")
     third = {"have": "has", "are": "is"}.get(word, f"{word}s")

@@ -98,7 +98,7 @@ class _Names:
         return text
 
     def mention(self) -> re.Pattern[str]:
-        """Return a pattern of the old name in any spelling, also within names of variables."""
+        """Return a pattern that matches the old name in any spelling, also within names of variables."""
         spelled = r"[-_ ]?".join(map(re.escape, words(self.old.name)))
         return re.compile(rf"(?<![a-z0-9]){spelled}(?![a-z0-9])", re.I)
 
@@ -159,7 +159,7 @@ def write_renamed(folder: Path, renaming: Renaming, beside: Path) -> Path:
 
 
 def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify) -> GeneratedServer:
-    """Return the server, generated again with `config`. Without its template, it has no person-owned files."""
+    """Return the server's files, generated again with `config`. Without its template, it has no person-owned files."""
     version = read_package_version(folder, old)
     if not old.document:
         try:
@@ -222,7 +222,10 @@ def _persons(
 
 
 def _renamed(names: _Names, before: GeneratedServer, after: GeneratedServer, path: str, text: str) -> str:
-    """Return a person-owned text under the new name, merged with the template's differences unless they conflict."""
+    """Return a person-owned text under the new name.
+
+    The template's differences are merged into it, unless they conflict.
+    """
     base, theirs = before.person.get(path), after.person.get(names.path(path))
     if base is not None and theirs is not None and base != theirs:
         merged = merge(base, text, theirs)
@@ -276,7 +279,10 @@ def _mentions(names: _Names, persons: _UserFiles) -> Iterator[OldNameMention]:
 
 
 def _variables(folder: Path, after: GeneratedServer) -> dict[str, str]:
-    """Return the new name of each variable that the server reads. Both reports list the variables in the same order."""
+    """Return the new name of each variable that the server reads.
+
+    The old and the new report have the variables in the same order.
+    """
     reports = read_report(folder), json.loads(after.machine.get(REPORT, "{}"))
     pairs = zip(*map(_read_variables, reports), strict=False)
     return {was: becomes for was, becomes in pairs if was != becomes}

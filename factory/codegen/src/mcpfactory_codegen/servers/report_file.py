@@ -54,8 +54,8 @@ def report(
 ) -> dict[str, Any]:
     """Return the report as data; plain JSON types only.
 
-    `uncurated` has the tool names before the user's curation, by operation. `private` are private hosts that the user
-    allows.
+    `uncurated` has the tool names before the user's curation, by operation. `private` has the private hosts that the
+    user allows.
     """
     operations = api.operations_by_key()
     return {
@@ -94,7 +94,7 @@ def _effect(annotations: Mapping[str, Any]) -> str:
 
 
 def _named(operation: ApiOperation | SkippedOperation) -> dict[str, Any]:
-    """Return the fields that identify an operation. `document` is the label of its document, if any."""
+    """Return the fields that identify an operation. `document` is the label of the operation's document, if any."""
     label = {"document": operation.label} if operation.label else {}
     return {**label, "method": operation.method, "path": operation.path, "operationId": operation.operation_id or None}
 
@@ -271,7 +271,7 @@ ORIGIN_CHANGED: Final = "origin-changed"
 def credential_origin_changes(
     before: Mapping[str, Any], after: Mapping[str, Any], added: Collection[str] = ()
 ) -> tuple[Change, ...]:
-    """Return a change for each new origin that receives credentials, from the reports before and after an update.
+    """Return a change for each new origin that receives credentials; the reports are from before and after an update.
 
     Reports of earlier versions without URLs are not compared. Origins of new documents (labels `added`) are ignored,
     because their credentials are separate and not set yet.
@@ -300,7 +300,7 @@ def credential_origin_changes(
 
 
 def _destinations(report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield the description of a destination, the server or scheme that owns it, and its origin."""
+    """For each destination, yield its description, its owner (a server or scheme) and its origin."""
     address, credentials = table(report, "address"), table(report, "credentials")
     base = str(address.get("base_url") or "")
     if not address.get("rootless") and (origin := _origin(base)):

@@ -84,7 +84,7 @@ def _about(folder: Path) -> str:
 
 
 def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
-    """Return a shipped template by name, or another one by source (`templates.parse_source`).
+    """Return a shipped template by name, or any other template by source (`templates.parse_source`).
 
     Args:
         source: as given by the user, or as written by `stored_source`.
@@ -92,7 +92,7 @@ def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
 
     Raises:
         UnknownTemplateError: the template does not exist.
-        TemplateSourceError: it cannot be fetched.
+        TemplateSourceError: the template cannot be fetched.
     """
     parsed = parse_source(source)
     if parsed.is_remote:
@@ -238,7 +238,7 @@ def _read(root: Path) -> dict[str, str]:
 
 
 def _is_repository(name: str) -> bool:
-    """Return True if a file system could treat a name as the `.git` directory.
+    """Return True if some file system could treat a name as the `.git` directory.
 
     Covers case, ignored characters, trailing dots and spaces, and short names.
     """

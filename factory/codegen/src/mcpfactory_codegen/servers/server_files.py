@@ -63,7 +63,7 @@ def merge(base: str, ours: str, theirs: str) -> MergedText:
 
 
 def _by_git(texts: list[str]) -> MergedText:
-    """Merge `texts` in git's order: ours, base, theirs."""
+    """Merge `texts`, given in git's order: ours, base, theirs."""
     names = ("ours", "base", "theirs")
     labels = [part for label in _LABELS for part in ("-L", label)]
     environ = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
@@ -165,8 +165,11 @@ def sha256_hex(content: bytes) -> str:
 
 
 Action = Literal["create", "rewrite", "merge", "conflict", "same", "keep", "remove", "deleted", "collision"]
-"""merge: both sides changed; conflict: the user must choose; keep: the user's edit is kept; deleted: the user removed
-the file, and it is not created again; collision: an existing file was not written by mcpfactory."""
+"""Action for a file of a server.
+
+merge: both sides changed. conflict: the user must choose. keep: the user's edit is kept. deleted: the user removed the
+file, and it is not created again. collision: an existing file was not written by mcpfactory.
+"""
 
 
 class UnsafePathError(McpfactoryError):
@@ -240,7 +243,7 @@ class FilePlan:
 
 
 def apply(folder: Path, changes: Mapping[str, bytes | None], lock: Lockfile) -> None:
-    """Write or remove (None) all `changes`, and the lock last. If anything fails, restore the directory.
+    """Write or remove (None) all `changes`, and the lock last. If any step fails, restore the directory.
 
     Raises:
         UnsafePathError: a path leaves the directory; nothing was written.
@@ -307,7 +310,7 @@ def resolve_server_path(folder: Path, path: str) -> Path:
 
 
 def _write_whole(target: Path, content: bytes) -> None:
-    """Write a file atomically, by a temporary file and rename. A link is replaced, not followed."""
+    """Write a file atomically: write a temporary file, then rename it. A link is replaced, not followed."""
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:

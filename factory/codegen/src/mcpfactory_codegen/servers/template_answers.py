@@ -36,13 +36,16 @@ def read_questions(template: ServerTemplate) -> tuple[TemplateQuestion, ...]:
     """Return the questions of a template, in their order.
 
     Raises:
-        TemplateSourceError: its `copier.yml` is not a YAML mapping.
+        TemplateSourceError: the template's `copier.yml` is not a YAML mapping.
     """
     return tuple(_question(name, value) for name, value in _settings(template).items() if not name.startswith("_"))
 
 
 def unsafe_settings(template: ServerTemplate) -> tuple[str, ...]:
-    """Return the settings of a template that would run code. A template with such settings is refused."""
+    """Return the settings of a template that would run code during rendering.
+
+    A template with such settings is refused.
+    """
     return tuple(name for name in _REFUSED if _settings(template).get(name))
 
 
@@ -120,7 +123,7 @@ def checked_answers(
     """Return the answers, converted to the types of their questions. `preset` has the answers that mcpfactory gives.
 
     Raises:
-        TemplateSourceError: an answer matches no question, has the wrong type, or is not one of the choices.
+        TemplateSourceError: an answer matches no question, has the wrong type, or is not one of the question's choices.
     """
     known = {question.name: question for question in asked if not question.hidden and question.name not in preset}
     found = {}
@@ -191,7 +194,7 @@ def _value(value: Answer) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TemplateVariant:
-    """A set of answers to a template's questions. `name` has the answer that is not the default."""
+    """A set of answers to a template's questions. `name` names the answer that is not the default."""
 
     name: str
     answers: Mapping[str, Answer] = field(default_factory=dict)

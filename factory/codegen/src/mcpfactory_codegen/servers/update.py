@@ -111,8 +111,9 @@ def update_server(
 
     Args:
         folder: the server's directory.
-        source: path or URL of the API document. The default is `source` in mcpfactory.toml, or the stored document if
-            `source` is empty there. `LABEL=PLACE` is for one of several documents; a new label adds a document.
+        source: path or URL of the API document. The default is the setting `source` in mcpfactory.toml. If `source` is
+            empty, the default is the stored document. `LABEL=PLACE` is for one of several documents; a new label adds a
+            document.
         labels: labels of the documents to read again; () for all.
         permit: allow calls to the API at the private host of `source`, because the user gave that URL.
         accept_origin: accept that the server sends its credentials to new hosts.
@@ -122,8 +123,9 @@ def update_server(
         notify: receives a progress line at the start of each step.
 
     Raises:
-        CreateError: nothing was changed. Codes in addition to the codes of `create_server`: `edited` (the document was
-            edited and would be replaced) and `origin` (the API or its tokens would move to another host).
+        CreateError: the update failed, and no file was changed. Codes in addition to the codes of `create_server`:
+            `edited` (the document was edited and would be replaced) and `origin` (the API or its tokens would move to
+            another host).
     """
     with as_create_errors():
         config = read_config(folder)
@@ -249,7 +251,7 @@ def _places(config: ServerConfig, source: Sources, labels: Collection[str]) -> d
 def _read_documents(
     folder: Path, config: ServerConfig, places: Mapping[str, str], labels: Collection[str]
 ) -> _Documents:
-    """Return the documents of the server, from their sources or from the folder."""
+    """Return the documents of the server, read from their sources or from the folder."""
     fresh = {}
     for api in config.apis:
         if api.label in places or not labels or api.label in labels:
@@ -322,7 +324,7 @@ def _take_file(path: str, content: bytes, plan: FilePlan) -> None:
 
 
 def _drop_file(path: str, plan: FilePlan) -> None:
-    """Plan to remove a file of a former document. An edited file is kept and left to the user."""
+    """Plan the removal of a file that a former document used. An edited file is kept and left to the user."""
     target = server_files.resolve_server_path(plan.folder, path)
     plan.entries.pop(path)
     if not target.is_file():
@@ -428,7 +430,7 @@ def _merged(target: Path, base: str | None, theirs: str | None) -> _FileMerge:
 
 
 def _text(target: Path) -> str | None:
-    """Return the text of a file with unchanged line endings; None if it is a link or not UTF-8."""
+    """Return the text of a file with unchanged line endings; None if the file is a link or not UTF-8."""
     if target.is_symlink() or not target.is_file():
         return None
     try:

@@ -1,8 +1,8 @@
 """Translation of Google API discovery documents (`discovery#restDescription`, version 1) to OpenAPI.
 
 Common parameters for the transport (alt, prettyPrint, quotaUser, …) are omitted; `key`, `access_token` and
-`oauth_token` are credentials. Many methods of one API share a path such as `v1/{+name}`. Therefore a path with reserved
-expansion has the method's id as a fragment, which is never sent.
+`oauth_token` are credentials. Many methods of one API share a path such as `v1/{+name}`. Therefore, a path such as
+`v1/{+name}` gets the method's ID as a fragment, which is never sent.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _operation(data: dict[str, Any], method: _Method, path: str) -> dict[str, An
 
 
 def _security(data: dict[str, Any], node: dict[str, Any]) -> list[dict[str, list[str]]]:
-    """Return the alternatives: the first scope (one is enough), or an API key for public data."""
+    """Return the alternatives: the first scope (one scope is enough), or an API key for public data."""
     scopes = [one for one in texts(node, "scopes") if one in table(table(table(data, "auth"), "oauth2"), "scopes")]
     found: list[dict[str, list[str]]] = [{_OAUTH: scopes[:1]}] if scopes else []
     return [*found, {_KEY: []}] if "key" in table(data, "parameters") else found

@@ -294,7 +294,7 @@ def _filled_host(before: str, variables: dict[str, str]) -> str:
 def _segment(
     segment: str, variables: dict[str, str], known: dict[str, dict[str, Any]], parameters: dict[str, dict[str, Any]]
 ) -> str:
-    """Return a path segment. `:id` and variables become parameters; variables for prefixes are replaced by values."""
+    """Return a path segment. `:id` and variables become parameters; variables for prefixes become their values."""
     if (named := _SEGMENT.match(unquote(segment))) is not None:
         parameters[named[1]] = known.get(named[1], {})
         return f"{{{named[1]}}}"

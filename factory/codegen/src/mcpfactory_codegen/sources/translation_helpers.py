@@ -145,7 +145,7 @@ def iterate_objects(node: Any, key: str) -> Iterator[tuple[int, dict[str, Any]]]
 
 
 def text(node: Any, key: str) -> str:
-    """Return the string at a key, or "" if it is missing or not a string."""
+    """Return the string at a key; "" if the value is missing or not a string."""
     value = node.get(key) if isinstance(node, dict) else None
     return value if isinstance(value, str) else ""
 
@@ -162,7 +162,10 @@ def without_empty(**fields: Any) -> dict[str, Any]:
 
 
 def parse_json_or_none(written: str) -> Any:
-    """Parse a JSON text; return None if it is invalid or null. Numbers that JSON cannot represent become strings."""
+    """Parse a JSON text; return None if the text is invalid or null.
+
+    Numbers that JSON cannot represent become strings.
+    """
     try:
         return json.loads(written, parse_constant=str, parse_float=parse_finite_number)
     except (ValueError, RecursionError):
@@ -257,9 +260,10 @@ _LITERAL: Final = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
 
 
 def redacted(written: str, *, pairs: bool = True) -> str:
-    """Return a text with `REDACTED` instead of tokens and of values that follow names of credentials.
+    """Return a text in which `REDACTED` replaces tokens, and values that follow names of credentials.
 
-    JSON remains valid: an unquoted number becomes 0. Without `pairs`, as for prose, only tokens are replaced.
+    JSON remains valid: an unquoted number becomes 0. Without `pairs`, which is suitable for prose, only tokens are
+    replaced.
     """
     written = _TOKEN.sub(lambda match: f"{match[1] or ''}{REDACTED}", written)
     if not pairs:

@@ -114,8 +114,8 @@ class Authorization:
         algorithms: accepted signature algorithms.
         leeway: allowed clock difference in seconds.
         documentation: URL of a page for developers.
-        failures: maximum rate of invalid tokens per address, such as `600/m`. Above it, tokens are refused unchecked.
-            `off` means no limit.
+        failures: maximum rate of invalid tokens per address, such as `600/m`. Above this rate, tokens from the address
+            are refused unchecked. `off` means no limit.
         clock: returns seconds since the epoch.
         fetch: function that returns the body at a key URL, or raises OSError; None uses the built-in HTTP client.
 

@@ -77,7 +77,7 @@ class KeyCache:
     """The keys of one issuer. All times are in seconds, by any clock. If the clock is set back, keys count as older.
 
     Args:
-        document: a fixed JWK Set; None for keys that are fetched.
+        document: a fixed JWK Set; None if the keys are fetched.
     """
 
     def __init__(self, document: Json | None = None) -> None:
@@ -126,7 +126,7 @@ class KeyCache:
 
 
 def _read(document: Json) -> tuple[PublicKey, ...]:
-    """Return the supported public keys of a JWK Set. Ignore the others (RFC 7517 §5)."""
+    """Return the supported public keys of a JWK Set. Ignore unsupported keys (RFC 7517 §5)."""
     found = [
         PublicKey(entry)
         for entry in document.get("keys", ())

@@ -54,7 +54,7 @@ def auth0(domain: str, resource: str, **options: Any) -> Authorization:
 def okta(domain: str, resource: str, *, server: str = "default", **options: Any) -> Authorization:
     """Return the access rules for Okta. `server` is the ID of a custom authorization server.
 
-    The organization's own authorization server only issues tokens for Okta itself.
+    The organization's own authorization server issues tokens only for Okta itself.
     """
     issuer = f"https://{domain}/oauth2/{server}"
     return Authorization(issuer=issuer, jwks_url=f"{issuer}/v1/keys", resource=resource, **options)
@@ -109,7 +109,9 @@ def github(
     issuer: str = "https://github.com/login/oauth",
     **options: Any,
 ) -> Authorization:
-    """Return the access rules for GitHub. The credentials are those of this server's OAuth App or GitHub App.
+    """Return the access rules for GitHub.
+
+    The credentials are those of the OAuth App or GitHub App that represents this server.
 
     `subject` is the user's ID, `claims["login"]` the user name. Set `api_url` and `issuer` for an Enterprise Server.
     """
@@ -208,7 +210,10 @@ def api_keys(resource: str, keys: Mapping[str, str], *, scopes: Mapping[str, str
 
 
 def _digest(text: str) -> str:
-    """Return the digest for the lookup of a secret. The lookup time then reveals nothing about the secret itself."""
+    """Return the digest for the lookup of a secret.
+
+    With a digest as key, the lookup time reveals nothing about the secret itself.
+    """
     return sha256(text.encode()).hexdigest()
 
 
@@ -237,7 +242,10 @@ def _cached(check: _Check) -> _Check:
 
 
 async def post_for_json(url: str, headers: Mapping[str, str], content: str) -> tuple[int, dict[str, Any]]:
-    """Return the status and the JSON object of a response, or {} if the body is not an object. Raises OSError."""
+    """Return the status of a response and its JSON object; the object is {} if the body is not an object.
+
+    Raises OSError.
+    """
     import httpx  # noqa: PLC0415 - loaded at the first check
 
     from mcpfactory_runtime.protocol.decoding import aiter_decoded  # noqa: PLC0415 - likewise

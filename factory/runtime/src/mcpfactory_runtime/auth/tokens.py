@@ -161,7 +161,7 @@ class Principal(str):
         issuer: issuer of the token.
         subject: the user, or the client itself if it acts for no user; "" if the token has no subject.
         client: the OAuth client; "" if the token names no client.
-        scopes: granted scopes, and those that they imply by the configured hierarchy.
+        scopes: granted scopes, and the scopes that the configured hierarchy adds.
         claims: claims of the token, read-only. The token itself is not stored.
     """
 

@@ -45,7 +45,7 @@ class ClientChannel(ABC):
 
     @abstractmethod
     async def send(self, message: Any, headers: Mapping[str, str]) -> None:
-        """Send a message; `headers` are for HTTP channels.
+        """Send a message; `headers` are used only by HTTP channels.
 
         Raises:
             ConnectionLostError: the connection was closed.
@@ -112,4 +112,7 @@ class ResultError(Exception):
 
 
 class SessionEndedError(McpError):
-    """The session is unknown to the server (HTTP status 404). The request had no effect; a new client can retry it."""
+    """The session is unknown to the server (HTTP status 404).
+
+    The request had no effect, so a new client can retry it.
+    """

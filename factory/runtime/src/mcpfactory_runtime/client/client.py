@@ -63,7 +63,7 @@ class Client:
     Args:
         channel: connection to the server; `connect_stdio`, `connect_http` and `connect_memory` create one.
         mode: the lifecycle; "auto" detects it.
-        revision: the revision to request; "" is the newest of the lifecycle. In mode "auto", a given revision
+        revision: the revision to request; "" is the newest revision of the lifecycle. In mode "auto", a given revision
             determines the lifecycle.
         elicitation, sampling: handlers of these requests. A handler takes the params, and returns the result or an
             awaitable of it.
@@ -380,7 +380,10 @@ class Client:
         await self.request("server/discover" if self.modern else "ping")
 
     async def set_log_level(self, level: str) -> None:
-        """Request log messages of this level and above. In the per-request lifecycle, later requests send the level."""
+        """Request log messages of this level and above.
+
+        In the per-request lifecycle, each later request contains the level.
+        """
         self.log_level = level
         if not self.modern:
             await self.request("logging/setLevel", {"level": level})
@@ -407,7 +410,7 @@ class Client:
         progress: Progress | None = None,
         timeout: float | None = -1,  # noqa: ASYNC109 - as `request`
     ) -> Json:
-        """Call a tool. A failure of the tool is a result with `isError`."""
+        """Call a tool. If the tool fails, the result has `isError`."""
         params = {"name": name, "arguments": arguments or {}}
         try:
             return await self.call("tools/call", params, timeout=timeout, progress=progress)
@@ -456,7 +459,7 @@ class Client:
         return await self.call("prompts/get", {"name": name, "arguments": dict(arguments or {})})
 
     async def complete(self, ref: Json, argument: str, value: str, context: Mapping[str, str] | None = None) -> Json:
-        """Return completions for an argument of a prompt or template: `values`, and perhaps `total` and `hasMore`."""
+        """Return completions for an argument of a prompt or template: `values`, optionally `total` and `hasMore`."""
         params: Json = {"ref": ref, "argument": {"name": argument, "value": value}}
         if context:
             params["context"] = {"arguments": dict(context)}

@@ -1,6 +1,6 @@
 """Client channels over HTTP: Streamable HTTP, and the HTTP+SSE transport of the oldest revision (basic/transports).
 
-The HTTP library is loaded with this module, so other modules import it on demand.
+The HTTP library is loaded with this module. Therefore other modules import this module on demand.
 """
 
 from __future__ import annotations

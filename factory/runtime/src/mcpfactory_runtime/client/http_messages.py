@@ -169,7 +169,7 @@ def current_trace_metadata(given: Mapping[str, Any] | None = None) -> dict[str, 
 
 
 def forwarded_trace_metadata(carrier: Mapping[str, Any]) -> dict[str, str]:
-    """Return the trace metadata for a request on behalf of an incoming one: the current span, else the incoming trace.
+    """Return the trace metadata for a forwarded request: the current span, else the trace of the incoming request.
 
     Args:
         carrier: `_meta` or HTTP headers of the incoming request. Malformed fields are ignored.

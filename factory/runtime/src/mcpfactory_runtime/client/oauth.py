@@ -1,8 +1,8 @@
 """Client side of authorization for MCP servers over HTTP (basic/authorization): discovery, step-up, refresh.
 
 A refusal (401, or 403 for missing scopes) starts this procedure. The client finds the authorization server, and
-registers there. It gets a token by a login in a browser or by a refresh token, and stores the token. Registrations are
-stored per authorization server, and tokens per MCP server; neither is ever sent to another server.
+registers there. The client gets a token by a login in a browser or by a refresh token, and stores the token.
+Registrations are stored per authorization server, and tokens per MCP server; neither is ever sent to another server.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class OAuth:
 
     Args:
         visit: shows a URL to the user and returns the complete redirect URL, which begins with `redirect_uri`.
-            Without it, the client acts on its own behalf (`client_credentials`).
+            Without `visit`, the client acts on its own behalf (`client_credentials`).
         redirect_uri: the URI to which browsers are redirected.
         client_id, client_secret: credentials registered beforehand. If `issuer` is set, only that server receives them.
         issuer: the authorization server to choose if a resource has several.
@@ -224,7 +224,7 @@ class OAuth:
     def _keep(
         self, url: str, server: AuthorizationServer, asked: tuple[str, ...], tokens: Tokens, granted: tuple[str, ...]
     ) -> None:
-        """Store tokens; `granted` are their scopes if the response has none (RFC 6749 §5.1)."""
+        """Store tokens; `granted` are the token's scopes if the response has none (RFC 6749 §5.1)."""
         expires_at = None if tokens.expires_in is None else self._clock() + tokens.expires_in
         had = granted if tokens.scopes is None else tokens.scopes
         grant = _ServerToken(tokens.access_token, tokens.refresh_token, expires_at, server.issuer, asked, had)

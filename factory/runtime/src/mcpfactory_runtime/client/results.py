@@ -22,9 +22,9 @@ T = TypeVar("T")
 def typed_result(result: Json, kind: type[T]) -> T:
     """Return a tool's result as a `kind`, such as a pydantic model, a dataclass or `list[str]`.
 
-    The value is the structured content. If that does not match and has only the member `result`, the value is this
-    member, because servers wrap values other than objects. Without structured content, the value is the text, parsed as
-    JSON if possible; there must be only one text.
+    The value is the structured content. If the structured content does not match and its only member is `result`, the
+    value is this member. Servers wrap values other than objects in this way. Without structured content, the value is
+    the text, parsed as JSON if possible. The result must then contain exactly one text.
 
     Raises:
         ResultError: the tool failed (with its message), or the result has another type.
@@ -68,7 +68,7 @@ _CHANGED: Final = {
 
 
 class ResultCache:
-    """Cache of results of one client. Event loop only.
+    """Cache of results of one client. Use a cache only in the event loop.
 
     Args:
         clock: returns seconds.
@@ -79,7 +79,7 @@ class ResultCache:
         self._kept: OrderedDict[tuple[str, str], tuple[float, Json]] = OrderedDict()
 
     def find(self, method: str, params: Json | None) -> Json | None:
-        """Return the unexpired result of an equal request, or None."""
+        """Return the unexpired result of an equal request, or None if there is none."""
         kept = self._kept.get(_key(method, params))
         return copy.deepcopy(kept[1]) if kept is not None and self._clock() < kept[0] else None
 

@@ -216,7 +216,7 @@ class ClientSession:
                 self._dispatch(one)
 
     def failed(self, request_id: Any, error: Exception) -> None:
-        """Fail one request."""
+        """End one request with an error."""
         future = self._pending.get(request_id)
         if future is not None and not future.done():
             future.set_exception(error)

@@ -148,7 +148,7 @@ class StdioChannel(_LineChannel):
 
     @property
     def returncode(self) -> int | None:
-        """Return the process's exit code, or None if it is still running."""
+        """Return the exit code of the process, or None if the process is still running."""
         return self._process.returncode if self._process else None
 
     @property
@@ -178,7 +178,10 @@ class StdioChannel(_LineChannel):
         self._start()
 
     async def aclose(self) -> None:
-        """Close the process's input. If it does not exit, terminate it, then kill it (basic/lifecycle, Shutdown)."""
+        """Close the process's input.
+
+        If the process does not exit, terminate it, then kill it (basic/lifecycle, Shutdown).
+        """
         process = self._process
         if process is None:
             return

@@ -45,7 +45,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class GrantContext:
-    """Parties of a grant: the authorization server, our registration there, and the resource ("" is not sent).
+    """Parties of a grant: the authorization server, our registration at this server, and the resource ("" is not sent).
 
     For a registration by `private_key_jwt`, `prove` maps an audience to the form fields that replace a secret.
     """

@@ -1,8 +1,8 @@
 """Procedures and records of the OAuth client: steps, server metadata, challenges.
 
-A procedure is a generator without I/O. It can be tested without a server, and works with any HTTP client. It yields
-steps, and returns its result. After a `Fetch`, it receives the `HttpAnswer`; after a `Visit`, the URL of the redirect;
-after a `Pause`, nothing.
+A procedure is a generator without I/O. It can be tested without a server, and works with any HTTP client. A procedure
+yields steps, and returns a result. After a `Fetch`, the procedure receives the `HttpAnswer`; after a `Visit`, the URL
+of the redirect; after a `Pause`, nothing.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def parse_json_body(answer: HttpAnswer, what: str) -> Json:
 def check_metadata_url(url: Any, server: str, what: str) -> str:
     """Return a URL from a server's metadata if it is safe: https, or loopback if `server` is also a loopback URL.
 
-    See Security Considerations, Communication Security. Remote servers must not refer to local ones.
+    See Security Considerations, Communication Security. A remote server must not refer to a local server.
 
     Raises:
         OAuthError: `unsafe_url`.
@@ -276,7 +276,7 @@ class AuthorizationServer:
 def fetch_server_metadata(url: str, base_url: str) -> Steps[AuthorizationServer]:
     """Return the metadata at `url`, an `openIdConnectUrl` or `oauth2MetadataUrl`.
 
-    If `url` has no well-known path, OpenID's is appended. The issuer must have the same origin, so that a document
+    If `url` has no well-known path, OpenID's path is appended. The issuer must have the same origin, so that a document
     cannot describe the issuer of another host.
 
     Args:

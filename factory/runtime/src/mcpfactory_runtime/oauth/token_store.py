@@ -168,7 +168,9 @@ def open_store(environ: Mapping[str, str]) -> TokenStore:
 
 @asynccontextmanager
 async def locked(store: TokenStore, key: str) -> AsyncIterator[None]:
-    """Hold the lock of a key against other tasks and processes. The operating system releases it if the process dies.
+    """Hold the lock of a key against other tasks and processes.
+
+    The operating system releases the lock if the process dies.
 
     Raises:
         OAuthError: `no_store`: the lock cannot be acquired.

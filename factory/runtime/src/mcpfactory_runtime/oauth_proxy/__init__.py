@@ -2,7 +2,7 @@
 
 MCP clients register here. The user consents to each client in the browser, and logs in at the provider. Clients get
 tokens of this server; the provider's tokens are stored here, encrypted. `proxy` implements the endpoints without HTTP,
-and `transports/http/oauth_endpoints.py` serves them.
+and `transports/http/oauth_endpoints.py` serves these endpoints over HTTP.
 """
 
 from __future__ import annotations

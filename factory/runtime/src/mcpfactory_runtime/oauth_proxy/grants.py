@@ -82,7 +82,7 @@ class TokenKeys:
 
 
 def digest(text: str) -> str:
-    """Return the digest to store and compare instead of a secret."""
+    """Return a digest, which is stored and compared instead of a secret."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -116,7 +116,7 @@ class GrantStore:
         return _load(await self._store.get(f"oauth/login/{digest(state)}", _KEY))
 
     async def end_login(self, state: str, login: Json) -> bool:
-        """Delete a login. Return False if another request has already deleted it."""
+        """Delete a login. Return False if another request has already deleted the login."""
         space = f"oauth/login/{digest(state)}"
         return await self._store.write(space, [(_KEY, None)], seconds=1.0, expected=ExpectedEntry(_KEY, _dump(login)))
 
@@ -128,7 +128,7 @@ class GrantStore:
         return code
 
     async def redeem_code(self, code: str) -> Json | None:
-        """Return the data of a code, once. Using a code twice ends the grant (RFC 6749 §4.1.2)."""
+        """Return the data of a code, once. If a code is used twice, the grant ends (RFC 6749 §4.1.2)."""
         space = f"oauth/code/{digest(code)}"
         kept = await self._store.get(space, _KEY)
         waiting = _load(kept)

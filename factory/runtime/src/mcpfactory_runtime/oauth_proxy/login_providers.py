@@ -170,7 +170,7 @@ def oidc(
     name: str = "your company's login",
     basic: bool = True,
 ) -> LoginProvider:
-    """Return an OpenID Connect provider. Its `/.well-known/openid-configuration` contains the three URLs.
+    """Return an OpenID Connect provider. The provider's `/.well-known/openid-configuration` contains the three URLs.
 
     Email addresses are used only if the provider returns `email_verified`. Entra ID does not; use `sub:…` there. Allow
     a domain only if the provider verifies that its accounts belong to that domain's organization.

@@ -25,7 +25,7 @@ def consent_page(
     action: str,
     request: str,
 ) -> str:
-    """Return the page for a user to allow or deny a client's access to the server.
+    """Return the page on which a user allows or denies a client's access to the server.
 
     Args:
         server: name of the server.

@@ -1,8 +1,8 @@
 """`OAuthProxy`: logins at a provider, and the endpoints that give tokens to MCP clients.
 
-Three rules prevent an attacker's client from acting on behalf of a user. The user confirms each client on a page of
-this server, and a cookie binds that browser to the request. The provider must redirect the same browser back. Codes
-are sent only to registered redirect URIs, and require PKCE.
+Three rules prevent a client of an attacker from acting on behalf of a user. The user confirms each client on a page of
+this server, and a cookie binds the user's browser to the request. The provider must redirect the user back in the same
+browser. Codes are sent only to registered redirect URIs, and require PKCE.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ class OAuthProxy:
         scope_hierarchy: scope → scopes that it implies.
         scopes_of: function from a user's claims to the scopes that clients may get for that user; None grants all
             requested scopes.
-        secret: the secret from which keys are derived; None uses the provider's client secret. Changing it ends all
-            logins.
+        secret: the secret from which keys are derived; None uses the provider's client secret. A changed secret ends
+            all logins.
         access_seconds: lifetime of an access token. When a grant ends, its tokens become invalid immediately.
         clock: returns seconds since the epoch.
         fetch: function that returns the document at a client ID's URL, or raises OSError; None fetches from public
@@ -257,14 +257,17 @@ class OAuthProxy:
         )
 
     def _label_of(self, asked: Mapping[str, str]) -> str:
-        """Return the label of the client in a form. Raise `OAuthRequestError` if the client is unknown."""
+        """Return the label of the client that a form names. Raise `OAuthRequestError` if the client is unknown."""
         client_id = asked.get("client_id", "")
         if self._keys.read("client", client_id) is None and not is_client_metadata_url(client_id):
             raise OAuthRequestError("invalid_client", "This client is not registered here", 401)
         return _short_id(client_id)
 
     async def _find_client(self, client_id: str) -> ProxyClient | None:
-        """Return a client, from the registration in its ID or the document at its ID. Return None if it is unknown."""
+        """Return a client, from the registration in its ID or the document at its ID.
+
+        Return None if the client is unknown.
+        """
         read = self._keys.read("client", client_id)
         if read is not None:
             return ProxyClient(client_id, _short_id(client_id), read["name"], tuple(read["redirect_uris"]))

@@ -2,11 +2,11 @@
 
 `receive` takes decoded messages and returns events. `answer`, `request` and `notify` return bytes to send.
 
-Rules for editors:
+Rules for changes to this module:
 1. Only the tables below decide about lifecycles and states.
-2. The lifecycle is chosen per request. A request with a protocol version in its metadata uses the per-request
-   lifecycle. The state does not affect such a request, and stays unchanged. Other requests use the handshake
-   (basic/versioning, Backward Compatibility). So one stream may mix both lifecycles.
+2. The lifecycle is determined for each request separately. A request with a protocol version in the request's metadata
+   uses the per-request lifecycle. The connection's state does not affect such a request, and stays unchanged. Other
+   requests use the handshake (basic/versioning, Backward Compatibility). So one stream may mix both lifecycles.
 3. Never answer a message that looks like a response, even if it is invalid: two peers could exchange errors forever.
 """
 
@@ -175,7 +175,9 @@ _NEXT: Final[dict[tuple[State, str], State]] = {
 
 
 class Call:
-    """A request from the peer. `Connection.answer` must follow, unless a `Notification` cancels it.
+    """A request from the peer.
+
+    The caller must then call `Connection.answer`, unless a `Notification` cancels the request.
 
     `method` is a name from `METHODS`, which is the same for all revisions. `state` is for data of the handlers. `http`
     is the HTTP request of the call, if it came over HTTP.
@@ -218,7 +220,7 @@ class ErrorReply(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Messages in one array. The responses to its requests are also sent as an array (basic/index, Batching)."""
+    """Messages in one array. The responses to requests in the array are sent as one array (basic/index, Batching)."""
 
     events: list[Event]
 
@@ -375,7 +377,7 @@ class Connection:
         self.in_flight.pop(call.id, None)
 
     def request(self, method: str, params: Json | None = None) -> tuple[RequestId, bytes]:
-        """Return the ID and the bytes of a request to the peer. Its `Response` will have the same ID.
+        """Return the ID and the bytes of a request to the peer. The peer's `Response` will have the same ID.
 
         Raises:
             McpError: METHOD_NOT_FOUND if the negotiated revision does not have the method.

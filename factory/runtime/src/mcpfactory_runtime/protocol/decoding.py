@@ -66,8 +66,8 @@ class BodyDecoder:
         """Return the remaining data at the end of the body.
 
         Raises:
-            httpx.DecodingError: the body is incomplete. If the body ends with the connection, only the decoder can
-                detect this.
+            httpx.DecodingError: the body is incomplete. If the end of the connection ends the body, only the decoder
+                can detect that the body is incomplete.
         """
         if self._inflate is None:
             return b""
@@ -110,7 +110,7 @@ async def aiter_decoded(response: httpx.Response) -> AsyncIterator[bytes]:
 
 
 def iter_decoded(response: httpx.Response) -> Iterator[bytes]:
-    """Yield a response's body in pieces of bounded size; raises as `aiter_decoded`."""
+    """Yield a response's body in pieces of bounded size. Raises the same errors as `aiter_decoded`."""
     decoder = BodyDecoder(response.headers.get("content-encoding", ""))
     for data in response.iter_raw():
         yield from decoder.pieces(data)

@@ -9,7 +9,7 @@ The first rule that applies selects the action (basic/versioning; basic/transpor
 In the per-request lifecycle, metadata without the version header, and the header without metadata, are errors. A
 refusal echoes the request's ID if the ID can be read.
 
-Mirrored arguments (basic/transports/streamable-http, Custom Headers) exist in revisions with `method_header`.
+Mirrored arguments (basic/transports/streamable-http, Custom Headers) are part of revisions that have `method_header`.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def find_header_annotations(schema: Any) -> Iterator[tuple[Path | None, Any, Any
 
 
 def _annotation_problem(path: Path | None, header: Any, kind: Any) -> str:
-    """Return the problem of an annotation, or "" for a valid annotation."""
+    """Return a description of the problem with an annotation; "" for a valid annotation."""
     if not isinstance(header, str) or not _TOKEN.fullmatch(header):
         return "is not a header name"
     if not path:

@@ -15,7 +15,7 @@ from mcpfactory_runtime.types import Json
 RequestId = str | int
 
 MISSING: Final[Any] = object()
-"""Stands for the missing ID of a message; null is a different value."""
+"""Marks a missing message ID; null is a different value."""
 
 
 _DEEPEST: Final = 255  # maximum nesting that pydantic-core encodes
@@ -26,7 +26,7 @@ _ESCAPES: Final = re.compile(
 
 
 def decode(data: bytes | bytearray | memoryview | str) -> Any:
-    """Return the JSON value in `data`. An escaped lone surrogate, which RFC 8259 allows, becomes U+FFFD.
+    """Return the JSON value in `data`. A lone surrogate, which RFC 8259 allows in escaped form, becomes U+FFFD.
 
     Raises:
         McpError: PARSE_ERROR if `data` is not one UTF-8 JSON text (NaN and Infinity are not JSON).
@@ -62,7 +62,7 @@ def encode(message: Any) -> bytes:
 
 
 def replace_surrogates(value: Any, depth: int = 0) -> Any:
-    """Replace each lone surrogate in a value's strings with `?`. Return the same object if there are none."""
+    """Replace each lone surrogate in a value's strings with `?`. Return the same object if it has none of these."""
     if isinstance(value, str):
         whole = value.encode(errors="replace").decode()
         return value if whole == value else whole
@@ -120,7 +120,7 @@ def check_message(message: Any) -> None:
 
 
 def error_in_response(message: Json) -> McpError:
-    """Return the error in a response. A malformed `error` member gets the code INVALID_REQUEST."""
+    """Return the error that a response contains. A malformed `error` member gets the code INVALID_REQUEST."""
     error = message.get("error")
     if isinstance(error, dict) and type(error.get("code")) is int:
         return McpError(error["code"], str(error.get("message", "")), error.get("data"))
@@ -136,7 +136,7 @@ def request_message(request_id: RequestId, method: str, params: Json | None) -> 
 
 
 def notification_message(method: str, params: Json | None = None) -> Json:
-    """Return a notification; `params` None omits the member."""
+    """Return a notification; If `params` is None, the member is omitted."""
     message: Json = {"jsonrpc": "2.0", "method": method}
     if params is not None:
         message["params"] = params
@@ -186,7 +186,7 @@ def _kind(value: Any) -> str:
 
 
 DEFAULT_MAX_SIZE: Final = 64 * 1024 * 1024
-"""Maximum bytes of a message; larger ones are refused, and their data is discarded."""
+"""Maximum bytes of a message; a larger message is refused, and its data is discarded."""
 
 
 class OversizeMessage:
@@ -203,7 +203,7 @@ class LineReader:
     """Splits bytes into lines (basic/transports, stdio: one message per line, without line breaks inside).
 
     A line of more than `max_size` bytes is reported as OVERSIZE, immediately and once. The rest of the line is skipped.
-    Blank lines are dropped. A carriage return before the line break is whitespace in JSON, and is kept.
+    Blank lines are dropped. A carriage return before the line break is whitespace in JSON, and stays in the line.
     """
 
     __slots__ = ("_buffer", "_held", "_max_size", "_skipping")
@@ -215,7 +215,7 @@ class LineReader:
         self._skipping = False
 
     def feed(self, data: bytes) -> Iterator[bytes | OversizeMessage]:
-        """Yield the lines that `data` completes, in order. Consume all lines before feeding again."""
+        """Yield the lines that `data` completes, in order. Consume all lines before you feed more bytes."""
         *complete, rest = data.split(b"\n")
         for piece in complete:
             line = self._take(piece)

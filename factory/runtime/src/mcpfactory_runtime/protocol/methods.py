@@ -1,7 +1,7 @@
 """Table of all protocol methods, for dispatch, projection, HTTP headers, the client and the gateway.
 
-A revision lists its rows by name (`revisions/records.py`). A row contains facts that are valid in all revisions with
-that method. If a revision uses another name in messages, its record contains that name (`Revision.wire_names`).
+A revision lists its rows by name (`revisions/records.py`). A row contains facts that are valid in all revisions that
+have the method. If a revision uses another name in messages, its record contains that name (`Revision.wire_names`).
 """
 
 from __future__ import annotations

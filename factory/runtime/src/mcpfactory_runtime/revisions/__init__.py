@@ -58,5 +58,5 @@ def wire_names(row: str) -> frozenset[str]:
 
 
 def negotiate(requested: str) -> Revision:
-    """Return the revision to answer `initialize` with: the requested one, else the newest with a handshake."""
+    """Return the revision for the answer to `initialize`: the requested one, else the newest with a handshake."""
     return LEGACY.get(requested, LATEST_LEGACY)

@@ -4,9 +4,9 @@ Handlers use the newest revision. This module removes the fields and content typ
 have, according to `records` and the table of nested types below. Other types stay unchanged. The arguments are never
 modified.
 
-`normalize_elicitation_form` converts any supported schema to the newest kind of form. `project_elicitation_form` converts
-this form for an older peer. A single choice keeps its titles. A multiple choice is an error in revisions without
-multiple choices.
+`normalize_elicitation_form` converts any supported schema to the newest kind of form. `project_elicitation_form`
+converts the newest kind of form for an older peer. A single choice keeps its titles. A multiple choice is an error in
+revisions without multiple choices.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def project_to_revision(value: Any, wire_type: str, revision: Revision) -> Any:
 
 
 def project_content(block: Json, revision: Revision) -> Json:
-    """Return a content block for a revision. A block type of newer revisions becomes a text block."""
+    """Return a content block for a revision. A block of a type that only newer revisions have becomes a text block."""
     kind = block.get("type")
     if kind not in revision.content:
         # Do not change other types: tool use and tool results of sampling, and custom types.
@@ -113,7 +113,7 @@ def project_content(block: Json, revision: Revision) -> Json:
 
 
 def project_tool_result(result: Json, revision: Revision) -> Json:
-    """Return the result of tools/call for a revision, with a fast path for results without changes."""
+    """Return the result of tools/call in the form of a revision; results that need no change take a fast path."""
     structured = result.get("structuredContent")
     if not revision.structured_any and structured is not None and not isinstance(structured, dict):
         result = {key: value for key, value in result.items() if key != "structuredContent"}

@@ -1,6 +1,6 @@
 """The released revisions as data: the first one in full, the others as differences from the previous one.
 
-`RELEASED`, at the end, lists them. Rules for editors:
+`RELEASED`, at the end, lists them. Rules for changes to this module:
 
 1. Only this package mentions a revision by name; other code uses the attributes of a record.
 2. A line describes one change. Anything not mentioned is unchanged.
@@ -87,7 +87,7 @@ class Revision:
         """Check that each method is in the table of methods.
 
         Raises:
-            ValueError: a method is missing there.
+            ValueError: a method is missing in the table.
         """
         named = self.methods.union(self.client_requests, self.notifications, self.client_notifications, self.cacheable)
         if unknown := named.union(self.wire_names).difference(METHODS):

@@ -182,7 +182,10 @@ def _without_combinators(schema: Json, notes: list[str]) -> Json:
 
 
 def _intersection(one: Any, other: Any) -> Any:
-    """Return a schema that permits at least all values that satisfy both. If both have a bound, keep the first."""
+    """Return a schema that permits at least all values that satisfy both schemas.
+
+    If both schemas have a bound, keep the bound of the first schema.
+    """
     if not isinstance(one, Mapping) or not isinstance(other, Mapping):
         return other if one is True else one
     done = intersect_schemas(one, other, _intersection)
@@ -226,7 +229,7 @@ def _summary(branch: Mapping[str, Any]) -> str:
 
 
 def _one_type(schema: Json, notes: list[str]) -> Json:
-    """Return the schema with at most one type. Describe null, and several other types, in notes."""
+    """Return the schema with at most one type. Describe null, and a choice of several types, in notes."""
     kinds = [kind for kind in schema["type"] if kind != "null"]
     if len(kinds) < len(schema["type"]):
         notes.append("May be null.")

@@ -150,13 +150,13 @@ def _bounds(old: Json, new: Json, path: str) -> Iterator[_Found]:
 
 
 def _bound(value: Any, sign: int) -> float:
-    """Return a bound as a number: larger is wider, and a missing bound is the widest."""
+    """Return a bound as a number; a larger number is a wider bound, and a missing bound is the widest."""
     known = isinstance(value, int | float) and not isinstance(value, bool)
     return value * sign if known else float("inf")
 
 
 def _only(old: Json, new: Json, path: str) -> Iterator[_Found]:
-    """Yield the changes of keywords that are compared as a whole. Adding such a keyword narrows the schema."""
+    """Yield the changes of keywords whose values are compared as a whole. Adding such a keyword narrows the schema."""
     for keyword in _ONLY:
         before, after = old.get(keyword) or None, new.get(keyword) or None
         if before != after:
@@ -242,7 +242,7 @@ def _opened(old: Json, new: Json) -> bool:
 
 
 def _plain(schema: Any, defs: Mapping[str, Any], depth: int = 0) -> Any:
-    """Return a normalized schema for a comparison of the accepted values: without texts, with references inlined."""
+    """Return a schema normalized for a comparison of the accepted values: without texts, with references inlined."""
     if depth > _DEPTH:
         return None
     if not isinstance(schema, dict):

@@ -49,7 +49,7 @@ def intersect_schemas(first: Mapping[str, Any], second: Mapping[str, Any], inner
 
 
 def unite_schemas(first: Mapping[str, Any], second: Mapping[str, Any], inner: Combine) -> Json:
-    """Return a schema that permits at least the values of both, with only types, values, properties and items."""
+    """Return a schema that permits at least all values of both, with only types, values, properties and items."""
     if not first or not second:
         return {}
     if _is_same(first, second):
@@ -85,7 +85,7 @@ def distinct(values: Iterable[Any]) -> list[Any]:
 
 
 def common_types(first: Any, second: Any) -> list[str]:
-    """Return the types that both schemas allow; an integer is also a number."""
+    """Return the types that both schemas allow. Every integer is also a number."""
     both_types = types_of(first), types_of(second)
     wide = [{*kinds, "integer"} if "number" in kinds else {*kinds} for kinds in both_types]
     return list(dict.fromkeys(kind for kinds in both_types for kind in kinds if kind in wide[0] & wide[1]))
@@ -102,7 +102,7 @@ def _type_value(kinds: list[str]) -> str | list[str]:
 
 
 def merge_properties(mine: Mapping[str, Any], theirs: Mapping[str, Any], inner: Combine = merge_all_of) -> Json:
-    """Return the properties of two schemas; `inner` combines the schemas of a property that both declare."""
+    """Return the properties of two schemas; `inner` combines the schemas of a property that both have."""
     shared = {
         name: inner(mine[name], one) for name, one in theirs.items() if name in mine and not _is_same(mine[name], one)
     }

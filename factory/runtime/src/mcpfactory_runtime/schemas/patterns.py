@@ -1,7 +1,7 @@
 """Deterministic texts that match a schema's regular expression.
 
-Python's own parser reads the expression. A linear-time engine checks if a text matches, because a malicious pattern
-could keep `re` busy for years. That engine has no lookaround, so `re` checks short texts for patterns with lookaround.
+Python's own parser reads the expression. A linear-time engine checks texts, because a malicious pattern could keep `re`
+busy for years. The linear-time engine has no lookaround. For patterns with lookaround, `re` checks short texts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _UnknownSyntaxError(Exception):
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Return True if the text matches; False if that cannot be determined."""
+    """Return True if the text matches; False if the match cannot be determined."""
     compiled = pattern_validator(pattern)
     if compiled is None:
         return len(text) <= _SHORT and _searched(pattern, text)

@@ -16,7 +16,7 @@ from mcpfactory_runtime.types import Json
 
 
 class _Plain(GenerateJsonSchema):
-    """Generator of JSON Schema without titles, which would repeat the names and cost the model tokens."""
+    """Generator of JSON Schema without titles; titles would repeat the names and cost the model tokens."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False

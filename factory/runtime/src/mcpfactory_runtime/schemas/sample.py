@@ -32,7 +32,7 @@ class _Nothing:
 
 
 NOTHING: Final = _Nothing()
-"""Result of `sample` if no value can be created."""
+"""The value that `sample` returns if no sample can be created."""
 
 _DEPTH: Final = 8  # maximum nesting of schemas
 _OPTIONAL_DEPTH: Final = 2  # maximum nesting level at which optional members get values
@@ -94,7 +94,10 @@ def author_values(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def alternative_values(value: Any, schema: Any, root: Mapping[str, Any], step: int) -> Iterator[Any]:
-    """Yield values of the schema other than `value`, most likely valid ones first. Each step gives different values."""
+    """Yield values of the schema other than `value`, most likely valid ones first.
+
+    Each value of `step` gives different values.
+    """
     schema = resolve(schema, root)
     schema = schema if isinstance(schema, dict) else {}
     enum = schema.get("enum")
@@ -112,7 +115,7 @@ def alternative_values(value: Any, schema: Any, root: Mapping[str, Any], step: i
 
 
 def two_item_arrays(value: list[Any], schema: Any, root: Mapping[str, Any]) -> Iterator[list[Any]]:
-    """Yield arrays of two items if `value` has one item: only several items show how an array is serialized."""
+    """Yield arrays of two items if `value` has one item, because only several items show how an array is serialized."""
     items = items_of(resolve(schema, root))
     if len(value) == 1:
         yield from ([value[0], other] for other in alternative_values(value[0], items, root, 1))

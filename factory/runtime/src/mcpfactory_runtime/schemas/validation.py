@@ -10,8 +10,8 @@ Rules:
 3. Constraints that cannot be checked in linear time or at all are skipped: patterns with lookaround; `unevaluated…`;
    `oneOf`, `not` and `if` with such constraints inside (`applicators`); an enumeration without a value of its type; a
    reference cycle that applies to the same value. The upstream API checks the skipped constraints.
-4. A schema with an unknown dialect or an unresolvable reference is refused (`references`). Arguments that need too
-   many validation attempts are also refused: several references per schema multiply the attempts (`VisitCounter`).
+4. A schema with an unknown dialect or an unresolvable reference is refused (`references`). Arguments that need too many
+   validation attempts are also refused, because several references per schema multiply the attempts (`VisitCounter`).
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ class _Compiler:
         return is_fully_checked(schema, self._references, self._lists_none)
 
     def _lists_none(self, schema: Mapping[str, Any]) -> bool:
-        """Return True if a schema lists values that its other keywords all forbid, or if this is unknown."""
+        """Return True if a schema's other keywords forbid all its listed values, or if this is unknown."""
         values = enum_values(schema)
         if values is None:
             return False

@@ -1,7 +1,8 @@
 """Validation and repair of single values, and error messages for models.
 
 The location of an error contains a label for each branch of a union (`STRICT` or `LENIENT`, then the branch). This
-module removes the labels, and reports only the closest of several failed branches. Long values are not echoed.
+module removes the labels. If several branches fail, it reports only the error of the closest branch. Error messages do
+not contain long values.
 """
 
 from __future__ import annotations
@@ -77,7 +78,10 @@ class _FoundProblem:
 
 
 def pydantic_argument_error(text: str) -> PydanticCustomError:
-    """Return an error. Its text continues a sentence that begins with the argument's name: "must be at least 1"."""
+    """Return an error for an invalid argument.
+
+    Its text continues a sentence that begins with the argument's name: "must be at least 1".
+    """
     return PydanticCustomError("problem", "{text}", {"text": text})
 
 
@@ -222,7 +226,7 @@ class NumberValidator:
         self._bounds = [(words, inside, schema[key]) for key, words, inside in _BOUNDS if is_number(schema.get(key))]
 
     def __call__(self, value: Any) -> Any:
-        """Return the number, or raise an `pydantic_argument_error`."""
+        """Return the number, or raise a `pydantic_argument_error`."""
         if self._lenient and isinstance(value, str):
             value = number_from_text(value)
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -251,7 +255,10 @@ class EnumValidator:
         self._by_text = dict(zip(texts, values, strict=True)) if lenient and len(set(texts)) == len(texts) else {}
 
     def __call__(self, value: Any) -> Any:
-        """Return the value or, if lenient, the listed value with the same text. Otherwise raise an `pydantic_argument_error`."""
+        """Return the value or, if lenient, the listed value with the same text.
+
+        If the value is not listed, raise a `pydantic_argument_error`.
+        """
         key = json_key(value)
         if key in self._by_key:
             return value
@@ -287,7 +294,7 @@ def number_from_text(text: str) -> Any:
 
 
 def text_from_integer(value: Any) -> Any:
-    """Return the text of an integer, otherwise the value. The text of 1.0 is ambiguous (1.0 or 1.00)."""
+    """Return the text of an integer, otherwise the value. The text of 1.0 is ambiguous: it could be 1.0 or 1.00."""
     return str(value) if type(value) is int and abs(value) < 10**40 else value
 
 
@@ -311,7 +318,10 @@ array_from_text = partial(_container_from_text, "[")
 
 
 def parse_argument_text(schema: Any, text: str) -> Any:
-    """Return the value of a user's input: the text if the schema permits only strings (or null), else parsed JSON."""
+    """Return the value of a user's input.
+
+    It is the text if the schema permits only strings (or null), else the parsed JSON.
+    """
     kinds = set(types_of(schema))
     if kinds == {"string"} or (kinds == {"string", "null"} and text != "null"):
         return text
@@ -354,7 +364,7 @@ TYPES: Final[dict[str, Callable[[Any], bool]]] = {
 
 
 def json_key(value: Any) -> Any:
-    """Return a key that is the same for equal JSON: 1 and 1.0, objects in any member order."""
+    """Return a key that is equal for equal JSON values: 1 equals 1.0, and the order of members has no effect."""
     if isinstance(value, bool) or value is None:
         return (type(value), value)
     if isinstance(value, list):

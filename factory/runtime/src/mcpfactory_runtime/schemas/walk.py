@@ -1,7 +1,7 @@
 """Traversal of JSON Schema: keywords that contain schemas, readers of one schema, and references in a document.
 
-Schemas may come from unknown servers. Therefore the readers (`types_of`, `properties_of` …) accept any value, and
-`walk` does not recurse.
+Schemas may come from unknown servers. Therefore, the readers (`types_of`, `properties_of` …) accept any value, and
+`walk` uses no recursion.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def items_of(schema: Any) -> Any:
 
 
 def subschemas_of(schema: Any, *keywords: str) -> list[Any]:
-    """Return the schemas in the lists of these keywords."""
+    """Return the schemas in the lists under the given keywords."""
     lists = (schema.get(keyword) for keyword in keywords) if isinstance(schema, Mapping) else ()
     return [part for found in lists if isinstance(found, list) for part in found]
 
@@ -134,7 +134,7 @@ def definition(reference: Any) -> str:
 
 
 def resolve(schema: Any, root: Mapping[str, Any]) -> Any:
-    """Follow `$ref`s at the top of a schema in the document `root`. Siblings of `$ref` take precedence.
+    """Follow `$ref`s at the top of a schema in the document `root`. Keywords next to `$ref` take precedence.
 
     The target of a dangling, remote or circular reference is `{}`.
     """

@@ -1,6 +1,6 @@
 """The command line of a server: `python -m my_server [--mode M] [--profile P] [--http [--host H] [--port P] [--metrics] [--store ADDRESS]] [--otel] [--log-format json]`.
 
-The first argument `login` logs in to the API behind the server; `logout` logs out of that API.
+The first argument `login` logs in to the API behind the server; `logout` logs out of the API.
 """
 
 from __future__ import annotations

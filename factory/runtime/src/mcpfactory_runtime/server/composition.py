@@ -46,7 +46,7 @@ class CompositionMixin:
 
     def __init__(self) -> None:
         self.parts: list[Any] = []
-        """The servers mounted here; their lifespans run inside this server's lifespan."""
+        """The servers mounted in this server; their lifespans run inside this server's lifespan."""
         self.wholes: dict[Any, None] = {}
         """The parents of this server; their clients are notified of changes to this server."""
         self._mounted: list[MountedServer] = []
@@ -57,8 +57,9 @@ class CompositionMixin:
 
         The part's HTTP routes keep their paths; its ready checks get the prefix.
 
-        Later additions and removals in the part take effect here. The part's tool middleware and lifespan apply to
-        its handlers. The part's instructions, request middleware and rates do not apply.
+        If items are later added to the part, or removed from it, this server changes as well. The part's tool
+        middleware and lifespan apply to the handlers of the part. The part's instructions, request middleware and rates
+        have no effect in this server.
 
         Args:
             part: a `RemoteServer`, or a `Server`, which can also be served alone or mounted elsewhere.
@@ -193,7 +194,7 @@ class CompositionMixin:
 
 
 class _Transform:
-    """A transformation of a part's tool; `used` is True after its first application."""
+    """A transformation of a part's tool; `used` is True after the first application of the transformation."""
 
     __slots__ = ("name", "options", "used")
 
@@ -216,7 +217,7 @@ Transform = Callable[[Tool], Tool | None]
 
 
 class _Offered(NamedTuple):
-    """A part's item, and the parent's item for it (None if the name is taken, or a transformation failed)."""
+    """An item of a part, and the parent's item for it (None if the name is taken, or if a transformation failed)."""
 
     inner: Any
     outer: Any

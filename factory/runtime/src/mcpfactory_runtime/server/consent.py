@@ -1,7 +1,7 @@
 """Consent of a person to a costly or destructive action: the question, its answer, and the messages of a refusal.
 
 `Context.consent` asks the question. An answer applies only to the sentence that the person read, and to the bound
-values. A rerun tool cannot use the answer for another question.
+values. If a tool is rerun, it cannot use the answer for another question.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Consent(Elicit):
         return f"{self._otherwise}: the person could not be asked ({error}). ({self._what})"
 
     def refused(self, hint: str) -> str:
-        """Return the tool's message for a client that cannot ask, if the tool has no argument for a code."""
+        """If the tool has no argument for a code, return the tool's message for a client that cannot ask."""
         more = hint or "use a client that can ask its user (elicitation by forms)"
         return f"{self._otherwise}: a person must agree to this, and this client cannot ask one. ({self._what})\nhint: {more}"
 

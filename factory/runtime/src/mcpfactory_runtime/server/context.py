@@ -34,7 +34,7 @@ _DEFAULT_LEVEL: Final = LOG_LEVELS["info"]
 
 
 class _Done:
-    """An awaitable that is already done: `await ctx.info(…)` works, and the `await` can be omitted in a `def`."""
+    """An awaitable that is already done: `await ctx.info(…)` works; in a `def`, the `await` can be omitted."""
 
     def __await__(self) -> Generator[None]:
         return
@@ -47,7 +47,7 @@ _DONE: Final = _Done()
 class Context(InjectedParameter):
     """The request that a handler serves, passed by annotation: `async def search(query: str, ctx: Context)`.
 
-    Notifications (`info`, `report_progress` …) may be awaited or not, and also work in `def` handlers.
+    Handlers may await notifications (`info`, `report_progress` …) or not. Notifications also work in `def` handlers.
     """
 
     def __init__(
@@ -126,7 +126,10 @@ class Context(InjectedParameter):
 
     @property
     def session_id(self) -> str | None:
-        """Return the ID of the Streamable HTTP session, or None. The newest revision and other transports have none."""
+        """Return the ID of the Streamable HTTP session, or None.
+
+        None with the newest revision, and with other transports.
+        """
         session = self._origin.session_channel
         return None if session is None else session.session_id
 
@@ -147,7 +150,7 @@ class Context(InjectedParameter):
 
     @property
     def request_state(self) -> Json:
-        """Return the shared storage of middleware and handlers for one request."""
+        """Return the storage that middleware and handlers share for one request."""
         call = self._call
         if call.state is None:
             call.state = {}
@@ -269,7 +272,7 @@ class Context(InjectedParameter):
         return False
 
     async def start_task(self) -> None:
-        """Turn the call of a `defer_task` tool into a task; do nothing if the call is a task, or cannot be one."""
+        """Turn the call of a `defer_task` tool into a task, unless the call is already a task or cannot become one."""
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:
         """Call another tool of this server; return its structured content, or its text without structured content.
@@ -285,7 +288,7 @@ class Context(InjectedParameter):
         """Return the contents of a resource of this server, as a client would get them.
 
         Raises:
-            ToolError: there is no such resource.
+            ToolError: the resource does not exist.
         """
         return await read_local_resource(self.server.registry, uri, self, self._call.peer.revision)
 
@@ -403,8 +406,8 @@ class Context(InjectedParameter):
         """Ask several questions at once; return the answers by the same names.
 
         In the handshake lifecycle, each question is a request to the client, and the handler waits. In the per-request
-        lifecycle, the handler *ends* here, and is rerun from its beginning with the answers. Code before a question
-        may therefore run twice, and keys must be the same in every run.
+        lifecycle, the handler *ends* at this call, and is rerun from its beginning with the answers. Code before a
+        question may therefore run twice, and keys must be the same in every run.
         """
         for question in questions.values():
             self._check_capability(question)

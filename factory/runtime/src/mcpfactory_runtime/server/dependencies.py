@@ -69,7 +69,7 @@ def override(provider: Provider, replacement: Provider) -> Iterator[None]:
 def with_dependencies(handler: Handler) -> Handler:
     """Return the handler. If it has dependencies, return an `async def` wrapper that fills them in.
 
-    The wrapper takes the other parameters.
+    The wrapper takes only the parameters without a dependency.
 
     Raises:
         TypeError: a provider has a parameter without a source, or depends on itself.

@@ -95,7 +95,7 @@ class Dispatcher:
         """Return the result of a call, or an awaitable of it.
 
         Raises:
-            McpError: the call is refused; the awaitable may raise it as well.
+            McpError: the call is refused. The awaitable may also raise this error.
         """
         method = call.method
         answer = self._methods.get(method)
@@ -394,7 +394,7 @@ class Dispatcher:
     # -- results -------------------------------------------------------------------------------------------------
 
     def _context(self, call: Call, channel: ReplyChannel) -> Context:
-        """Return the context that the request's middleware uses, or a new context."""
+        """Return the context that the request's middleware already uses, or a new context."""
         return self._contexts.get(call) or Context(self._host, call, channel, asyncio.get_running_loop())
 
     def _end(self, context: Context, call: Call) -> None:

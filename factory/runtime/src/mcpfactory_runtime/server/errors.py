@@ -35,8 +35,8 @@ class InputRequired(BaseException):
 def is_keyboard_interrupt(error: BaseException) -> bool:
     """Return True if an exception comes from Ctrl-C, which ends the process.
 
-    If the event loop or a server handles the signal, Ctrl-C raises no exception. A KeyboardInterrupt is then an error
-    of the handler.
+    Ctrl-C raises no exception if the event loop or a server handles the signal. A KeyboardInterrupt is then an error of
+    the handler.
     """
     if not isinstance(error, KeyboardInterrupt) or threading.current_thread() is not threading.main_thread():
         return False
@@ -46,7 +46,7 @@ def is_keyboard_interrupt(error: BaseException) -> bool:
 def exception_text(error: BaseException) -> str:
     """Return an exception's text, with a question mark for characters that JSON cannot hold.
 
-    Return the exception's class name if the text is empty, or `str()` fails.
+    Return the exception's class name if the text is empty, or if `str()` fails.
     """
     try:
         text = str(error)

@@ -55,7 +55,10 @@ async def run_tool(
 
 
 def _failure(tool: Tool, error: BaseException) -> Json:
-    """Return the error result for an exception; log exceptions whose text is not for the model. Never raises."""
+    """Return the error result for an exception.
+
+    Exceptions whose text is not meant for the model are logged. Never raises.
+    """
     if isinstance(error, ToolError | ArgumentsError):
         return {"content": [{"type": "text", "text": exception_text(error)}], "isError": True}
     log.error("tool %s failed", tool.name, exc_info=error)

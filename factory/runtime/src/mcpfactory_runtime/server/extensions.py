@@ -1,4 +1,6 @@
-"""Optional server features: generated tools, hooks, tasks, skills and apps. All but apps are loaded at their first use.
+"""Optional server features: generated tools, hooks, tasks, skills and apps.
+
+All features except apps are loaded at their first use.
 
 Apps are pages that hosts show for the results of tools (`io.modelcontextprotocol/ui`). The server supplies metadata
 and resources; messages between page and host do not pass through the server.
@@ -216,7 +218,7 @@ def make_app(
 
 
 def link_tool_to_app(wire: Json, uri: str | None, visibility: Sequence[str]) -> None:
-    """Add two facts to a tool's object: the page for results, and the permitted callers (ext-apps, Resource Discovery).
+    """Add the page for results and the permitted callers to a tool's object (ext-apps, Resource Discovery).
 
     Raises:
         ValueError: the URI does not begin with `ui://`, or a visibility is unknown.

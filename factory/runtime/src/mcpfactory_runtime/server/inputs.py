@@ -94,7 +94,7 @@ class Question(Generic[Reading]):
     unasked: bool = False
 
     def params(self, peer: Peer) -> Json:
-        """Return the request's parameters in the form of the peer's revision.
+        """Return the request's parameters in the form that the peer's revision uses.
 
         Raises:
             McpError: INVALID_REQUEST if the peer's revision has no such question.
@@ -177,7 +177,7 @@ class Elicit(Question[Elicited]):
         return ("elicitation",)
 
     def params(self, peer: Peer) -> Json:
-        """Return the message, and the form or page."""
+        """Return the message with the form or the page."""
         revision = peer.revision
         if self.url is not None and "url" not in revision.elicitation_modes:
             raise McpError(INVALID_REQUEST, "The client cannot open a page: its protocol revision supports only forms")
@@ -271,7 +271,7 @@ class Sample(Question[Sampled]):
 
 
 class Roots(Question[list[Root]]):
-    """Ask for the directories and other places in which the client lets the server work."""
+    """Ask for the directories and other places in which the client permits the server to work."""
 
     method = "roots/list"
     kind = "roots"

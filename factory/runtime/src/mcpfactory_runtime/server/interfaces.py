@@ -83,7 +83,7 @@ class ServerInterface(Protocol):
         """Return the context manager of the server's lifespan in this process."""
 
     def may_have_tool(self, name: str) -> bool:
-        """Return True if a tool of this name may appear once the server, or a part, has listed its tools."""
+        """Return True if a tool of this name may appear after the server, or one of its parts, has listed its tools."""
 
     def record_subscription(self, uri: str) -> None:
         """Record that a client subscribed to a resource."""
@@ -151,7 +151,7 @@ class MetricsInterface(Protocol):
 
 
 class SharedStoreUser(Protocol):
-    """An owner of data that other processes should see."""
+    """An owner of data that other processes must also see."""
 
     def share(self, store: SharedStore, processes: ProcessRegistry) -> None:
         """Keep the data in a shared store for all later operations."""
@@ -170,7 +170,7 @@ class HttpRequest(Protocol):
 
 
 class ReplyChannel(Protocol):
-    """The reply channel to the client of one request. Called on the event loop only.
+    """The reply channel to the client of one request. Only the event loop calls the methods of a channel.
 
     Attributes:
         principal: the caller, from the access token; "" without authorization.
@@ -186,7 +186,7 @@ class ReplyChannel(Protocol):
 
     @property
     def session_channel(self) -> SessionChannel | None:
-        """Return the request's session, or None without a session. A session outlives its requests."""
+        """Return the request's session, or None without a session. A session exists longer than its requests."""
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
         """Send a notification on the request's stream."""

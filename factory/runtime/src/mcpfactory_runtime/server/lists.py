@@ -43,7 +43,7 @@ def page(items: Mapping[str, Json], params: Json, size: int | None) -> tuple[lis
 
 
 def _readable(items: Sequence[Json]) -> int:
-    """Return the number of items that fit into one message; at least one."""
+    """Return the number of items that fit into one message, but at least one."""
     used = 0
     for count, item in enumerate(items):
         used += len(encode(item))
@@ -53,7 +53,7 @@ def _readable(items: Sequence[Json]) -> int:
 
 
 def encode_cursor(last: str) -> str:
-    """Return the cursor of the page after the item `last`."""
+    """Return the cursor for the page that begins after the item `last`."""
     return urlsafe_b64encode(last.encode()).decode()
 
 
@@ -75,7 +75,7 @@ def decode_cursor(params: Json) -> str | None:
 
 
 def unknown_cursor() -> McpError:
-    """Return the error for a cursor that a list never returned."""
+    """Return the error for a cursor that does not come from the list."""
     return McpError(INVALID_PARAMS, "Invalid params: unknown cursor. hint: start again without one")
 
 
@@ -95,7 +95,7 @@ class NotificationListener(Protocol):
 
 
 class NotificationHub:
-    """Passes change notifications to all listeners. Event loop only."""
+    """Passes change notifications to all listeners. Only the event loop may use a publisher."""
 
     def __init__(self) -> None:
         self._listeners: dict[NotificationListener, None] = {}

@@ -35,12 +35,13 @@ class ObservabilityMixin:
     def ready_check(self, function: Function) -> Function:
         """Decorate a readiness check of the server, for `/ready` over HTTP.
 
-        The check takes no parameters. It fails if it raises or returns False. `async def` runs on the event loop,
-        `def` in a worker thread. Outcomes are cached for a second; a check that takes longer than five seconds fails.
+        The check takes no parameters. A check fails if it raises an exception or returns False. `async def` runs on the
+        event loop, `def` in a worker thread. Outcomes are cached for a second; a check that takes longer than five
+        seconds fails.
 
         Raises:
             TypeError: the function has parameters.
-            ValueError: a check of this name exists.
+            ValueError: a check with this name already exists.
         """
         self.readiness.add(function)
         return function
@@ -56,7 +57,7 @@ class ObservabilityMixin:
         Args:
             path: path in Starlette's syntax: `/hooks/{name}`.
             methods: accepted methods; GET includes HEAD.
-            public: True permits every caller; False only authorized callers of the server.
+            public: True permits every caller; False permits only authorized callers of the server.
 
         Raises:
             TypeError: the path is missing, as in `@server.route` alone.

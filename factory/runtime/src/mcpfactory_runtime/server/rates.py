@@ -1,8 +1,8 @@
 """Rate limits per client: a token bucket for each kind of request or notification.
 
-A rate is written as `COUNT/s`, `COUNT/m` or `COUNT/h`. The bucket holds COUNT tokens (the largest burst), and regains
-COUNT tokens per second, minute or hour. Requests without a token are refused with the time to wait; log messages are
-dropped; the newest progress notification is delayed (server/context.py).
+A rate is written as `COUNT/s`, `COUNT/m` or `COUNT/h`. The bucket holds at most COUNT tokens (the largest burst), and
+gains COUNT tokens per second, minute or hour. If the bucket is empty, requests are refused, log messages are dropped,
+and the newest progress notification is delayed (server/context.py).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KINDS: Final[dict[str, str]] = {
     "logs": "notifications/message",
     "progress": "notifications/progress",
 }
-"""Kind of rate → messages that the rate limits."""
+"""Maps each kind of rate to the messages that it limits."""
 
 VARIABLE: Final = "MCPFACTORY_RATES"
 """Environment variable with the operator's rates: `calls=600/m,logs=off`."""
@@ -37,7 +37,7 @@ _CLIENTS: Final = 10_000  # maximum number of clients in memory
 
 
 class TokenBucket:
-    """The tokens of one client for one kind. Event loop only."""
+    """The tokens of one client for one kind of request or notification. Only the event loop may use a bucket."""
 
     __slots__ = ("_clock", "_count", "_gain", "_left", "_seen")
 
@@ -58,7 +58,7 @@ class TokenBucket:
         return True
 
     def give_back(self) -> None:
-        """Return a token that was taken."""
+        """Return a taken token to the bucket."""
         self._left += 1
 
     @property
@@ -67,7 +67,7 @@ class TokenBucket:
         return (1 - self._left) / self._gain
 
     def refusal(self, kind: str) -> McpError:
-        """Return the error for a request without a token, with `retryAfterMs` in its data."""
+        """Return the error for a request when the bucket is empty, with `retryAfterMs` in its data."""
         rate, wait = f"{self._count:g} in {self._count / self._gain:.0f} s", ceil(self.wait * 1000)
         return McpError(
             RATE_LIMITED,
@@ -112,7 +112,7 @@ class ClientRateLimits:
 
 
 class Rates:
-    """The rates of a server, and the allowances of clients without a session.
+    """The rates of a server, and the remaining allowances of clients without a session.
 
     Args:
         given: kind → rate; None means no limit. Missing kinds have no limit.

@@ -27,7 +27,7 @@ Icons = Sequence[Mapping[str, Any]] | None
 
 
 class PromptOptions(TypedDict, total=False):
-    """Keywords of `Server.prompt`; tools and resources accept them as well."""
+    """Keywords of `Server.prompt`; tools and resources also accept these keywords."""
 
     name: str | None
     title: str | None
@@ -206,7 +206,7 @@ class Resource:
 
 
 class Template(Resource):
-    """A family of resources; the template's variables are the handler's parameters.
+    """A family of resources; the variables of the URI template are the parameters of the handler.
 
     `exempt_params` are variables whose values are passed to the handler even if they would escape a directory.
     """
@@ -265,7 +265,7 @@ class Registry:
         declares_tools: True advertises tools even if there are none (for a manifest without operations, or a gateway).
         extensions: identifier of a protocol extension → its capability object.
         around: middleware around each tool call, or None.
-        offers: returns True if clients may see a listed tool; None shows all tools.
+        offers: returns True if clients may see a listed tool; None shows all listed tools.
     """
 
     def __init__(self) -> None:
@@ -471,7 +471,7 @@ def return_unchanged(result: Json) -> Json:
 
 
 def _check_hints(tool: str, annotations: Mapping[str, Any]) -> None:
-    """Refuse unknown annotations, and hints that are not booleans."""
+    """Refuse annotations with unknown names, and hints that are not booleans."""
     if unknown := sorted(annotations.keys() - {"title", *_HINTS}):
         raise TypeError(f"tool {tool}: unknown annotation {', '.join(unknown)}\nhint: use title, {', '.join(_HINTS)}")
     for name in _HINTS:

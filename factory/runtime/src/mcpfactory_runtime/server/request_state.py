@@ -3,9 +3,9 @@
 A client must not be able to change a state, to use a state twice or after its expiry, or to use it for another request,
 principal or server. A client must not answer questions that were not asked. Therefore an HMAC covers the answers, the
 question keys, a random challenge, the expiry, and a digest of server, principal, method and parameters. A state is not
-encrypted, because it contains only questions and answers of this client.
+encrypted, because it contains only questions and answers of the client that holds it.
 
-For a client without elicitation, a code replaces the state. The model repeats the code if the person agrees.
+For a client without elicitation, a code replaces the state. The model sends the code again if the person agrees.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class OpenedState(NamedTuple):
 
 
 class UsedStates:
-    """Used states of this process; expired states are removed."""
+    """States that this process has already accepted; expired states are removed."""
 
     def __init__(self) -> None:
         self._used: dict[str, float] = {}
@@ -119,7 +119,7 @@ class RequestStateSealer:
         return OpenedState(body["answers"], frozenset(body["asked"]), body["challenge"], body["expires"])
 
     async def share(self, store: SharedStore) -> None:
-        """Keep used states in the store; use the key in the store unless the environment sets a key."""
+        """Store the used states in the store. Also use the key in the store, unless the environment sets a key."""
         self._store = store
         if "MCPFACTORY_STATE_KEY" not in os.environ:
             new = secrets.token_hex(32).encode()

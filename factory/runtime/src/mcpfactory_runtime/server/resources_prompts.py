@@ -23,7 +23,7 @@ def uri_of(call: Call) -> str:
     """Return the URI in a request's parameters.
 
     Raises:
-        McpError: INVALID_PARAMS if it is missing or not a string.
+        McpError: INVALID_PARAMS if the URI is missing or not a string.
     """
     uri = call.params.get("uri")
     if type(uri) is not str:
@@ -130,7 +130,9 @@ def to_resource_contents(value: Any, uri: str, mime_type: str | None, revision: 
 
 
 def bind_prompt_arguments(prompt: Prompt, params: Json) -> Json:
-    """Return the arguments of prompts/get for the prompt's handler. Strings that do not fit are parsed as JSON.
+    """Return the arguments of prompts/get for the prompt's handler.
+
+    Strings that do not match the parameter's type are parsed as JSON.
 
     Raises:
         McpError: INVALID_PARAMS for missing, unknown or invalid arguments.

@@ -42,7 +42,9 @@ def _checked_base64(text: str) -> str:
 
 
 class Content:
-    """A content block: base class of the items of `ToolResult.content` and of the content of a prompt's `Message`.
+    """A content block.
+
+    This is the base class of the items of `ToolResult.content`, and of the content of a prompt's `Message`.
 
     Args:
         annotations: `audience`, `priority`, `lastModified` as on the wire.
@@ -189,7 +191,7 @@ class EmbeddedBlob(Content):
         self.uri, self.data, self.mime_type = uri, _base64(data), mime_type
 
     def contents(self) -> Json:
-        """Return the inner object, which `resources/read` returns as well."""
+        """Return the inner object, which `resources/read` also returns."""
         return _without_none({"uri": self.uri, "mimeType": self.mime_type, "blob": self.data})
 
     def body(self) -> Json:
@@ -198,7 +200,10 @@ class EmbeddedBlob(Content):
 
 
 class ResourceLink(Content):
-    """A link to a resource that the client may read. Peers whose revision has no links get a text instead."""
+    """A link to a resource that the client may read.
+
+    A peer whose revision has no links gets a text instead of the link.
+    """
 
     __slots__ = ("description", "icons", "mime_type", "name", "size", "title", "uri")
 
@@ -308,4 +313,4 @@ def content_blocks(value: str | Content | Json | Iterable[str | Content | Json])
 
 
 READ_BY_CODE: Final[ContextVar[bool]] = ContextVar("READ_BY_CODE", default=False)
-"""True during `ctx.call`: the result for the calling tool must not be shortened."""
+"""True during `ctx.call`, because the result for the calling tool must not be shortened."""

@@ -25,7 +25,7 @@ class HttpRoute:
         path: path in Starlette's syntax: `/hooks/{name}`, `/files/{path:path}`.
         methods: accepted HTTP methods.
         handler: function that takes a `starlette.requests.Request`.
-        public: True permits every caller; False only authorized callers of the server.
+        public: True permits every caller; False permits only authorized callers of the server.
     """
 
     path: str
@@ -69,7 +69,7 @@ class HttpRoutes:
         self._routes.append(route)
 
     def check(self, routes: Iterable[HttpRoute]) -> None:
-        """Check that other routes can be added.
+        """Check that more routes can be added.
 
         Raises:
             ValueError: a path is taken for one of its methods.
@@ -92,9 +92,9 @@ Check = Callable[[], Any]
 
 
 class ReadinessChecks:
-    """The checks of one server. Event loop only.
+    """The readiness checks of one server. Event loop only.
 
-    A slow check runs once for all probes. After `patience`, a check counts as failed until it returns.
+    If a check is slow, all probes share one run of it. After `patience`, a check counts as failed until it returns.
 
     Args:
         patience: maximum seconds for one check.
@@ -133,7 +133,7 @@ class ReadinessChecks:
         self._checks[name] = check
 
     def include(self, part: ReadinessChecks, prefix: str) -> None:
-        """Include the checks of a mounted server, with a prefix before their names."""
+        """Include the checks of a mounted server, and put a prefix before their names."""
         self._parts.append((part, prefix))
 
     async def run_checks(self) -> dict[str, bool]:
@@ -182,7 +182,7 @@ async def _call(check: Check) -> Any:
 
 
 def _failure(call: asyncio.Task[Any], patience: float) -> str:
-    """Return the failure of a check for the log, or "" if it succeeded."""
+    """Return the failure of a check as text for the log; "" if the check succeeded."""
     if not call.done():
         return f"has not returned within {patience:g} seconds"
     if call.cancelled():

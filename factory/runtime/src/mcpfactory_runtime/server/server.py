@@ -249,7 +249,7 @@ class Server(ObservabilityMixin, CompositionMixin):
     ) -> Callable[[Function], Function]: ...
 
     def prompt(self, function: Any = None, /, **options: Any) -> Any:
-        """Register a function as a prompt. It returns text, a `Message`, content, or a list of these.
+        """Register a function as a prompt. The function returns text, a `Message`, content, or a list of these.
 
         Args:
             function: the handler, whose parameters are the prompt's arguments; or the prompt's name.
@@ -312,9 +312,9 @@ class Server(ObservabilityMixin, CompositionMixin):
         """Change how the generated tools are listed; connected clients are notified.
 
         Args:
-            mode: `full` lists each tool; `search` lists three tools that find, describe and call all others; None
-                keeps the current mode.
-            profile: `full`, `read-only`, or one that `mcpfactory.toml` defines; None keeps the current one.
+            mode: `full` lists each tool separately; `search` lists three tools that find, describe and call all others;
+                None keeps the current mode.
+            profile: `full`, `read-only`, or one that `mcpfactory.toml` defines; None keeps the current profile.
             dialect: `standard`, or `plain` or `flat` for clients with limits; None keeps the current one.
 
         Returns:
@@ -343,10 +343,10 @@ class Server(ObservabilityMixin, CompositionMixin):
     def after(self, *tools: str) -> Callable[[Hook], Hook]:
         """Decorate a function `(ToolCall, ToolResult) -> ToolResult | None` that runs after a generated tool.
 
-        None keeps the result.
+        If the function returns None, the result stays unchanged.
 
         Raises:
-            ValueError: no generated tool has that name.
+            ValueError: no generated tool has one of these names.
         """
         return lambda hook: self.extensions.hooks.add_after(tools, hook, self.registry.generated)
 
@@ -388,7 +388,8 @@ class Server(ObservabilityMixin, CompositionMixin):
     def tool_middleware(self, *tools: Any) -> Any:
         """Decorate an `async def (ToolRequest, call_next)` that wraps tools: `@server.tool_middleware("search")`.
 
-        It wraps every call, including those through search mode, as a task, or by `Context.call`.
+        The function wraps every call, including calls through search mode, calls as a task, and calls by
+        `Context.call`.
 
         Args:
             tools: names; without any, all tools (`@server.tool_middleware`).
@@ -415,7 +416,7 @@ class Server(ObservabilityMixin, CompositionMixin):
             prefix: path before the name in the skill's URI: `acme/billing` for `skill://acme/billing/refunds`.
 
         Returns:
-            The URI of its SKILL.md.
+            The URI of the skill's SKILL.md.
 
         Raises:
             SkillError: the folder cannot be published as a skill.
@@ -443,7 +444,7 @@ class Server(ObservabilityMixin, CompositionMixin):
                 the host should draw a border.
 
         Raises:
-            TypeError: both of html and path are given, or neither.
+            TypeError: both `html` and `path` are given, or neither is.
             ValueError: the URI is taken or does not start with `ui://`, or csp or permissions has an unknown member.
         """
         resource = make_app(uri, **options)
@@ -495,7 +496,7 @@ class Server(ObservabilityMixin, CompositionMixin):
 
     @property
     def sealer(self) -> RequestStateSealer:
-        """Return the sealer of state that passes through clients."""
+        """Return the object that seals and opens the state that passes through clients."""
         if self._sealer is None:
             from mcpfactory_runtime.server.request_state import RequestStateSealer  # noqa: PLC0415 - hashing is only needed by handlers that ask
 
@@ -569,7 +570,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         run_http(self, host, port, **options)
 
     async def run_async(self, transport: Literal["stdio", "http"] = "stdio", **options: Any) -> None:
-        """Serve in the running event loop until stdio input ends or the call is canceled; signals are not handled.
+        """Serve in the running event loop until the stdio input ends or the call is canceled. Signals are not handled.
 
         Args:
             transport: `stdio` or `http`.

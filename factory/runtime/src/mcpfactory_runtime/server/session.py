@@ -116,7 +116,10 @@ class Session:
                 self.start_task(call, outcome)
 
     def start_task(self, call: Call, outcome: Awaitable[Json]) -> None:
-        """Answer a request when its outcome is known: immediately if the handler never waits (from Python 3.12)."""
+        """Answer a request when its outcome is known.
+
+        If the handler never waits, this is immediate (from Python 3.12).
+        """
         work = self._finish(call, outcome)
         if sys.version_info >= (3, 12):
             task = asyncio.Task(work, loop=self._loop, eager_start=True)

@@ -1,7 +1,7 @@
 """Conversion of a handler's signature to a JSON Schema and a validator of its arguments.
 
-Built-in types need no pydantic (`schemas.builtin_types`). If one annotation needs pydantic,
-`schemas.pydantic_schemas` converts all of them.
+Built-in types need no pydantic (`schemas.builtin_types`). If one annotation needs pydantic, `schemas.pydantic_schemas`
+converts all annotations.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Handler = Callable[..., Any]
 
 
 class InjectedParameter:
-    """Base class of types such as `Context`: the server passes their values to parameters with that annotation."""
+    """Base class of types such as `Context`: the server supplies the values of parameters with such an annotation."""
 
     __slots__ = ()
 
@@ -146,7 +146,7 @@ def read_signature(handler: Handler) -> Signature:
 
 
 def _description(annotation: Any) -> str:
-    """Return the text of `Annotated[int, "how many"]`, which pydantic ignores."""
+    """Return the text in an annotation such as `Annotated[int, "how many"]`; pydantic ignores this text."""
     return next((one for one in getattr(annotation, "__metadata__", ()) if isinstance(one, str)), "")
 
 
@@ -188,7 +188,7 @@ _MANY: Final = (AsyncGenerator, AsyncIterable, AsyncIterator, Generator, Iterabl
 
 
 def result_annotation(annotation: Any) -> Any:
-    """Return the annotation of a result: a list for generators, because all items are sent at once."""
+    """Return the annotation of a result. For a generator, it is a list, because all items are sent at once."""
     return list[get_args(annotation)[0]] if get_origin(annotation) in _MANY else annotation  # type: ignore[misc]  # known at run time
 
 
@@ -290,7 +290,10 @@ _OTHER_TYPE: Final = re.compile(r"(?:int|float|bool|string|list|dict)_(?:type|pa
 
 
 def _refuse_defaults(handler: Handler, parameters: dict[str, tuple[Any, Any, bool]], validator: Any) -> None:
-    """Refuse defaults of the wrong type or outside the choices. Other invalid defaults may mean "not given"."""
+    """Refuse defaults of the wrong type, and defaults that are not among the choices.
+
+    Other invalid defaults may mean "not given".
+    """
     plain = {name: one for name, (_, one, _) in parameters.items() if isinstance(one, str | int | float | list | dict)}
     for problem in _problems(validator, plain):
         name, kind = problem["loc"][0] if problem["loc"] else "", problem["type"]

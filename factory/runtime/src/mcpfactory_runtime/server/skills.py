@@ -390,7 +390,7 @@ class Skills:
         return skill.uri
 
     def publish_all(self, folder: str | os.PathLike[str], prefix: str) -> list[str]:
-        """Publish every skill in a folder; see `Server.add_skills`."""
+        """Publish each skill in a folder; see `Server.add_skills`."""
         found = sorted(path.parent for path in Path(folder).glob(f"*/{_MAIN}"))
         if not found:
             raise SkillError(

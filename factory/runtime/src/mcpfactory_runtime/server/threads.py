@@ -1,7 +1,7 @@
 """Background tasks, and worker threads for `def` handlers: a blocking handler must not delay other calls.
 
-The threads are daemons, unlike those of `concurrent.futures`: a handler that never returns does not keep the process
-alive.
+The threads are daemons, unlike the threads of `concurrent.futures`. Therefore a handler that never returns does not
+keep the process alive.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class _Workers:
         self._waiting: SimpleQueue[_Work] = SimpleQueue()
 
     def put(self, work: _Work) -> None:
-        """Queue a call, and start a thread for it if none is free.
+        """Queue a call, and start a thread for the call if no thread is free.
 
         Raises:
             RuntimeError: no thread exists or can be started; the call is not made.

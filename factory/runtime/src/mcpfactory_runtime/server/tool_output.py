@@ -57,7 +57,7 @@ def make_output_converter(annotation: Any, structured: bool | None) -> tuple[Con
 def unstructured_result(value: Any) -> Json:
     """Convert a value without an output schema: content stays, bytes become base64, other values become JSON text.
 
-    Objects also become structured content. In a list with content blocks, the other items become text blocks.
+    Objects are also returned as structured content. In a list with content blocks, the other items become text blocks.
 
     Raises:
         TypeError: the value has no JSON form.
@@ -114,7 +114,7 @@ def _converter(plain: Callable[[Any], Any], *, wraps: bool = True) -> Converter:
 
 
 def _plain_without_surrogates(plain: Callable[[Any], Any], value: Any, error: ValueError) -> Any:
-    """Convert a value with lone surrogates in its strings to plain data; raise the error for other values."""
+    """Convert a value to plain data if its strings have lone surrogates; raise the error for any other value."""
     whole = replace_surrogates(value)
     if whole is value:
         raise error

@@ -1,6 +1,7 @@
 """Transformation of a tool: other names and descriptions, fixed or hidden arguments, and a mapped result.
 
-The options are those of `[tools.NAME]` in `mcpfactory.toml` (docs/reference/generated-server.md, Decisions about tools).
+The options are those of `[tools.NAME]` in `mcpfactory.toml` (docs/reference/generated-server.md, Decisions about
+tools).
 """
 
 from __future__ import annotations
@@ -138,7 +139,7 @@ class _Handler:
 
 
 def _returned(tool: Tool, result: Json) -> Any:
-    """Return a tool's structured content without the `result` wrapper, or its text without structured content."""
+    """Return a tool's structured content without the `result` wrapper; without structured content, return the text."""
     value = result.get("structuredContent")
     if value is None:
         return "\n".join(block["text"] for block in result.get("content", ()) if block.get("type") == "text")
@@ -147,7 +148,7 @@ def _returned(tool: Tool, result: Json) -> Any:
 
 
 def _transformed_schema(tool: str, schema: Json, changes: Mapping[str, ArgumentTransform]) -> tuple[Json, Json]:
-    """Return the schema for callers, and a map of visible arguments: name in the inner tool → name for callers."""
+    """Return the schema for callers, and a map of visible arguments (name in the inner tool → name for callers)."""
     properties, required = properties_of(schema), required_of(schema)
     _check_changes(tool, schema, changes)
     seen: Json = {}
@@ -214,7 +215,7 @@ def _check_value(tool: str, schema: Json, name: str, value: Any) -> None:
 
 
 def _binder(schema: Json, changes: Mapping[str, ArgumentTransform], passed: Json) -> Callable[[Json], Json]:
-    """Return a function that checks callers' arguments and converts them to the inner tool's arguments."""
+    """Return a function that checks the arguments of callers, and converts them to arguments of the inner tool."""
     known: list[Callable[[Json], Json]] = []
     unseen = set(properties_of(schema))
     refused = {name for name in changes if name not in passed or passed[name] != name} - unseen

@@ -43,7 +43,10 @@ class SharedStore(ABC):
     shared: bool = True
 
     async def open(self) -> None:  # noqa: B027 - a store in memory has nothing to open
-        """Open the store, to detect errors early. Otherwise the first call opens it."""
+        """Open the store, to detect errors early.
+
+        Without this call, the first call of another method opens the store.
+        """
 
     async def aclose(self) -> None:  # noqa: B027 - likewise
         """Close the store; the next call opens it again."""
@@ -96,7 +99,7 @@ _SWEEP_EVERY: Final = 256  # number of writes between two removals of expired da
 
 
 class MemoryStore(SharedStore):
-    """Store in the memory of the process. Event loop only.
+    """Store that keeps its data in the memory of the process. Event loop only.
 
     Args:
         clock: returns seconds.
@@ -197,7 +200,7 @@ log = logging.getLogger(__name__)
 
 
 class ProcessRegistry:
-    """Registry of the live processes that share a store, including this one. Event loop only.
+    """Registry of the live processes that share a store, including this one. Only the event loop may use a registry.
 
     Args:
         store: the shared store.
@@ -238,7 +241,7 @@ class ProcessRegistry:
         return process == self.id or await self.store.get(_space(process), "") is not None
 
     async def others(self) -> list[str]:
-        """Return the other live processes. Remove dead processes from the list."""
+        """Return all live processes except this one. Remove dead processes from the list."""
         found = [process for process, _ in await self.store.scan(_ALL) if process != self.id]
         living = [process for process in found if await self.alive(process)]
         dead: Changes = [(process, None) for process in found if process not in living]

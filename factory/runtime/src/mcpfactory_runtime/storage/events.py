@@ -1,7 +1,7 @@
 """Sessions and their events in a shared store. A session is owned by one live process at a time.
 
-The owner is stored with the session, and a write fails if the owner has changed. So a slow process that was considered
-dead cannot change a session that another process has taken over.
+The owner is stored with the session, and a write fails if the owner has changed. Therefore a slow process that was
+considered dead cannot change a session that another process has taken over.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class UnfinishedStream(NamedTuple):
 
 
 class SharedSessions:
-    """The sessions in a store, and the writer of their journals. Event loop only.
+    """The sessions in a store, and the writer of their journals. Only the event loop may use the object.
 
     Args:
         store: the shared store.
@@ -70,7 +70,7 @@ class SharedSessions:
         self._writer: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Register this process, and check its sessions after each lapse of its lease."""
+        """Register this process, and check its sessions whenever its lease has expired."""
         self.closing = False
         await self.processes.join()
         self.processes.on_lapse = self.check_owned
@@ -81,12 +81,12 @@ class SharedSessions:
         await self.wait_until_written()
 
     async def check_owned(self) -> None:
-        """Detect sessions that other processes took over while this one was considered dead."""
+        """Detect sessions that other processes took over while this process was considered dead."""
         for journal in list(self.owned.values()):
             await journal.check_owner()
 
     def schedule(self, journal: SessionJournal, size: int) -> bool:
-        """Schedule the write of a journal's changes. Return False if too many bytes of events are waiting."""
+        """Schedule a write of the changes in a journal. Return False if too many bytes of events are waiting."""
         if size and self._pending_size > _MAX_PENDING:
             log.warning("the store is too slow: events are not recorded")
             return False
@@ -118,7 +118,7 @@ class SharedSessions:
 
 
 class SessionJournal:
-    """One session in the store, and the recorder of its streams. Event loop only.
+    """One session in the store, and the recorder of its streams. Only the event loop may use a journal.
 
     Its key is a digest of the session ID, so that readers of the store cannot use the session. Recording methods return
     at once; reading methods first wait until all changes are written.
@@ -178,7 +178,7 @@ class SessionJournal:
             self._sessions.schedule(self, 0)
 
     def save(self, state: Json) -> None:
-        """Record the session's state if it changed."""
+        """Store the session's state if the state has changed."""
         if state != self._saved:
             self._saved = state
             self._change((_STATE, json.dumps(state, separators=(",", ":")).encode()))
@@ -211,7 +211,7 @@ class SessionJournal:
             self._changes.extend(changes)
 
     async def write(self) -> None:
-        """Write the changes. Retry until the store responds or is being closed."""
+        """Write the changes. Retry until the store responds, or until it is being closed."""
         changes, self._changes = self._changes, []
         while True:
             with suppress(OSError):
@@ -258,7 +258,7 @@ class SessionJournal:
     # -- reading -------------------------------------------------------------------------------------------------
 
     async def exists(self) -> bool:
-        """Return True if the store has the session."""
+        """Return True if the session is in the store."""
         await self._sessions.wait_until_written()
         return await self._store.get(self._space, _STATE) is not None
 

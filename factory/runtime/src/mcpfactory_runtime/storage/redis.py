@@ -91,7 +91,7 @@ class RedisStore(SharedStore):
         await self._run("send", [self._mailbox(mailbox)], [max(int(seconds * 1000), 1), data])
 
     async def receive(self, mailbox: str, wait: float) -> list[bytes]:
-        """Take the messages of a mailbox. A waiting call occupies a connection."""
+        """Return the messages in a mailbox, and remove them. A waiting call occupies a connection."""
         client, name = self._connected(), self._mailbox(mailbox)
         first = await self._do(client.blpop([name], timeout=max(wait, 0.01)))
         if first is None:

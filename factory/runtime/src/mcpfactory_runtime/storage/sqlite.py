@@ -116,7 +116,7 @@ class SqliteStore(SharedStore):
         await self._do(work)
 
     async def receive(self, mailbox: str, wait: float) -> list[bytes]:
-        """Take the messages of a mailbox, which is polled fifty times per second."""
+        """Return the messages in a mailbox, and remove them; the mailbox is polled fifty times per second."""
         deadline = time.monotonic() + wait
         while True:
             found = await self._do(lambda database: self._take(database, mailbox))

@@ -37,7 +37,8 @@ class Task:
         tool: name of the tool.
         created, updated: seconds since the epoch, by the store's clock.
         ttl: milliseconds after `created` at which the task is deleted; None means never.
-        status: status of the task. After a failure of the tool itself, it is `completed`, with `isError` in the result.
+        status: status of the task. After a failure of the tool itself, the status is `completed`, and the result has
+            `isError`.
         message: human-readable text about the status.
         requests: unanswered requests to the client: key → request object.
         answers: answers for the handler: key → `{"result": …}` or `{"error": …}`.

@@ -1,10 +1,10 @@
 """Fast path for calls of `def` tools: the thread that runs their handlers also reads the input and writes the output.
 
-A worker thread costs two wake-ups per call, and each takes longer than a quick handler. Therefore, if no other request
-is in flight, the thread of a call takes over the input stream, and also answers the next calls of `def` tools. The
-thread returns the stream after a pause, or when another kind of message arrives. If a handler is slow, the event loop
-takes the stream back; the call continues as in any worker thread. Only the side with the stream receives messages and
-answers calls.
+A worker thread needs two wake-ups per call, and each wake-up takes longer than a quick handler. Therefore, if no other
+request is in flight, the thread of a call takes over the input stream, and also answers the next calls of `def` tools.
+The thread returns the stream after a pause, or when another kind of message arrives. If a handler is slow, the event
+loop takes the stream back, and the call continues in its worker thread. Only the side with the stream receives messages
+and answers calls.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _IDLE_TIMEOUT: Final = 20  # milliseconds without input after which the thread g
 
 
 class _DirectCall(NamedTuple):
-    """A call, and a function that runs it in any thread."""
+    """A direct call, and a function that runs it in any thread."""
 
     call: Call
     run: Callable[[], Json | McpError]
@@ -114,7 +114,7 @@ class DirectCalls:
             self._resume()
 
     def _resume(self, returned: asyncio.Future[Event | None] | None = None) -> None:
-        """Continue on the event loop, first with the message that the thread did not handle."""
+        """Continue on the event loop; the first message is the one that the thread did not handle."""
         self._leading = None
         self._write()
         try:
@@ -126,7 +126,10 @@ class DirectCalls:
                 self._pause(False)
 
     def _answer_calls(self, event: Event | _DirectCall | None) -> Any:
-        """Answer direct calls. Return the next other message, or the outcome if the event loop took the stream."""
+        """Answer direct calls.
+
+        Return the next message of another kind, or the outcome if the event loop took the stream.
+        """
         while isinstance(event, _DirectCall):
             outcome = copy_context().run(event.run)
             with self._lock:

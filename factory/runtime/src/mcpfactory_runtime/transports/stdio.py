@@ -1,8 +1,8 @@
 """MCP over standard input and output, one message per line (basic/transports, stdio).
 
 Descriptor 1 is redirected to stderr for the rest of the process, so that neither a handler's `print` nor a child
-process can write into the protocol. The end of the input stops the server at once; after SIGTERM or SIGINT, requests
-in flight may finish. Output for a client that does not read is bounded (docs/reference/transports.md, Bounds).
+process can write into the protocol. The end of the input stops the server at once; after SIGTERM or SIGINT, requests in
+flight may finish. The amount of unread output for a client is limited (docs/reference/transports.md, Bounds).
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ _MAX_DELAYED: Final = 4096
 
 
 def run_stdio(server: ServerInterface) -> None:
-    """Serve until the input ends, the output closes, or SIGINT or SIGTERM arrives; a second signal stops at once."""
+    """Serve until the input ends, the output closes, or SIGINT or SIGTERM arrives.
+
+    A second signal stops the server at once.
+    """
     incoming, outgoing = _claim_descriptors()
     loop = asyncio.new_event_loop()
     stop = asyncio.Event()
@@ -144,7 +147,7 @@ class _StdinReader(asyncio.Protocol):
     """Passes the lines of the input to the session."""
 
     direct: DirectCalls | None = None
-    """Direct calls of `def` tools, if a thread can read the input."""
+    """Runs calls of `def` tools directly, if a thread can read the input."""
 
     def __init__(self, session: Session, max_size: int, ended: asyncio.Event) -> None:
         self.lines = LineReader(max_size)
@@ -173,7 +176,7 @@ class _Source:
         self._holders: set[str] = set()
 
     def hold(self, who: str, held: bool) -> None:
-        """Pause reading on behalf of `who`, or release that pause."""
+        """Pause reading on behalf of `who`; if `held` is False, end that pause."""
         if held:
             self._holders.add(who)
             self._transport.pause_reading()

@@ -1,7 +1,8 @@
 """HTTP client for the API behind a server.
 
-Operations are data; pure functions create requests and results. `Upstream` and `StubUpstream` load an HTTP library, so
-they are imported at first use: a server that lists its tools from a manifest needs neither.
+Operations are plain data. Functions without side effects create requests and results. `Upstream` and `StubUpstream`
+load an HTTP library, so they are imported at first use. A server that only lists its tools from a manifest needs
+neither.
 """
 
 from __future__ import annotations

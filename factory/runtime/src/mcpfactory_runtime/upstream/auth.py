@@ -39,7 +39,7 @@ class AwsKeys:
 
 
 def sign(keys: AwsKeys, method: str, url: str, headers: Headers, content: bytes | None) -> Headers:
-    """Return the headers of a request with a signature. A signature is valid for minutes, so sign each attempt.
+    """Return the headers of a request with a signature. A signature expires after minutes, so sign each attempt.
 
     Raises:
         ToolError: botocore is not installed.
@@ -61,7 +61,7 @@ def sign(keys: AwsKeys, method: str, url: str, headers: Headers, content: bytes 
 
 
 def aws_region(host: str) -> str:
-    """Return the region in an AWS host name, or the default one."""
+    """Return the region in an AWS host name, or the default region."""
     found = _REGION.search(f".{host}")
     return found[1] if found else _DEFAULT_REGION
 
@@ -79,7 +79,7 @@ _SHORTEST_SECRET: Final = 6  # minimum characters of a redacted value; a shorter
 _NO_PASSWORDS: Final = frozenset(
     {"api_token", "api-token", "apitoken", "password", "unused", "x-oauth-basic", "x-auth-token"}
 )
-"""Constant passwords of APIs where the user name is the key."""
+"""Constant passwords of APIs that expect the key as user name."""
 _NOTHING: Final[Mapping[str, Sequence[str]]] = {}
 _NEEDED: Final = {"oauth2": 1, "mutualTLS": 1, "awsSigV4": 2}
 """Number of leading variables that a scheme requires, for kinds of schemes with optional variables."""
@@ -116,7 +116,7 @@ NO_CREDENTIALS: Final = Credentials()
 def credentials_for(
     operation: Operation, schemes: Mapping[str, SecurityScheme], environ: Mapping[str, str]
 ) -> Credentials:
-    """Return the credentials of the first alternative of `operation.security` that the environment can satisfy.
+    """Return the credentials for the first alternative of `operation.security` that the environment can satisfy.
 
     Raises:
         ToolError: as `choose_schemes`.
@@ -172,7 +172,8 @@ def choose_schemes(
 def unset_variables(scheme: SecurityScheme, environ: Mapping[str, str]) -> list[str]:
     """Return the unset variables of a scheme.
 
-    User name or password of `basic` may be empty: some APIs expect only a key. The key of a certificate may be unset.
+    User name or password of `basic` may be empty: some APIs expect only a key. The variable for the key of a
+    certificate may be unset.
 
     Raises:
         ToolError: a file cannot be read.
@@ -249,7 +250,7 @@ _NOT_INSTALLED: Final = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ServiceAccount:
-    """Service account with its private key. `token_url` is "" if the key file does not contain it."""
+    """Service account with its private key. `token_url` is "" if the key file contains no token URL."""
 
     email: str
     key: str

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.upstream.tokens import OAuthCredentials, TokenManager
 
 _HttpAnswer = tuple[int, dict[str, str], bytes, bool]
-"""Status, headers by lower-case name, content, and a flag that is True if the content was cut at the limit."""
+"""Status, headers by lower-case name, content, and a flag that is True if the content was cut because of the limit."""
 
 _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE", "QUERY"})  # RFC 9110 §9.2.2
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
@@ -113,7 +113,7 @@ class Upstream:
 
     @property
     def base_url(self) -> str:
-        """Return the effective base URL of the root: the user's setting, otherwise that of the API document."""
+        """Return the effective base URL of the root: the user's setting, otherwise the URL in the API document."""
         return self._addresses.root
 
     @property
@@ -152,7 +152,7 @@ class Upstream:
             arguments: values by argument name; UNSET ones are not sent.
 
         Raises:
-            ToolError: the request was refused or failed, or the API returned a status of 300 or above.
+            ToolError: the request was refused or failed, or the status of the API's response is 300 or higher.
         """
         if (oauth := self._oauth) is None:
             credentials = credentials_for(operation, self._schemes, self._environ)
@@ -209,7 +209,10 @@ class Upstream:
         url: str,
         redirect: Redirect | None,
     ) -> ToolResult:
-        """Return the result for the model. Redact the server's credentials, because some APIs echo them."""
+        """Return the result for the model.
+
+        Redact the server's credentials, because some APIs include them in responses.
+        """
         redaction = Redaction(secrets)
         try:
             result = to_tool_result(
@@ -231,7 +234,7 @@ class Upstream:
         return redaction.result(result)
 
     async def aclose(self) -> None:
-        """Close the connections. The object can be used again."""
+        """Close the connections. A closed client can be used again."""
         clients, self._clients = self._clients, {}
         if self._loop is asyncio.get_running_loop():
             for client in clients.values():
@@ -347,7 +350,7 @@ class Upstream:
     async def _exchange(
         self, request: UpstreamRequest, certificate: Certificate, limit: int, attempt: int = 0
     ) -> _HttpAnswer:
-        """Send one request. Return its answer with at most `limit` bytes of content."""
+        """Send one request. Return the response with at most `limit` bytes of content."""
         client = self._open(certificate if request.url.startswith("https:") else None)
         headers = request.headers
         if request.keys is not None:
@@ -390,7 +393,10 @@ def _cause(error: BaseException) -> str:
 
 
 def _retry_after(headers: Mapping[str, str], default: float) -> float:
-    """Return the seconds of Retry-After (RFC 9110 §10.2.3). A date counts as longer than the longest wait."""
+    """Return the number of seconds that Retry-After states (RFC 9110 §10.2.3).
+
+    A date counts as more than the longest permitted wait.
+    """
     value = headers.get("retry-after", "").strip()
     if not value:
         return default

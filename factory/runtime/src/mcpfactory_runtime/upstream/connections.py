@@ -117,10 +117,10 @@ _Origin = tuple[bytes, bytes, int | None]
 
 
 class ConnectionPool:
-    """Keep-alive connections of one event loop, with a list of idle ones per origin.
+    """Keep-alive connections of one event loop, with a list of idle connections per origin.
 
     httpcore's own pool polls the socket of each connection whenever a request begins or ends. With thirty calls in
-    flight, that takes half of the time of a call. The connections themselves are httpcore's.
+    flight, that takes half of the time of a call. The connections themselves are objects of httpcore.
 
     Args:
         trust: TLS context for https.
@@ -136,9 +136,11 @@ class ConnectionPool:
         self._free: defaultdict[_Origin, list[httpcore.AsyncHTTPConnection]] = defaultdict(list)
 
     async def send(self, request: httpcore.Request) -> tuple[httpcore.Response, Callable[[], Awaitable[None]]]:
-        """Return the response and a function that releases its connection, to be called after its stream is closed.
+        """Return the response and a function that releases its connection.
 
-        Raises the errors of httpcore.
+        Call the function after the stream is closed.
+
+        Raises the exceptions of httpcore.
         """
         await self._slots.acquire()
         try:
@@ -168,7 +170,7 @@ class ConnectionPool:
 
 
 async def _first_usable(free: list[httpcore.AsyncHTTPConnection]) -> httpcore.AsyncHTTPConnection | None:
-    """Return the most recently used connection, which the API has probably not closed. Remove closed ones."""
+    """Return the most recently used connection, which the API has probably not closed. Remove closed connections."""
     while free:
         connection = free.pop()
         if not connection.has_expired():

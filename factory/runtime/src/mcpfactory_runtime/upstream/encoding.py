@@ -2,10 +2,10 @@
 
 Rules:
 
-1. Values are percent-encoded, except unreserved characters. The delimiters between the items of an array or object are
-   not encoded, so that they differ from the same characters inside an item.
+1. Values are percent-encoded, except unreserved characters. Delimiters between the items of an array or object are not
+   encoded, unlike the same characters inside an item.
 2. With `allowReserved`, reserved characters and triples such as %2F are not encoded. Characters that would end the
-   value are still encoded: `/ ? #` in a path, `# [ ] & +` in a query or form. Style `segments` allows `/`, but encodes
+   value are always encoded: `/ ? #` in a path, `# [ ] & +` in a query or form. Style `segments` allows `/`, but encodes
    triples.
 3. Null items and members are omitted (undefined in RFC 6570).
 """
@@ -198,7 +198,8 @@ def is_xml(content_type: str) -> bool:
 class Unset(Enum):
     """The type of UNSET, for annotations: `limit: int | Unset = UNSET`.
 
-    UNSET is a member of an enumeration, because type checkers narrow members by `is`, and a copy is the same object.
+    UNSET is a member of an enumeration, because type checkers narrow such members by `is`, and a copy is the same
+    object.
     """
 
     UNSET = "UNSET"
@@ -211,7 +212,7 @@ class Unset(Enum):
 
 
 UNSET: Final = Unset.UNSET
-"""Value of a missing argument, which is not sent."""
+"""The value of an argument that is missing; it is not sent."""
 
 
 def piece(text: str | Unset, separator: str, index: int, count: int, kind: str) -> Any:

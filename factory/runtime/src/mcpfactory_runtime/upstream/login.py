@@ -64,7 +64,7 @@ async def log_in(
         manager: token manager of the scheme.
         visit: shows a page and returns the URL that the browser was redirected to.
         redirect_uri: redirect URI of the client.
-        scopes: scopes to request; None means those of all tools.
+        scopes: scopes to request; None requests the scopes of all tools.
         device: use a device code even if the scheme has another login.
 
     Returns:

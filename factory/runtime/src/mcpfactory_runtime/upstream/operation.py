@@ -1,10 +1,10 @@
 """Upstream operations as data: methods, paths, parameter styles, names.
 
-The code generator writes these records into generated servers as literals, and `request.build_request` reads
-them. The records contain no behavior, so a generated server shows the complete binding.
+The code generator writes these records into generated servers as literals, and `request.build_request` reads them. The
+records contain no code, so a generated server shows completely how arguments become requests.
 
 Each module that serializes values has a table with a row per style. `check_table_complete` checks the table when the
-module is loaded. There is no default: a new style is refused until each table has a row for the style.
+module is loaded. There is no default: a new style is refused until every table has a row for it.
 """
 
 from __future__ import annotations
@@ -195,9 +195,8 @@ class Body:
     """Request body: its media type, and the arguments that it contains.
 
     `xml` is the root of a body that is sent as XML; `shapes` are the shapes that it refers to. Without `xml`, an XML
-    body is a string argument.
-    `graphql` is the document of a GraphQL request. It is sent as `query` (GraphQL over HTTP §5.2); the fields are its
-    variables.
+    body is a string argument. `graphql` is the document of a GraphQL request. The document is sent as `query` (GraphQL
+    over HTTP §5.2); the fields are its variables.
     """
 
     content_type: str
@@ -242,16 +241,14 @@ class Operation:
     """One operation of an upstream API.
 
     `security` lists alternatives; each is the set of scheme names that must be satisfied together. () means that the
-    operation needs no credentials; an empty alternative among others makes them optional. `scopes` are the scopes
-    that the operation needs from its OAuth schemes, by scheme name.
-    `server` is the name of a server of the API other than its root; "" is the root. Older generated servers have a URL
-    here, which settings cannot change.
-    `accept` is sent as the Accept header ("": not set). If the body is a GraphQL request, the base URL is the
-    endpoint, and `path` contains only the operation's name.
-    `paging` describes how to get the next page if the answer is one page of a list. `select` names the argument that
-    holds a JMESPath expression; the result is the selected part of the answer. `lists` are pairs of element names in an
-    XML answer: the wrapper of a list (or ""), and its item.
-    `once`: never retry a call, even with an idempotent method, because each call has a further effect.
+    operation needs no credentials; an empty alternative among others makes them optional. `scopes` are the scopes that
+    the operation needs from its OAuth schemes, by scheme name. `server` is the name of a server of the API other than
+    its root; "" is the root. In older generated servers it is a URL, which settings cannot change. `accept` is sent as
+    the Accept header ("": not set). If the body is a GraphQL request, the base URL is the endpoint, and `path` contains
+    only the operation's name. `paging` describes how to get the next page if the answer is one page of a list. `select`
+    names the argument that holds a JMESPath expression. The result is the selected part of the response. `lists` are
+    pairs of element names in an XML response: the wrapper of a list (or ""), and its item. `once`: never retry a call,
+    even with an idempotent method, because each call has a further effect.
     """
 
     method: str

@@ -1,7 +1,7 @@
 """Pagination: the arguments for the next call of the same tool, for each kind of paging.
 
-URLs are never followed. If an API returns the URL of its next page, only the query values of this URL are used, under
-the names of the operation's own parameters. The URL must have the same host as the answer.
+URLs are never followed. If an API returns the URL of its next page, only the query values of this URL are used. They
+become values of the operation's own parameters. The URL must have the same host as the answer.
 
 sign of more items                                               changed arguments of the next call
 Link header with rel="next" (RFC 8288), X-Next-Page              its query values
@@ -34,8 +34,8 @@ _LONGEST: Final = 4_000  # maximum characters of a cursor
 class Continuation:
     """Changes for the next call.
 
-    `certain` is False if a full page is the only sign of more items. `elsewhere` is the host of a next page on another
-    host; then `arguments` is empty.
+    `certain` is False if a full page is the only indication of more items. `elsewhere` is the host of a next page on
+    another host. If it is set, `arguments` is empty.
     """
 
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Continuation:
     elsewhere: str = ""
 
     def message(self) -> str:
-        """Return one sentence for the model."""
+        """Return one sentence about the continuation for the model."""
         if self.elsewhere:
             return f"More is on another host, {self.elsewhere}, which is not followed."
         changed = ", ".join(f"{name}={_quoted(value)}" for name, value in self.arguments.items())
@@ -67,7 +67,7 @@ def continuation(
         value: the answer, perhaps truncated.
         headers: response headers by lower-case name.
         url: URL of the response.
-        cut: True if the answer was truncated; then only a continuation that counts the kept items is valid.
+        cut: True if the answer was truncated; in this case, only a continuation that counts the kept items is valid.
     """
     paging = operation.paging
     if not cut:
@@ -129,7 +129,7 @@ def _from_value(operation: Operation, arguments: Mapping[str, Any], found: Any, 
 
 
 def _from_url(operation: Operation, arguments: Mapping[str, Any], target: str, url: str) -> Continuation | None:
-    """Return a continuation with the query values of the target, by argument, that differ from the sent values."""
+    """Return a continuation with the target's query values, by argument, if they differ from the sent values."""
     try:
         next_url, this = urlsplit(urljoin(url, target)), urlsplit(url)
         if next_url.hostname != this.hostname:
@@ -214,7 +214,7 @@ def _flag(paging: Paging, value: Any) -> bool | None:
 
 
 def _number(value: Any, default: int | None = None) -> int | None:
-    """Return an integer, also from a string. A missing value gives the default, any other value None."""
+    """Return an integer, also from a string. A missing value gives the default; any other value gives None."""
     if value is UNSET or value is None:
         return default
     if isinstance(value, str) and value.isdecimal() and len(value) < 16:

@@ -83,7 +83,7 @@ def known_secrets_redaction() -> Redaction:
 
 @lru_cache(maxsize=32)
 def _all_forms(secrets: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the forms of all secrets, longest first, so that no part of a longer one remains."""
+    """Return the forms of all secrets, longest first, so that no part of a longer form remains."""
     return tuple(sorted({form for secret in secrets for form in secret_forms(secret)}, key=len, reverse=True))
 
 

@@ -88,7 +88,7 @@ class UpstreamRequest:
 
 @dataclass(slots=True)
 class _Parts:
-    """Parts of a request under construction."""
+    """Parts of a request while it is built."""
 
     path: dict[str, str] = field(default_factory=dict)
     query: list[str] = field(default_factory=list)
@@ -258,7 +258,7 @@ def _unchanged(text: str) -> str:
 
 
 def _check_line(parameter: Parameter, text: str, forbidden: str = "") -> str:
-    """Return the text. Raise ToolError for control characters and `forbidden` characters."""
+    """Return the text. Raise ToolError if the text contains control characters, or characters in `forbidden`."""
     utf8(text)
     if any(
         (ord(character) < 32 and character != "\t") or ord(character) == 127 or character in forbidden
@@ -290,7 +290,7 @@ _DELIMITERS: Final = check_table_complete(
     QueryStyle,
     "upstream/request.py _DELIMITERS",
 )
-"""Delimiters of items in one part of a multipart body. OpenAPI defines none for `deepObject`."""
+"""Delimiters of items in one part of a multipart body. OpenAPI defines no delimiters for `deepObject`."""
 
 
 def build_body(body: Body, arguments: Mapping[str, Any]) -> tuple[bytes | None, str]:
@@ -396,12 +396,12 @@ def _part(name: str, value: Any, encoding: Field) -> bytes:
 
 
 def _quoted(text: str) -> str:
-    """Escape a name for use inside quotes, as browsers do (HTML, multipart/form-data encoding algorithm)."""
+    """Escape a name for use inside quotes, in the way of browsers (HTML, multipart/form-data encoding algorithm)."""
     return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _definite_type(content_type: str) -> str:
-    """Return the first of a list of media types, or "" if it is a range."""
+    """Return the first of a list of media types; "" if it is a range."""
     first = content_type.partition(",")[0].strip()
     return "" if "*" in first else first
 

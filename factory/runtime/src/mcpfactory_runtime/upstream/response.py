@@ -257,7 +257,7 @@ def _selected_nothing(whole: Any) -> str:
 
 
 def _serialized(value: Any) -> tuple[Any, str]:
-    """Return a value and its compact JSON. Replace halves of surrogate pairs, which UTF-8 cannot encode."""
+    """Return a value and its compact JSON. Replace lone halves of surrogate pairs, which UTF-8 cannot encode."""
     try:
         text = to_json(value, inf_nan_mode="constants").decode()
         if "Infinity" in text:  # the value may contain a number like 1e999, which other parsers reject
@@ -521,7 +521,10 @@ def _is_text(kind: str) -> bool:
 
 
 def _decode(content: bytes, headers: Mapping[str, str], *, controls: bool = False) -> str:
-    """Decode bytes in the charset of the response. Unless `controls`, remove control characters except tab, CR, LF."""
+    """Decode bytes in the charset of the response.
+
+    Unless `controls` is True, remove control characters except tab, CR, LF.
+    """
     found = re.search(r"charset\s*=\s*[\"']?([\w.:-]+)", headers.get("content-type", ""), re.IGNORECASE)
     charset = found[1].lower() if found and _CHARSETS.fullmatch(found[1]) else "utf-8"
     try:

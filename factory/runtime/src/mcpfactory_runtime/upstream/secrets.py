@@ -2,7 +2,8 @@
 
 Messages never contain secret values.
 
-`MCPF_<SERVER>_BASE_URL` applies to this server only. `MCPFACTORY_BASE_URL` applies to each server in the environment.
+`MCPF_<SERVER>_BASE_URL` applies to this server only. `MCPFACTORY_BASE_URL` applies to every server that has this
+variable in its environment.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def secret(variable: str, environ: Mapping[str, str]) -> str:
 SHARED: Final = "MCPFACTORY"
 
 SETTINGS: Final = ("BASE_URL", "ALLOW_PRIVATE", "TIMEOUT", "CA_FILE")
-"""Settings that a server can override, as suffixes of their variable names."""
+"""Settings that each server can override, as suffixes of their variable names."""
 
 
 def server_url_setting(server: str) -> str:
@@ -107,12 +108,12 @@ class Settings:
         return self._environ.get(self.set_by(name), "")
 
     def set_by(self, name: str) -> str:
-        """Return the variable that sets the value; if no variable does, the server's own variable."""
+        """Return the variable that sets the value. If no variable sets it, return the server's own variable."""
         names = [f"{prefix}_{name}" for prefix in self._prefixes]
         return next((one for one in names if self._environ.get(one)), names[0])
 
     def own(self, name: str) -> str:
-        """Return the value of a setting without shared variable, such as a server's address, or "" if it is unset."""
+        """Return the value of a setting that has no shared variable, such as a server's address; "" if unset."""
         return self._environ.get(self.variable(name), "")
 
     def variable(self, name: str) -> str:

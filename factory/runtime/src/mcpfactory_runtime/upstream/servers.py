@@ -1,8 +1,8 @@
 """Base URLs of an API, and messages about redirects that are not followed.
 
-`MCPF_<SERVER>_BASE_URL` moves the root, `MCPF_<SERVER>_<NAME>_BASE_URL` moves the server NAME. A server at the
-root's host moves with the root if the new URL ends with the path of the root's URL in the document. The others move
-only with their own variable. `unchanged_servers` returns the servers that did not move: a user who moved the root to a
+`MCPF_<SERVER>_BASE_URL` moves the root, `MCPF_<SERVER>_<NAME>_BASE_URL` moves the server NAME. A server at the root's
+host moves with the root if the new URL ends with the path of the root's URL in the document. Other servers move only
+with their own variable. `unchanged_servers` returns the servers that did not move: a user who moved the root to a
 sandbox might not notice that other calls still go to production.
 """
 
@@ -98,7 +98,7 @@ class Addresses:
         return tuple(one for name, one in self._servers.items() if not self.set_by(name))
 
     def _followed(self, server: str) -> str:
-        """Return the address of a server that moved with the root, or "" if the server stayed, or this is unclear."""
+        """Return the address of a server that moved with the root; "" if the server stayed, or if this is unclear."""
         chosen, ours = _split(self._settings.value("BASE_URL")), _split(self._servers[server].url)
         root = _split(self._base_url)
         if chosen is None or ours is None or root is None or _host(ours) != _host(root):
@@ -177,7 +177,7 @@ def _where(redirect: Redirect, url: str) -> str:
 
 
 def _slash_hint(redirect: Redirect, url: str) -> str:
-    """Return "a" or "no" if a trailing slash, added or removed, is the only difference; else ""."""
+    """Return "a" or "no" if an added or removed trailing slash is the only difference; else ""."""
     ours, theirs = urlsplit(url), urlsplit(redirect.url)
     if ours.netloc != theirs.netloc or ours.path.rstrip("/") != theirs.path.rstrip("/") or ours.path == theirs.path:
         return ""

@@ -4,7 +4,7 @@ Used by generated servers' tests, by the stage `validate`, and from the shell:
 
     python -m mcpfactory_runtime.upstream.stub cases.json --port 8099
 
-The stub shares no code with `request`, so that mistakes there are detected.
+The stub shares no code with `request`, so that the stub detects mistakes in `request`.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class RecordedRequest:
 def request_differences(wanted: Mapping[str, Any], request: RecordedRequest) -> list[str]:
     """Return the differences between a request and the `request` of a case, without credentials, or [] if it matches.
 
-    Fields missing in `wanted` are not checked. With `"strict": true` the query must not have other pairs.
+    Fields missing in `wanted` are not checked. With `"strict": true`, the query must not have additional pairs.
     """
     path = unquote(request.path)
     found = []
@@ -134,7 +134,10 @@ def _body_faults(wanted: Mapping[str, Any], request: RecordedRequest) -> Iterato
 
 
 def _field_faults(what: str, wanted: Sequence[Any], given: list[tuple[str, str]]) -> Iterator[str]:
-    """Yield missing and additional pairs. A wanted value `{"json": …}` is compared as JSON."""
+    """Yield the pairs that are missing, and the pairs that should not be there.
+
+    A wanted value `{"json": …}` is compared as JSON.
+    """
     left = list(given)
     for name, value in wanted:
         match = next((pair for pair in left if pair[0] == name and _equal(pair[1], value)), None)
@@ -248,10 +251,10 @@ class StubUpstream:
     ...     async with Upstream(stub.base_url, environ={"MCPFACTORY_BASE_URL": stub.base_url}) as api:
     ...         await api.send(GET_BOOK, {"book_id": 1})
 
-    A case is `{"tool", "arguments", "request": {"method", "path", "query": [[name, value]…], "headers": {…}, "json": any},
-    "response": {"status", "content_type", "body", "headers": {…}}}`; see docs/reference/upstream.md for the other
+    A case is `{"tool", "arguments", "request": {"method", "path", "query": [[name, value]…], "headers": {…}, "json":
+    any}, "response": {"status", "content_type", "body", "headers": {…}}}`; see docs/reference/upstream.md for the other
     members of `request`. Paths are compared decoded; members missing in a case are not compared. A case without `path`
-    applies if no other case has the path. Of several matching cases, the case with most query pairs answers.
+    applies if no other case has the path. If several cases match, the case with the most query pairs answers.
 
     A request gets 404 if no case has its method and path, 400 if it differs from its cases, and 401 if its credentials
     are wrong. The last two are recorded in `mismatches`. `response` may be a list with one response for each request;
@@ -410,7 +413,7 @@ class StubUpstream:
         return _problem(401, "Credentials are missing or wrong", message)
 
     def _candidates(self, request: RecordedRequest) -> list[tuple[int, Mapping[str, Any]]]:
-        """Return the cases with the method and path of a request, those with most query pairs first."""
+        """Return the cases with the method and path of a request, the cases with most query pairs first."""
         path = unquote(request.path)
         ours = [one for one in enumerate(self._cases) if one[1]["request"]["method"].upper() == request.method]
         there = [one for one in ours if unquote(one[1]["request"].get("path", "")) == path]

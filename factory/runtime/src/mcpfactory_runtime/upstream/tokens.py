@@ -1,12 +1,12 @@
 """OAuth credentials of APIs: selection of tokens for a call, and renewal of tokens that the API refuses.
 
-Loaded only for servers whose API has an oauth2 scheme. Tokens come from these sources, in this order: the environment
-(a refresh token, or the key of a service account), a login, the client's own credentials. Rules:
+This module is loaded only for servers whose API has an oauth2 scheme. Tokens come from these sources, in this order:
+the environment (a refresh token, or the key of a service account), a login, the client's own credentials. Rules:
 
-1. A single exchange renews a token for all calls that find the token expired or refused. The exchange continues if its
-   call is canceled, because the authorization server may already have invalidated the refresh token.
-2. Processes share the tokens of logins through the store. A renewal holds the store's lock, and first checks
-   for a renewal by another process.
+1. A single exchange renews a token for all calls that find the token expired or refused. The exchange continues if the
+   call that started it is canceled, because the authorization server may already have invalidated the refresh token.
+2. Processes share the tokens of logins through the store. A renewal holds the store's lock, and first checks for a
+   renewal by another process.
 3. Tokens from the client's own credentials or from the environment are kept in memory only.
 """
 
@@ -99,7 +99,7 @@ def login_store_key(base_url: str, scheme: SecurityScheme) -> str:
 def login_base_url(addresses: Addresses) -> str:
     """Return the base for relative login URLs: the root of the API, or the first of its servers if all are loopback.
 
-    Return "" if there is neither.
+    Return "" if no such URL exists.
     """
     others = addresses.others
     try:
@@ -235,7 +235,7 @@ class TokenManager:
         client_id: str,
         visit: Callable[[Visit], Awaitable[str]] | None = None,
     ) -> T:
-        """Execute a grant. Send the client's secret in the header or in the form, whichever the server accepts.
+        """Execute a grant. Send the client's secret in the header or in the form, as the server requires.
 
         Raises:
             OAuthError: the authorization server refuses, or its response is invalid.
@@ -280,7 +280,7 @@ class TokenManager:
         )
 
     def flow(self, *grants: str) -> OAuthFlow | None:
-        """Return the scheme's first flow of one of these kinds, in the order of the arguments."""
+        """Return the scheme's first flow of one of the given kinds; the order of the arguments decides."""
         return next((flow for grant in grants for flow in self.scheme.flows if flow.grant == grant), None)
 
     def _allows_login(self) -> bool:
@@ -373,7 +373,7 @@ class TokenManager:
         return dataclasses.replace(server, token_endpoint=endpoint)
 
     async def _refresh_from_environment(self, refresh_token: str) -> StoredToken:
-        """Return a token for the refresh token in the environment, or for the refresh token that has replaced it."""
+        """Return a token for the refresh token in the environment, or for the newer refresh token that replaced it."""
         server, client_id = await self._refresh_server(), self.client_id
         held = self._grant.refresh_token if self._grant else ""
         for one in dict.fromkeys([held, refresh_token]):
@@ -466,7 +466,7 @@ class OAuthCredentials:
         return self._managers
 
     async def credentials(self, operation: Operation, refused: Mapping[str, str] | None = None) -> Credentials:
-        """Return the credentials of a call; `refused` are tokens that must not be used again, by scheme name.
+        """Return the credentials of a call; `refused` maps scheme names to tokens that must not be used again.
 
         Raises:
             ToolError: a credential is missing, or no token is available.
@@ -505,7 +505,7 @@ class OAuthCredentials:
         6750 §3.1), because such a call had no effect. Otherwise the next call uses the new token.
 
         Raises:
-            ToolError: no other token is available.
+            ToolError: no new token is available.
         """
         if status not in _REFUSED or not used.tokens:
             return NO_CREDENTIALS

@@ -1,7 +1,7 @@
 """Truncation of JSON results, and selection of their parts with JMESPath.
 
-Members of an object share the space equally: small values stay complete, and large values are cut. This preserves the
-outline of a result.
+Members of an object share the space equally: small values stay complete, and large values are cut. Therefore a
+truncated result keeps its outline.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ _LONGEST: Final = 1_000  # maximum characters of an expression
 
 
 def check_jmespath(expression: Any) -> None:
-    """Check an expression, so that an invalid one is refused before a request is sent.
+    """Check an expression, so that an invalid expression is refused before a request is sent.
 
     Raises:
         ToolError: the expression is invalid.

@@ -5,14 +5,15 @@ Rules for bodies:
 1. A member, even an undocumented one, is an element under its own name, unless its `Xml` specifies otherwise.
 2. The items of an array are sibling elements, enclosed in an element only if `wrapped`.
 3. Null is an element with `xsi:nil`; null attributes and texts are omitted.
-4. A namespace is declared at the outermost element that needs it.
+4. A namespace is declared at the outermost element that uses it.
 5. Values that XML cannot represent (a name with a space, a control character) are refused. Text is escaped.
 
 Rules for responses:
 
 1. The value is the content of the root: an object with the local names of its elements and attributes as keys.
    Namespaces are omitted.
-2. An element without attributes and elements is its text; with `xsi:nil` it is null. Otherwise, `#text` has its text.
+2. An element without attributes and elements is its text; with `xsi:nil` it is null. In any other element, the member
+   `#text` has the text.
 3. Siblings with the same name are a list. A single element is a list only if the API document declares it (`lists`).
 4. An attribute with the name of a sibling element is `@name`.
 5. Document type declarations (and thus custom entities) and excessive nesting are refused.
@@ -117,7 +118,7 @@ def _joined(parts: list[_Written]) -> _Written:
 
 
 def _attribute(name: str, value: Any, xml: Xml, scope: Scope) -> _Written:
-    """Return an attribute. Without a prefix it has no namespace (Namespaces in XML §6.2)."""
+    """Return an attribute. Without a prefix, an attribute has no namespace (Namespaces in XML §6.2)."""
     if value is None:
         return _Written({}, "")
     tag, declared = _qualified(name, xml, scope) if xml.prefix else (_named(name), {})

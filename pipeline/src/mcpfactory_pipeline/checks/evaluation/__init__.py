@@ -1,4 +1,4 @@
 """Evaluation cases with known answers, in YAML next to a server.
 
-They check that a search and a model select the right tools and calls.
+The cases check that a search and a model select the right tools and calls.
 """

@@ -2,9 +2,10 @@
 
 A case that also passes with swapped tool names or descriptions proves little.
 
-Proposals come from tool descriptions, declared workflows, and recorded model behavior. They are in a separate folder,
-and no model gets them. A proposed question repeats the words of the tool's description, so the tool is too easy to
-find. A person rewords the question, makes the arguments realistic, and moves the case to the existing cases.
+Proposals come from tool descriptions, declared workflows, and recorded model behavior. Proposals are in a separate
+folder, and are never given to a model. A proposed question repeats words of the tool's description, which makes the
+tool too easy to find. A person must reword the question, make the arguments realistic, and move the case to the
+existing cases.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _TEXTS: Final = ("title", "description")
 
 
 def distort_tool_list(tools: Sequence[Mapping[str, Any]], words: str) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """Return the list with swapped descriptions or names, and a map (shown name → tool) of the names that differ.
+    """Return the list with swapped descriptions or names, and a map of the changed names from shown name to tool.
 
     Each tool swaps with the tool half a list away, because neighbors are often similar.
 
@@ -82,7 +83,7 @@ class CaseQuality:
 
     @property
     def words(self) -> str:
-        """Return the meaning of the worth as text."""
+        """Return the meaning of the worth of a case as text."""
         hurt = [name for name in DISTORTIONS if self.passed[name] < _HALF]
         return {
             "tells": f"tells lists apart: fails with the {' and the '.join(hurt)} one",
@@ -115,7 +116,7 @@ def rate_cases_from_report(cases: Sequence[EvaluationCase], report: ModelReport)
 
 
 def rate_cases_by_search(cases: Sequence[EvaluationCase], tools: Sequence[Mapping[str, Any]]) -> list[CaseQuality]:
-    """Return the worth of each case without a model, from the ranks of its tools in a search index of each list."""
+    """Return the worth of each case, from the ranks of its tools in a search index of each list; no model is asked."""
     lists = {words: distort_tool_list(tools, words) for words in LISTS}
     found = []
     for case in cases:
@@ -206,7 +207,7 @@ def _other_ways(
 
 
 def _way(attempt: Attempt) -> list[Mapping[str, Any]]:
-    """Return the calls of an attempt that ended without a failure; otherwise an empty list."""
+    """Return the calls of an attempt, or an empty list if the attempt failed."""
     calls = [call for call in attempt.calls if not call.machinery]
     if attempt.verdict in {"refused", "unfinished", "unanswered"} or any(call.failed for call in calls):
         return []

@@ -56,7 +56,7 @@ class ToolTokenShare:
 
 
 def find_competing_tools(tools: Sequence[Tool]) -> list[CompetingTools]:
-    """Return the competing pairs in list order, without pairs whose descriptions refer to each other."""
+    """Return the competing pairs in list order. Pairs whose descriptions refer to each other are omitted."""
     index = SearchIndex([IndexedTool.from_wire(dict(tool)) for tool in tools])
     words = _telling_words(tools)
     names = [frozenset(stem(word) for word in identifier_words(tool["name"])) for tool in tools]
@@ -119,7 +119,7 @@ def _telling_words(tools: Sequence[Tool]) -> list[frozenset[str]]:
 
 
 def _least(first: frozenset[str], second: frozenset[str]) -> float:
-    """Return the text similarity from which two tools compete if their names consist of these words."""
+    """Return the lowest text similarity at which two tools compete, given the words of their names."""
     return _ALIKE if first <= second or second <= first else _SAME
 
 
@@ -130,13 +130,13 @@ def _overlap(first: frozenset[str], second: frozenset[str]) -> float:
 
 
 def _tells_apart(first: Tool, second: Tool) -> bool:
-    """Return True if the description of one tool names the other."""
+    """Return True if the description of one tool names the other tool."""
     return any(one["name"] in str(other.get("description", "")) for one, other in ((first, second), (second, first)))
 
 
 @dataclass(frozen=True, slots=True)
 class ConfusedPair:
-    """A tool that models called instead of the expected tool.
+    """A tool that models called although another tool was expected.
 
     Attributes:
         expected, chosen: the names of the two tools.
@@ -164,7 +164,7 @@ class ConfusedPair:
 
 
 def find_confused_pairs(tools: Sequence[Mapping[str, Any]], reports: Iterable[ModelReport]) -> list[ConfusedPair]:
-    """Return the pairs that models confused_cases, most frequent first, then pairs with competing descriptions."""
+    """Return the pairs of tools that models confused, most frequent first, then pairs with competing descriptions."""
     about = {str(tool["name"]): _text(tool) for tool in tools}
     competing = {frozenset(one.tools): one for one in find_competing_tools(tools)}
     counted: dict[tuple[str, str], tuple[Counter[str], list[str]]] = {}

@@ -50,7 +50,7 @@ async def replay_call_sequences(
     called: bool = True,
     person: SimulatedPerson | None = None,
 ) -> list[SequenceOutcome]:
-    """Make the calls of each accepted sequence in order, up to the first fault.
+    """Make the calls of each accepted sequence in order, and stop a sequence at its first fault.
 
     Args:
         client: a client of the running server.

@@ -280,7 +280,7 @@ def judge_recorded_report(
     """Return the result of a model's recorded report for a tool list and cases.
 
     The result has `rate`, `lower`, `upper`, `questions` and `asked`. If the report does not apply, the result has only
-    `why`: the report is about other tools or cases, or about another `endpoint` than the workspace names.
+    `why`. Such a report is about other tools or cases, or about another `endpoint` than the workspace names.
 
     Raises:
         StateError: the report cannot be read.

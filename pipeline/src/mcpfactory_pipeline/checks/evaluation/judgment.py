@@ -1,8 +1,8 @@
 """Judge a model's calls and answer for a case.
 
 An accepted call sequence is complete if its calls were made in order, with the expected arguments, and returned the
-expected content. Calls of one turn are parallel and have no order. An extra call is harmless if it only reads, or
-failed.
+expected content. Calls of one turn are parallel and have no order. An extra call is harmless if it only reads data, or
+if it failed.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class WrongArgument:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt at a case in a setting; `verdict` is a key of `VERDICTS`."""
+    """One attempt at a case in one setting; `verdict` is a key of `VERDICTS`."""
 
     case: str
     setting: ModelRunSetting
@@ -265,7 +265,7 @@ def _explain(match: _Match, calls: Sequence[MadeCall], tools: Tools, choices: tu
 
 
 def _choices(match: _Match, calls: Sequence[MadeCall]) -> tuple[ToolChoice, ...]:
-    """Return the choice for each expected call: the expected tool, or else the tool of the next unexpected call."""
+    """Return the choice for each expected call: the expected tool if it was called, else the next unexpected tool."""
     left = [one.tool for one in calls]
     kept: dict[int, str] = {}
     for number, wanted in enumerate(match.way):

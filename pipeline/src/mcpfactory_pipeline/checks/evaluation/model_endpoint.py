@@ -33,7 +33,7 @@ class ModelUnreachableError(PipelineError):
 
 @dataclass(frozen=True, slots=True)
 class ModelEndpoint:
-    """Endpoint of a model. The key is never shown, and `hide` removes it from foreign texts.
+    """Endpoint of a model. The key is never shown, and `hide` removes the key from third-party texts.
 
     Attributes:
         kind: a key of `KINDS`.
@@ -68,7 +68,7 @@ class ModelEndpoint:
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if self.url else ""
 
     def hide(self, text: str) -> str:
-        """Return the text with the key removed."""
+        """Return the text without the key."""
         return text.replace(self.key, "***") if len(self.key) >= _SHORTEST else text
 
 
@@ -82,7 +82,7 @@ class ModelCall:
 
     @property
     def arguments(self) -> dict[str, Any] | None:
-        """The arguments; None if they are not a JSON object."""
+        """The arguments; None if the text is not a JSON object."""
         try:
             found = json.loads(self.text) if self.text.strip() else {}
         except (ValueError, RecursionError):
@@ -153,7 +153,7 @@ class ModelChat(ABC):
         """Request the model's next turn.
 
         Raises:
-            EndpointError: all attempts failed to return a usable answer.
+            EndpointError: every attempt failed to return a usable answer.
             ModelUnreachableError: the endpoint will not answer at all.
         """
         endpoint, name = self._endpoint, self._endpoint.name
@@ -175,7 +175,7 @@ class ModelChat(ABC):
         return redact_endpoint_key(turn, endpoint)
 
     def answer(self, answers: Sequence[ToolAnswer]) -> None:
-        """Send the model the results of all calls of its last turn."""
+        """Send the model the results of all calls that its last turn requested."""
         self._messages += self._answers(answers)
 
     @abstractmethod
@@ -215,7 +215,7 @@ class ModelConnection:
         return self._chats(self._endpoint, self._client, system, question, tools)
 
     async def close(self) -> None:
-        """End the connections."""
+        """Close the connections."""
         await self._client.close()
 
 

@@ -1,7 +1,7 @@
 """Report of a model's answers: pass rates with confidence intervals.
 
-The sampled unit is the question, not the repetition, because answers to one question are alike. More questions narrow
-the overall interval. Repetitions do not: they only make the pass rate of one question more certain.
+The sampled unit is the question, not the repetition, because answers to one question are alike. With more questions,
+the overall interval becomes narrower. Repetitions do not: they only make the pass rate of one question more certain.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class PassRate(_Rounded):
 
 @dataclass(frozen=True, slots=True)
 class RateDifference(_Rounded):
-    """Change of a share with its confidence interval; `questions` were answered in both reports."""
+    """Difference between two shares with its confidence interval; `questions` is the number of shared questions."""
 
     change: float
     lower: float
@@ -113,7 +113,10 @@ _MILLION: Final = 1_000_000
 
 
 def hash_shown_tools(tools: Iterable[Mapping[str, Any]]) -> str:
-    """Return an order-independent hash of the tool data that models see, without the search mode's own tools."""
+    """Return a hash of the tool data that models see, without the search mode's own tools.
+
+    The order of the tools has no effect.
+    """
     listed = list(tools)
     machinery = SearchModeTools(listed).machinery
     rows = sorted(
@@ -140,7 +143,7 @@ class ModelPrices:
     currency: str = "USD"
 
     def of(self, usage: TokenUsage) -> float:
-        """Return the cost of the used tokens."""
+        """Return the cost of the tokens that were used."""
         fresh = max(0, usage.read - usage.cached)
         return (fresh * self.read + usage.cached * self.cached + usage.written * self.written) / _MILLION
 
@@ -185,7 +188,7 @@ class ModelReport:
 
     @cached_property
     def settings(self) -> list[ModelRunSetting]:
-        """Return the settings of the report, in the requested order."""
+        """Return the settings that the report covers, in the requested order."""
         return list(self.lists)
 
     @cached_property
@@ -236,7 +239,7 @@ class ModelReport:
         return Counter((one.expected, one.chosen) for attempt in self.of(setting) for one in attempt.choices)
 
     def confused_cases(self) -> dict[tuple[str, str], list[str]]:
-        """Return (expected tool, called tool) → cases, for all confusions; cases without a call are omitted."""
+        """Return (expected tool, called tool) → cases with this confusion; cases without a call are omitted."""
         found: dict[tuple[str, str], list[str]] = {}
         for attempt in self.attempts:
             for one in attempt.choices if attempt.setting.words == "own" else ():

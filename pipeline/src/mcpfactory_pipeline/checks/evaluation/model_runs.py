@@ -71,7 +71,7 @@ def make_system_prompt(instructions: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ElicitationAnswerer:
-    """Simulated person during a conversation: the client's `elicitation`, and the case's answers to each tool."""
+    """Simulated person during a conversation: its answers to `elicitation`, and the case's answers for each tool."""
 
     person: SimulatedPerson = field(default_factory=SimulatedPerson)
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

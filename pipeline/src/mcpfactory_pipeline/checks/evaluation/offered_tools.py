@@ -40,7 +40,7 @@ class OfferedServer:
         return has_simulated_api(self.server.folder) or not self.server.documents
 
     async def tools(self, mode: str, dialect: str = "standard") -> Tools:
-        """Return the list that clients get."""
+        """Return the tool list that clients get."""
         async with self.opened(mode, dialect) as (client, _):
             return await client.list_tools()
 
@@ -75,7 +75,7 @@ async def read_server_tools(server: WorkspaceServer, profile: str = "full") -> T
 
 
 WITHIN: Final = (1, 3, 5, 10)
-"""Reports count the cases whose tools are among this many first results."""
+"""Ranks of a search: reports count the cases whose tools are among the first 1, 3, 5 or 10 results."""
 
 DIRECT: Final = 1
 """Rank of a tool that search mode lists directly: a model sees it without a search."""
@@ -109,7 +109,7 @@ def rank_tools(tools: Sequence[Mapping[str, Any]], question: str) -> list[str]:
 
 
 def parse_found_tools(answer: str) -> list[str]:
-    """Return the tools that an answer of the search tool names, in order."""
+    """Return the tools that are named in an answer of the search tool, in order."""
     beside = _BESIDE.search(answer)
     return [*_LINE.findall(answer), *(beside[1].split(", ") if beside else [])]
 

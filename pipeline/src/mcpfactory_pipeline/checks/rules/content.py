@@ -76,7 +76,7 @@ def _contents(evidence: Evidence) -> list[_Block]:
 
 
 def _reads(evidence: Evidence, probe: str) -> list[WireExchange]:
-    """Return the probe's exchange, which reads the first prompt or resource, and the exchanges that read the others."""
+    """Return the probe's exchange, which reads the first prompt or resource, and the exchanges that read the rest."""
     first = evidence.probes.get(probe)
     return [] if first is None else [first, *(one for one in evidence.later_reads if one.method == first.method)]
 

@@ -27,7 +27,7 @@ class HttpScope:
     """The answers to HTTP probes, in the order of the probes.
 
     The probe `after` has a wrong header. If its answer is not the error for wrong headers, the server does not check
-    the header. Then the rule does not apply, and `reason` is the explanation.
+    the header. In that case, the rule does not apply, and `reason` is the explanation.
     """
 
     names: tuple[str, ...]
@@ -52,7 +52,7 @@ class HttpScope:
         return RuleSubjects(answers)
 
     def faults(self, answer: HttpProbeAnswer) -> Iterator[Fault]:
-        """Yield the differences from the answer that the probe expects."""
+        """Yield the differences between the answer and the answer that the probe expects."""
         expects = HTTP_PROBES[answer.probe].expects
         return expects(answer) if expects else iter(())
 
@@ -213,7 +213,7 @@ def _guessable(answer: HttpProbeAnswer, evidence: Evidence) -> Iterator[Fault]:
 
 
 def _differing(first: str, second: str) -> int:
-    """Return the number of characters that differ, including the rest of the longer text."""
+    """Return the number of characters that differ; the rest of the longer text also counts."""
     return sum(one != other for one, other in zip_longest(first, second))
 
 

@@ -26,7 +26,7 @@ rule, row = RULES.rule, RULES.row
 
 
 class ListScope:
-    """One list of a server that declares the capability; each entry must have `keys`."""
+    """A list of a server that declares the list's capability; each entry must have `keys`."""
 
     def __init__(self, method: str, *keys: str) -> None:
         self._method = method

@@ -170,9 +170,12 @@ def _constant(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
       source="a listed tool is a promise to the model; a server with only one answer breaks all its promises",
       hint="implement the tools; return isError for anything that they cannot do")  # fmt: skip
 def _distinct(evidence: Evidence) -> RuleOutcome:
-    """Return a fault if all tools (at least two) give the same answer, unless it is empty or about missing data.
+    """Return a fault if all tools (at least two) give the same answer.
 
-    Tools that change data may all return the same confirmation, so at least one tool must only read.
+    An empty answer, or an answer about missing data, is not a fault.
+
+    Tools that change data may all return the same confirmation. Therefore at least one of the compared tools must be
+    read-only.
     """
     own = [call for call in evidence.calls if not call.failed and not call.requests and not call.mismatches]
     tools = {call.tool for call in own}
@@ -235,7 +238,10 @@ def _answered_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutc
       source="the model called the tool for the API's answer, which the stub upstream knows",
       hint="check what hooks return; the evidence has the answer that the model got")  # fmt: skip
 def _lost(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
-    """Compare one answer with the API's answer. Converted values are correct if they change with the API's answer."""
+    """Compare the answer of one call with the API's answer.
+
+    Converted values are correct if they change with the API's answer.
+    """
     found = compare_with_answer(call)
     if is_answer_only_text(call):
         words = (

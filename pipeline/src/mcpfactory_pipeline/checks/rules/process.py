@@ -186,7 +186,7 @@ _SOURCE: Final = "the policy of this workspace, or --limit"
 
 
 def _limited(limit: str) -> Scope[tuple[int, float]]:
-    """Return a scope with the subject (measured, allowed) if the measured value exceeds this limit of the policy."""
+    """If the measured value exceeds this limit of the policy, return a scope with the subject (measured, allowed)."""
 
     def scope(evidence: Evidence) -> RuleSubjects[tuple[int, float]] | RuleOutcome:
         most = evidence.limits.get(limit)

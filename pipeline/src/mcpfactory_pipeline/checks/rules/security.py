@@ -140,7 +140,7 @@ def _drift(evidence: Evidence) -> RuleOutcome:
 class CanaryScope:
     """Scope of one kind of canary: the first successful canary of each argument; all tried arguments count.
 
-    `what` describes the values of the argument, `how` the evidence that a canary was successful.
+    `what` describes the values of the argument. `how` describes the evidence that a canary was successful.
     """
 
     kind: CanaryKind

@@ -50,9 +50,9 @@ def missing_cases_outcome(evidence: Evidence) -> RuleOutcome | None:
 
 @dataclass(frozen=True, slots=True)
 class ProbeScope:
-    """The exchange of a probe, for servers with its lifecycle and capability.
+    """The exchange of a probe, for servers with the probe's lifecycle and capability.
 
-    `given` returns the outcome if the rule does not apply, else None. `stored` names the exchange to use instead of
+    `given` returns an outcome if the rule does not apply, otherwise None. `stored` names the exchange to use instead of
     the probe's own, such as the ping after the probe.
     """
 
@@ -74,7 +74,7 @@ class ProbeScope:
         return not_checked(evidence.missing_reason(name)) if exchange is None else RuleSubjects([exchange])
 
     def faults(self, exchange: WireExchange) -> Iterator[Fault]:
-        """Yield the differences from the expected answer."""
+        """Yield the differences between the answer and the expected answer."""
         return self.probe.faults(exchange)
 
 
@@ -91,6 +91,9 @@ def tools_as_subjects(evidence: Evidence) -> RuleSubjects[tuple[str, Any]] | Rul
 
 
 def calls_as_subjects(calls: Iterable[RecordedCall], *, once: bool = False) -> RuleSubjects[RecordedCall]:
-    """Return calls as subjects; each tool counts once. With `once`, only the first fault of each tool is kept."""
+    """Return calls as subjects of a rule; each tool counts once.
+
+    With `once`, only the first fault of each tool is kept.
+    """
     found = list(calls)
     return RuleSubjects(found, len({call.tool for call in found}), once)

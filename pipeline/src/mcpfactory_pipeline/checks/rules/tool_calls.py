@@ -85,7 +85,7 @@ def _fault(call: RecordedCall, words: str, lesser: Severity | None = None) -> Fa
 
 
 def _calls(choose: Callable[[Evidence], Iterable[RecordedCall]], none: str) -> Scope[RecordedCall]:
-    """Return a scope of chosen calls; each tool counts once. `none` is the reason if there are no calls."""
+    """Return a scope of chosen calls; each tool counts once. `none` is the reason to report if there are no calls."""
 
     def scope(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
         calls = calls_as_subjects(choose(evidence))
@@ -215,7 +215,7 @@ def _validates(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
 def _taken(call: RecordedCall, evidence: Evidence) -> tuple[str, Severity | None]:
     """Return (reaction, lesser severity) for a tool that answered wrong arguments without an error.
 
-    The gate closes only on evidence that the tool ran with the wrong arguments.
+    The gate closes only if there is evidence that the tool ran with the wrong arguments.
     """
     text = answer_text(call.exchange).strip()
     changing = next((one for one in call.requests if one["method"] not in ("GET", "HEAD")), None)

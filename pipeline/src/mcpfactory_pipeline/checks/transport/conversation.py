@@ -72,9 +72,9 @@ class MessageLog:
 class Conversation(Protocol):
     """One session with one server: a process, or a series of HTTP requests. It fills the record `session`.
 
-    The checks do not use the runtime's client. They must send invalid messages (half a message, a wrong revision). They
-    must observe details that a client hides (other text on stdout, the end of the process). Moreover, a bug that the
-    runtime's client and server share would stay hidden.
+    The checks do not use the runtime's client. The checks must send invalid messages (half a message, a wrong
+    revision). They must observe details that a client hides (other text on stdout, the end of the process). In
+    addition, a bug that the server and the runtime's client share would stay hidden.
     """
 
     session: Session
@@ -88,7 +88,7 @@ class Conversation(Protocol):
         """Send an invalid text, then `message`, and return the answers to both. Never raises.
 
         Surrogates in the text represent bytes that are not UTF-8 (`surrogateescape`). With `wait`, the answer to the
-        text may arrive a moment after the answer to `message`.
+        invalid text may arrive a moment after the answer to `message`.
         """
 
     async def listen(
@@ -96,14 +96,14 @@ class Conversation(Protocol):
     ) -> tuple[NotificationStream, ...]:
         """Open notification streams, one after the other, make `calls`, and close the streams. Never raises.
 
-        Wait at most `patience` seconds for the acknowledgement or answer of each stream, and for each call.
+        Wait at most `patience` seconds for each call, and for the acknowledgment or answer of each stream.
         """
 
     async def overlap(self, messages: Sequence[Json], patience: float, pause: float = 0.0) -> list[WireExchange]:
-        """Send messages without waiting for answers, with a pause between them; return the exchanges. Never raises.
+        """Send messages without waiting for answers, with a pause between messages; return the exchanges. Never raises.
 
-        A message can be the `cancellation_message` of an earlier one. Canceled requests and notifications have no exchange in
-        the result.
+        A message can be the `cancellation_message` of an earlier one. In the result, canceled requests and
+        notifications have no exchange.
         """
 
     async def notify(self, message: Json) -> None:
@@ -158,7 +158,7 @@ def decode(data: bytes) -> Any:
 
 
 def refuse_json_constant(name: str) -> None:
-    """Refuse NaN and Infinity, which `json` reads although JSON does not have them (RFC 8259 §6)."""
+    """Refuse NaN and Infinity: `json` reads these values, although JSON does not have them (RFC 8259 §6)."""
     raise ValueError(f"{name} is not JSON")
 
 
@@ -168,7 +168,7 @@ def is_jsonrpc_answer(message: Json) -> bool:
 
 
 def progress_token(request: Json) -> Any:
-    """Return the progress token of a request; None if it has none."""
+    """Return the progress token of a request; None if the request has none."""
     params = request.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     return meta.get("progressToken") if isinstance(meta, dict) else None
@@ -185,12 +185,15 @@ def cancellation_message(request: Json) -> Json:
 
 
 def canceled_ids(messages: Sequence[Json]) -> list[Any]:
-    """Return the ids of the requests that these messages cancel."""
+    """Return the IDs of the requests that these messages cancel."""
     return [one["params"]["requestId"] for one in messages if one.get("method") == "notifications/cancelled"]
 
 
 def answer_server_request(request: Json, declared: Json) -> Json:
-    """Return our answer to a request of the server: ping and declared features succeed, all others are refused."""
+    """Return the client's answer to a request of the server.
+
+    Ping and declared features succeed; all other requests are refused.
+    """
     body: Json = {"error": {"code": -32601, "message": "the client does not support this method"}}
     if request.get("method") == "ping":
         body = {"result": {}}

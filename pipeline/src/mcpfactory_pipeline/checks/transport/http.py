@@ -140,7 +140,7 @@ class HttpConversation:
             return tuple(stream.record(streams) for stream in streams)
 
     async def close(self, *, terminate: bool = False) -> None:
-        """End the session, if there is one."""
+        """End the session, if one is open."""
         if self._session_id:
             await asyncio.to_thread(self._delete)
         if self.session.exchanges and not self.session.answered:
@@ -178,9 +178,9 @@ class HttpConversation:
         )
 
     def _follows(self, response: http.client.HTTPResponse) -> bool:
-        """Follow a redirect to another URL of the origin; return True if there was one.
+        """Follow a redirect to another URL of the same origin; return True if the response was such a redirect.
 
-        Later requests use that URL from the start, so that each request has one answer.
+        Later requests use the other URL from the start, so that each request has one answer.
         """
         location = response.getheader("Location") or ""
         found = self._redirects.next("POST", urlunsplit(self._url), response.status, location)
@@ -190,7 +190,7 @@ class HttpConversation:
         return True
 
     def _read(self, response: http.client.HTTPResponse, deadline: float, *, several: bool) -> tuple[list[Json], str]:
-        """Return the first answer (all answers with `several`), and the reason if it is missing."""
+        """Return the first answer (with `several`, all answers), and the reason if no answer arrived."""
         if response.status == NEEDS_CREDENTIALS:
             return [], f"HTTP status {response.status}: {CREDENTIALS}"
         kind = (response.getheader("Content-Type") or "").partition(";")[0].strip().lower()
@@ -280,7 +280,7 @@ class _OpenStream:
                     return
 
     def record(self, streams: Sequence[_OpenStream]) -> NotificationStream:
-        """Return this stream's messages from all `streams`, because a server may answer on another stream."""
+        """Select the messages of this stream from all `streams`, because a server may answer on another stream."""
         wanted, known = self.request["id"], [stream.request["id"] for stream in streams]
         answers = [one for stream in streams for one in stream.answers if one.get("id") == wanted]
         own = [one for one in self.answers if one.get("id") not in known]
@@ -298,8 +298,8 @@ class _OpenStream:
 def connected(url: SplitResult, seconds: float) -> Iterator[http.client.HTTPConnection]:
     """Yield a connection to the host of `url`, and shut it down after `seconds`, even while data arrives.
 
-    The socket's own timeout restarts with every byte, so it does not stop a server that sends very slowly, even in
-    headers.
+    The socket's own timeout restarts with every byte. Therefore it does not stop a server that sends very slowly, even
+    in headers.
 
     Raises:
         OSError: the connection fails.

@@ -48,13 +48,13 @@ HttpExpectation = Callable[[HttpProbeAnswer], Iterator[Fault]]
 
 @dataclass(frozen=True, slots=True)
 class HttpProbe:
-    """One HTTP request that is correct except for one thing, and the expected answer.
+    """One HTTP request with a single defect, and the expected answer.
 
     `headers` has the headers that differ from a correct request (None removes a header), or is a function of the asker
     and the correct headers. The request body is a per-request message with `method` and `params`, or `body`. With both
-    `method` and `body`, it is an array of two such messages, and `body` is the id of the second message. `meta` replaces
-    members of the per-request metadata; None removes a member. `session` is the probe that began the session of the
-    request (handshake lifecycle only). `place` returns the URL. `when` selects the servers to probe.
+    `method` and `body`, it is an array of two such messages, and `body` is the id of the second message. `meta`
+    replaces members of the per-request metadata; None removes the member. `session` is the probe that began the session
+    of the request (handshake lifecycle only). `place` returns the URL. `when` selects the servers to probe.
     """
 
     name: str
@@ -101,7 +101,7 @@ def _with_code(wanted: int, code: int) -> HttpExpectation:
 
 
 def _no(problem: Callable[[HttpProbeAnswer], bool], words: str = "{what} got status {status}") -> HttpExpectation:
-    """Expect an answer without a problem; `words` are formatted with the answer's `status` and `what`."""
+    """Expect an answer without the given problem; `words` is a format string for the answer's `status` and `what`."""
 
     def expect(answer: HttpProbeAnswer) -> Iterator[Fault]:
         if problem(answer):
@@ -241,7 +241,7 @@ def _has_header(asker: HttpProbeSender) -> bool:
 
 
 def _began(probe: str) -> Callable[[HttpProbeSender], bool]:
-    """Return a condition: this probe began a session."""
+    """Return a condition that is true if the given probe began a session."""
     return lambda asker: "Mcp-Session-Id" in asker.sessions.get(probe, {})
 
 
@@ -368,7 +368,7 @@ def probe_http(
     *,
     credentials: Mapping[str, str] | None = None,
 ) -> dict[str, HttpProbeAnswer]:
-    """Send the probes of each lifecycle that the server speaks; probes without an answer are left out.
+    """Send the probes of each lifecycle that the server speaks; probes without an answer are omitted from the result.
 
     The function blocks. At the time limit, it still waits for the answer to the last probe.
 
@@ -418,7 +418,7 @@ class HttpProbeSender:
         return is_loopback(urlsplit(self.url).hostname)
 
     def run(self, rows: Iterable[HttpProbe]) -> None:
-        """Send the probes that suit the server; stop at the time limit, or after several without an answer."""
+        """Send the probes that suit the server; stop at the time limit, or after several probes without an answer."""
         for probe in rows:
             if self._unanswered == _MOST_UNANSWERED or self._seconds_left() <= 0:
                 return
@@ -443,7 +443,7 @@ class HttpProbeSender:
         self.sessions[answer.probe] = {**begun, "MCP-Protocol-Version": agreed}
 
     def _message(self, probe: HttpProbe) -> Any:
-        """Return the body of the request; None without one."""
+        """Return the body of the request; None if the request has no body."""
         if not probe.method:
             return probe.body
         meta = {

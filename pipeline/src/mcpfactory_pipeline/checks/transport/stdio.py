@@ -53,7 +53,7 @@ _HINTS: Final[Mapping[str, str]] = {
 
 
 def pollution_hint(causes: Iterable[str]) -> str:
-    """Return the hint for the first cause that is more than a stray print."""
+    """Return the hint for the first cause that is more specific than a stray print."""
     return next((_HINTS[cause] for cause in causes if cause in _HINTS), "")
 
 
@@ -114,7 +114,7 @@ _INHERITED: Final = (
 
 
 class StdioConversation:
-    """A conversation over stdio. Use `StdioConversation.start`; `close` must be called."""
+    """A conversation over stdio. Use `StdioConversation.start`; The caller must call `close`."""
 
     def __init__(self, process: asyncio.subprocess.Process, purpose: str) -> None:
         self.session = Session(purpose)
@@ -262,7 +262,7 @@ class StdioConversation:
         return split_streams(requests, heard)
 
     async def _heard(self, number: int) -> None:
-        """Wait until more than `number` streams are acknowledged or answered, or the process closes its output."""
+        """Wait until more than `number` streams are acknowledged or answered, or until the process closes stdout."""
         while not self._readers[0].done():
             heard = self._log.heard or []
             if sum(is_jsonrpc_answer(one) or is_acknowledgement(one) for one in heard) > number:
@@ -271,7 +271,7 @@ class StdioConversation:
             await self._news.wait()
 
     async def close(self, *, terminate: bool = False) -> None:
-        """Close stdin or terminate the process, wait, and kill the rest of the process group."""
+        """Close stdin or terminate the process, then wait, then kill the rest of the process group."""
         session, ended_early = self.session, self._process.returncode
         session.memory = peak_memory(self._process.pid)
         began = time.monotonic()

@@ -1,8 +1,9 @@
 """Admission of the events that a job submits: events of the assigned run, in a valid order, about built files. Pure.
 
-A job runs server code, so its claims are not trusted. `admit_job_events` replays the events by the rules of a run. A stage ends
-only after its own start and the end of all stages that it needs. A candidate comes from the build stage, and a check
-refers to a known candidate. Only the stage that fills a channel moves the channel, under the conditions of a run.
+A job runs server code, so its claims are not trusted. `admit_job_events` replays the events by the rules of a run. A
+stage ends only after its own start and the end of all stages that it needs. A candidate comes from the build stage, and
+a check refers to a known candidate. Only the stage that fills a channel moves the channel, under the conditions of a
+run.
 """
 
 from __future__ import annotations
@@ -206,7 +207,7 @@ def _may_finish(admission: _AdmissionState, event: Event, words: str) -> None:
 
 
 def _may_keep(stage: Stage, candidate: str | None, event: Event, words: str) -> None:
-    """Raise `ShardResultError` for files other than the stage's log and reports: a job must not overwrite others."""
+    """Raise `ShardResultError` for files other than the stage's log and reports; a job must not overwrite them."""
     log, reports = f"logs/{stage.name}.log", f"{candidate or 'reports'}/{stage.name}/"
     for path in event.get("artifacts", {}):
         if path != log and not path.startswith(reports):

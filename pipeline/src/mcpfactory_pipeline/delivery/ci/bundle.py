@@ -91,7 +91,10 @@ def pack_run(workspace: Workspace, folder: Path, recorded: Mapping[str, Sequence
 
 
 def _about_files(events: Sequence[Event]) -> list[Event]:
-    """Return the events that name files, without the member `channel`. A fold of these lists only files of the run."""
+    """Return the events that name files, without the member `channel`.
+
+    A state that results from the returned events lists only files of the run.
+    """
     return [
         {key: value for key, value in event.items() if key != "channel"}
         for event in events

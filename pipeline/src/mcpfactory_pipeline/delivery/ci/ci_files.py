@@ -57,7 +57,7 @@ def write_ci_file(workspace: Workspace, written: CiFile) -> list[str]:
 
 
 def change_factory_origin(workspace: Workspace, origin: FactoryOrigin) -> list[str]:
-    """Set the origin of the factory for jobs and uv, and update existing CI files; return the changed paths.
+    """Set the place from which jobs and uv install the factory, and update existing CI files; return the changed paths.
 
     Raises:
         ConfigError: a setting is invalid; then only the wheels were changed.

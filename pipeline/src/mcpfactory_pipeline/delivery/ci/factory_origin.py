@@ -70,7 +70,7 @@ def refresh_factory_wheels(folder: Path) -> list[str]:
     """Replace the factory's wheels in the folder by wheels of the running version; return the changed file names.
 
     Raises:
-        StageError: a wheel cannot be built or found; the folder is then unchanged.
+        StageError: a wheel cannot be built or found; in this case, the folder is unchanged.
     """
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(len(DISTRIBUTIONS)) as pool:
         try:
@@ -223,7 +223,7 @@ def _no_ref(text: str) -> FactoryOrigin:
 
 
 def read_origin(settings: WorkspaceSettings) -> FactoryOrigin | None:
-    """Return the origin of mcpfactory in a workspace's settings; None if they have none.
+    """Return the origin of mcpfactory in a workspace's settings; None if the settings have no origin.
 
     Raises:
         ConfigError: the origin is invalid.
@@ -242,7 +242,7 @@ def read_ci_settings(settings: WorkspaceSettings) -> CiSettings:
 
 
 def factory_install_command(origin: FactoryOrigin) -> str:
-    """Return the script line that installs the factory. Wheels are given as files, so that no index is used."""
+    """Return the line of a script that installs the factory. Wheels are given as files, so that no index is used."""
     if origin.kind == INDEX:
         return f"python -m pip install mcpfactory=={installed_version('mcpfactory')}"
     if origin.kind == FOLDER:
@@ -318,7 +318,7 @@ def installed_origin() -> FactoryOrigin | None:
 
 
 def is_public(url: str) -> bool:
-    """Return True if other machines can reach the same host under this URL, by its form."""
+    """Return True if a URL, by its form, leads other machines to the same host."""
     parts = split_web_url(url)
     host = parts.hostname or "" if parts else ""
     own = "." not in host or host.endswith((".local", ".localhost", ".internal", ".lan"))
@@ -381,7 +381,7 @@ def write_origin_files(root: Path, origin: FactoryOrigin) -> list[str]:
 
 
 def stale_factory_wheels_error(root: Path, origin: FactoryOrigin) -> ConfigError | None:
-    """Return an error if wheels below the root are not from this version of the factory; else None."""
+    """Return an error if wheels below the root are from another version of the factory; else None."""
     wheels = factory_wheel_differences(root / origin.place) if origin.kind == FOLDER else []
     if not wheels:
         return None
@@ -448,7 +448,7 @@ def with_uv_tables(text: str, origin: FactoryOrigin) -> str:
     """Return the text of a root `pyproject.toml` that lets uv find the runtime of the origin.
 
     Raises:
-        ConfigError: it has its own tables for uv.
+        ConfigError: the file has its own tables for uv.
     """
     tables = uv_tables(origin)
     block = f"{_BEGIN}\n{tables}{_END}\n" if tables else ""

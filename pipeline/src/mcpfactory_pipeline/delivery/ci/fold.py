@@ -1,7 +1,7 @@
 """Merge the results of CI jobs into the workspace.
 
-The merged histories give the new states. Files that the states list are copied from the jobs (`bundle`) if their bytes
-have the hashes in the events.
+The merged histories give the new states. Files that the states list are copied from the jobs (`bundle`), if their
+hashes match the hashes in the events.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _folders(folders: Sequence[Path]) -> Sequence[Path]:
 
 @dataclass(frozen=True, slots=True)
 class FoldedServer(JsonRecord):
-    """One server: the number of new events and files, its version, and the outcome of each stage.
+    """One server: its version, the number of new events and files, and the outcome of each stage.
 
     `lacking` are files of the newest candidate that are not on this machine.
     """
@@ -295,7 +295,9 @@ def summary(folded: Sequence[FoldedServer], refused: Sequence[RefusedShardResult
 
 
 def changed(steps: Iterable[PlanStep]) -> tuple[list[str], list[str]]:
-    """Return the servers of a plan with stages to run, and broken servers, in order.
+    """The second list also has the servers with invalid names.
+
+    No job gets these servers, because names become words of a script.
 
     The second list has the servers with invalid names: no job gets them, because names become words of a script.
     """

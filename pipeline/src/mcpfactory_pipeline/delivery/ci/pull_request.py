@@ -1,16 +1,16 @@
 """Refuse forbidden changes in a pull request or a push.
 
-A pull request must not add events to a history. The only exception is an approval for a channel that requires
-signatures: its key must be listed in the base, and its signature must appear in no other event.
+A pull request must not add events to a history. The only exception is an approval for a channel that
+requires signatures. The base must list its key, and no other event may have its signature.
 
-A push to the branch may also add people's decisions about candidates in the commit before the push. A
-candidate and its decision must not arrive together. Both arrive in one push if a pull request was merged without
-review.
+A push to the branch may also add people's decisions about candidates in the commit before the push. A candidate, and a
+decision about this candidate, must not arrive in the same push. Both arrive in one push if a pull request was merged
+without review.
 
-Promotions of a push are checked again (`pushed`), because `promote` checks the policy of the working tree. A line could
-be written by hand, or the same push could have removed a stage or lowered a policy. Each promotion is checked at the
-time of its event, with the stages and channels of the commit before the push. So a stricter policy in the push revokes
-no promotion. For a channel that is new in the push, the push's own policy applies.
+Promotions of a push are checked again (`pushed`), because `promote` checks the policy of the working tree. A person
+could have written a line by hand, or the same push could have removed a stage or lowered a policy. Each promotion is
+checked with the stages and channels of the commit before the push, at the time of the promotion's event. Therefore a
+stricter policy in the push revokes no promotion. For a channel that the push adds, the policy in the push applies.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def _about_new_candidates(history: Sequence[Event], events: Sequence[Event]) -> 
 
 
 def _tracked_locks(workspace: Workspace) -> list[str]:
-    """Return the tracked files in pipeline/locks; other clones would read these caches instead of histories."""
+    """Return the tracked files in pipeline/locks. Other clones would read these caches instead of the histories."""
     listed = git_output(
         workspace.root, "ls-files", "-z", "--", Store(workspace).locks.relative_to(workspace.root).as_posix()
     )

@@ -1,4 +1,4 @@
-"""MCP clients that a server can be installed into, one row each. No other module knows a client by name.
+"""MCP clients that a server can be installed into, one row each. Only this table contains the names of clients.
 
 `docs/reference/clients.md` is generated from these rows. A path begins with `~` (the home folder) or `{config}` (the
 settings folder of programs: `~/.config` or `$XDG_CONFIG_HOME`, `~/Library/Application Support`, `%APPDATA%`). A
@@ -6,7 +6,7 @@ project's path is relative to the project folder.
 
 The shape of an entry is data with placeholders: `<command>`, `<args>`, `<command line>` (command and arguments in one
 list), `<env>`, `<literals>` (environment values that are not references), `<names>` (of variables that are passed on),
-`<name>`, `<url>`, `<headers>`, `<token variable>`. A key whose placeholder is empty is left out.
+`<name>`, `<url>`, `<headers>`, `<token variable>`. A key is omitted if its placeholder has no value.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ System = Literal["linux", "mac", "windows"]
 class ClientConfigFile:
     """A configuration file: its format, and the content of a new one.
 
-    The first of `paths` that exists is used, else the first path. `systems` has the paths of operating systems with
-    other paths.
+    The first path in `paths` that exists is used, otherwise the first path. `systems` has the paths of operating
+    systems with other paths.
     """
 
     paths: tuple[str, ...]
@@ -35,7 +35,7 @@ class ClientConfigFile:
 
 @dataclass(frozen=True, slots=True)
 class ConfigLayout:
-    """Location of servers in the file, and shapes of entries; `http` is None if the client does not support URLs."""
+    """Location of servers in a client's file, and shapes of entries; `http` is None if the client supports no URLs."""
 
     container: tuple[str, ...]
     stdio: Mapping[str, Any]
@@ -52,11 +52,12 @@ class ClientProfile:
         user: file for all projects of a user.
         project: file in a project; None without project support.
         forms: forms of entries; the first one is used, unless the file has the container of a later one.
-        reference: how `env` refers to a variable of the client's environment, with `VAR` for its name; None if
-            unsupported.
-        header: how a header refers to such a variable; None if unsupported.
-        folder: project folder in an entry of a project's file: `.` if the client starts servers there, or the client's
-            placeholder. None if the client has neither, so it cannot start servers from the project.
+        reference: how `env` refers to a variable of the client's environment, with `VAR` for its name; None if the
+            client has no references.
+        header: how a header refers to such a variable; None if headers cannot refer to variables.
+        folder: project folder in an entry of a project's file: `.` if the client starts servers in that
+            folder, or the client's placeholder for it. None if the client has neither, so it cannot start servers from
+            the project.
         gui: True if the client is started from a desktop, without the PATH of a shell.
         moved: environment variable with another folder for the user's file.
         note: information or tasks for a person.

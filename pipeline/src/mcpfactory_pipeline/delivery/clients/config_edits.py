@@ -53,7 +53,7 @@ def read(text: str, config: ClientConfigFile) -> Any:
 
 
 def detect_layout(data: Any, forms: Iterable[ConfigLayout]) -> ConfigLayout:
-    """Return the form of a configuration: the first form, unless the container of a later form exists."""
+    """Return the layout of a configuration: the first layout, unless the container of a later layout exists."""
     usual, *others = forms
     return next((form for form in others if _is_container(_at(data, form.container))), usual)
 
@@ -68,7 +68,7 @@ def entries(data: Any, form: ConfigLayout, config: ClientConfigFile) -> dict[str
 
 
 def install(text: str | None, config: ClientConfigFile, form: ConfigLayout, name: str, entry: Mapping[str, Any]) -> str:
-    """Return the text with the entry; unchanged if it already has the entry.
+    """Return the text with the entry; return it unchanged if it already has the entry.
 
     Args:
         text: text of the configuration; None if the file does not exist.
@@ -96,7 +96,7 @@ def uninstall(
     """Return the text without the entry, if any; return None to remove a file that `install` created.
 
     `backups` are earlier texts of the file. If inserting the entry into a backup gives the current text, the backup is
-    returned. This also removes a container that was added for the entry.
+    returned. The backup also lacks a container that was added for the entry.
 
     Raises:
         ConfigSyntaxError: the text violates its format, or cannot be changed in place.

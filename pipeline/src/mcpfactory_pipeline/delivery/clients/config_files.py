@@ -67,7 +67,7 @@ def read_user_paths(environ: Mapping[str, str]) -> UserPaths:
 def client_config_path(
     client: ClientProfile, home: UserPaths, project: Path | None = None
 ) -> tuple[Path, ClientConfigFile]:
-    """Return the configuration file of a client, for the user or for a project folder; it need not exist.
+    """Return the configuration file of a client, for the user or for a project folder. The file may be missing.
 
     Raises:
         ClientConfigError: the client does not support project files.
@@ -117,7 +117,7 @@ def replace(
 ) -> Path | None:
     """Replace a file's text atomically, and return the path of the backup; None if the file is new.
 
-    If `after` is None, remove the file. A link stays a link, and the file keeps its mode; a `private` file is readable
+    If `after` is None, remove the file. A link stays a link, and the file keeps its mode. A `private` file is readable
     only by its owner.
 
     Raises:
@@ -133,7 +133,7 @@ def replace(
 
 
 def readable_by_others(file: Path) -> bool:
-    """Return True if users other than its owner can read or change an existing file."""
+    """Return True if the file exists, and users other than its owner can read or change it."""
     return bool(stat.S_IMODE(file.stat().st_mode) & 0o077)
 
 

@@ -21,9 +21,10 @@ _DROP: Final = object()
 class LaunchEntry:
     """A program to start.
 
-    `program` is its name, and `path` its location on this machine. If the program is started by its path, the arguments
-    in `before` precede the others. `variables` are the names of its secrets, `plain` are other variables that it reads,
-    and `literals` are values of its environment. `todo` lists tasks of a person, one sentence each.
+    `program` is the program's name, and `path` is its location on this machine. If the program is started by its path,
+    the arguments in `before` precede the others. `variables` are the names of its secrets, `plain` are other variables
+    that it reads, and `literals` are values of its environment. `todo` lists tasks that the user must do, one sentence
+    each.
     """
 
     program: str
@@ -38,7 +39,7 @@ class LaunchEntry:
 
 @dataclass(frozen=True, slots=True)
 class RemoteEntry:
-    """A URL to connect to; `variable` holds the bearer token, "" if none is needed."""
+    """A URL to connect to; `variable` is the variable with the bearer token; "" if no token is needed."""
 
     url: str
     variable: str = ""
@@ -72,7 +73,7 @@ def build_entry(
         shared: True if other people share the configuration: programs are then written by name, not by path.
 
     Raises:
-        ClientConfigError: the client does not support such an entry.
+        ClientConfigError: the client does not support an entry of this kind.
     """
     if isinstance(target, RemoteEntry):
         return _remote(client, form, name, target)
@@ -101,7 +102,10 @@ def build_entry(
 def _command_line(
     client: ClientProfile, target: LaunchEntry, *, shared: bool
 ) -> tuple[str, list[str], tuple[str, ...]]:
-    """Return program, arguments and remaining tasks: full paths, or names if the entry is shared."""
+    """Return program, arguments and remaining tasks.
+
+    Programs have full paths, or only names if other people share the entry.
+    """
     if not shared:
         return target.path, [*target.before, *target.arguments], target.todo
     if client.folder is None and any(PROJECT in argument for argument in target.arguments):
@@ -160,8 +164,8 @@ def _fill(shape: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
 def merge_entry(before: Mapping[str, Any] | None, entry: Mapping[str, Any], form: ConfigLayout) -> dict[str, Any]:
     """Return the entry that replaces an existing entry and keeps a person's additions.
 
-    Additions are: keys that no shape of the client has; changed switches (`enabled`, `timeout`); more variables; values
-    that a person wrote instead of our reference to a variable.
+    Additions are: keys that no shape of the client has; changed switches (`enabled`, `timeout`); additional variables;
+    values that a person wrote instead of our reference to a variable.
     """
     if before is None:
         return dict(entry)

@@ -103,7 +103,7 @@ def select_entry_variables(
 
 
 def is_secret_looking_variable(name: str, value: str) -> bool:
-    """Return True if a variable looks like a secret, by its name, or by a value with a token or a password."""
+    """Return True if a variable looks like a secret: by its name, or because its value has a token or a password."""
     named = is_secret(name) and not name.upper().endswith(_PLACES)
     return named or _has_password(value) or redacted(value, pairs=False) != value
 
@@ -123,8 +123,8 @@ _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 class InstallTarget:
     """A server to install: its name in configurations, connection, source (`url` for a URL) and version.
 
-    `warnings` are notes for the user. `recognizes` returns True for an existing entry of this server; another entry
-    with its name belongs to another server.
+    `warnings` are notes for the user. `recognizes` returns True if an existing entry is an entry of this server. Any
+    other entry with the same name belongs to another server.
     """
 
     name: str
@@ -143,10 +143,10 @@ class InstallTarget:
 
 @dataclass(frozen=True, slots=True)
 class ClientChange(JsonRecord):
-    """The change to one client's file, made or planned.
+    """The change to one client's file; the change is made or only planned.
 
     `outcome`: installed, updated, unchanged, removed or absent. `kept` is the path of the backup; None if nothing was
-    changed or the file is new. `entry` is the current entry in the file.
+    changed, or if the file is new. `entry` is the current entry in the file.
     """
 
     client: str
@@ -316,8 +316,8 @@ def install(
     With `force`, it also replaces an entry of the same name that belongs to another server.
 
     Raises:
-        ClientConfigError: the client does not support the entry, another server has its name, or the file cannot be changed.
-            The file is unchanged.
+        ClientConfigError: the client does not support the entry, another server has its name, or the file cannot be
+            changed. The file is unchanged.
     """
     file, config = client_config_path(row, home, project)
     text = read_text(file)

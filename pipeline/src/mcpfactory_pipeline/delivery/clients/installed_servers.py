@@ -1,4 +1,4 @@
-"""Servers installed in the clients of this machine, each with source, version and state (current, stale, …)."""
+"""Servers that are installed in clients of this machine, each with source, version and state (current, stale, …)."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def installed(workspace: Workspace | None, home: UserPaths, project: Path | None
 
 
 def starts_server(entry: Mapping[str, Any], workspace: Workspace, server: WorkspaceServer) -> bool:
-    """Return True if an entry starts this server of the workspace, from any source.
+    """Return True if an entry starts this server of the workspace, from sources, a channel or an index.
 
     An entry written by hand is also recognized if it has the form that `install` writes.
     """
@@ -204,7 +204,10 @@ def _recognised(words: list[str], known: tuple[_KnownServer, ...]) -> _EntryTarg
 
 
 def _from_source(name: str, folder: str, known: tuple[_KnownServer, ...]) -> _EntryTarget:
-    """Return the server for a source folder; a relative folder is in a project's file, and matches the workspace."""
+    """Return the server for a source folder.
+
+    A relative folder comes from a project's file, and matches the workspace.
+    """
     for one in known:
         if one.server.name == name and (not Path(folder).is_absolute() or Path(folder) == one.workspace.root):
             return _EntryTarget(one, SOURCE, one.package.version)

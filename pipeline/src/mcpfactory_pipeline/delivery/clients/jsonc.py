@@ -90,7 +90,7 @@ class _Document:
         return found.end() if found else place
 
     def object_at(self, place: int) -> _Object | None:
-        """Return the object that starts at a position; None if there is another value."""
+        """Return the object that starts at a position; None if another kind of value starts there."""
         if self.strict[place] != "{":
             return None
         members: list[_Member] = []
@@ -117,7 +117,7 @@ def parse(text: str) -> Any:
 
 
 def insert(text: str, path: Sequence[str], value: Any) -> str:
-    """Return the text with the value at the path; all other bytes are unchanged, missing parents are created.
+    """Return the text with the value at the path. All other bytes are unchanged, and missing parents are created.
 
     Raises:
         ConfigSyntaxError: the text is not JSON, or a parent on the path is not an object.

@@ -1,9 +1,9 @@
 """Commands and URLs that clients use to start a server: from a channel, a package index, a URL or sources.
 
-An entry decides whose package a client starts. An entry from a channel contains the paths of the promoted files of
+The entry determines whose package a client starts. An entry from a channel contains the paths of the promoted files of
 server and runtime, so that no index is queried. An entry from an index contains a package name. If the name is
-unpublished, a stranger could publish it and receive the server's credentials. So a name is trusted only if the state
-records its publication, or if the index has the promoted candidate, byte for byte.
+unpublished, a stranger could publish it and receive the server's credentials. Therefore a name is trusted only if the
+state records its publication, or if the index has the promoted candidate, byte for byte.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def entry_channel_and_version(
 ) -> tuple[str, str]:
     """Return the channel and version for an adopted server's entry; two empty strings select its local files.
 
-    By default, it is the last channel that offers the server on this machine.
+    The default is the last channel that offers the server on this machine.
 
     Raises:
         ClientConfigError: the channel does not offer the server on this machine, or other people share the entry.
@@ -97,7 +97,10 @@ class IndexedPackage(NamedTuple):
 
 
 def recorded_package(workspace: Workspace, server: WorkspaceServer, project: str) -> IndexedPackage | None:
-    """Return the recorded publication under a project's normalized name; None if missing. Sends no request."""
+    """Return the recorded publication under a project's normalized name; None if no publication is recorded.
+
+    Sends no request.
+    """
     live = Store(workspace).state(server.name).published.get(_TARGET)
     known = live.evidence if live and "index" in live.evidence else {}
     if live is None or project not in {wheel_name(file) for file in known if file.endswith(".whl")}:
@@ -174,7 +177,7 @@ class ServerPackage(NamedTuple):
 
 
 def server_package(server: WorkspaceServer) -> ServerPackage:
-    """Return the package in the server's `pyproject.toml`; an adopted server uses its name in the workspace.
+    """Return the package name in the server's `pyproject.toml`; for an adopted server, return its own name.
 
     Raises:
         ConfigError: the file cannot be read, or does not name the project.
@@ -310,7 +313,7 @@ def _not_here(server: WorkspaceServer, channel: str) -> ClientConfigError:
 def _from_channel(
     workspace: Workspace, server: WorkspaceServer, package: ServerPackage, channel: str, environ: Mapping[str, str]
 ) -> tuple[LaunchEntry, str]:
-    """Return a launch with file paths of the channel, because an index could offer other files of the same names."""
+    """Return a launch with file paths of the channel. An index could offer other files with the same names."""
     find_channel(read_channels(workspace), channel)
     wheel = promoted_wheel(workspace, server, channel)
     if wheel is None:
@@ -344,7 +347,10 @@ def _report(server: WorkspaceServer) -> Mapping[str, Any]:
 
 
 def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
-    """Return the variables in a report. A login has only its client ID: unset references would block the login."""
+    """Return the variables in a report.
+
+    For a login, only the client ID is included, because unset references would block the login.
+    """
     schemes = report.get("credentials", {}).get("schemes", [])
     logins = [row for row in schemes if {flow["grant"] for flow in row["flows"]} & set(LOGIN_GRANTS)]
     spared = {name for row in logins for place, name in enumerate(row["variables"]) if place != _CLIENT_ID}
@@ -356,7 +362,10 @@ def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
 
 
 def find_mcpfactory() -> LaunchEntry:
-    """Return the running mcpfactory's path; prefer a link on the `PATH`, which stays valid after a reinstallation."""
+    """Return the path of the running mcpfactory.
+
+    A link on the `PATH` is preferred, because it stays valid after a reinstallation.
+    """
     beside = shutil.which(_NAME, path=str(Path(sys.executable).parent))
     if beside is None:  # mcpfactory was started with `python -m mcpfactory`
         return LaunchEntry(_NAME, sys.executable, before=("-m", _NAME), todo=_cache_warning())

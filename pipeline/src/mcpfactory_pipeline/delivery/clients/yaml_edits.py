@@ -138,7 +138,7 @@ def _last(node: Any) -> int:
 
 
 def _lines(text: str, start: int, stop: int) -> tuple[int, int]:
-    """Return the positions of whole lines, without the last line end."""
+    """Return the start and end position of whole lines, without the last line end."""
     stop = len(text[:stop].rstrip())
     end = text.find("\n", stop)
     end = len(text) if end < 0 else end - (text[end - 1] == "\r")

@@ -115,7 +115,10 @@ EVERY: Final = "every"  # platform of a lock that works on all platforms
 
 @dataclass(frozen=True, slots=True)
 class BundlePlatform:
-    """Platform of packages: uv's name and Python's `major.minor`. With the name `EVERY`, this is the minimum Python."""
+    """Platform of packages: uv's name and Python's `major.minor`.
+
+    With the name `EVERY`, the version is the minimum Python.
+    """
 
     triple: str
     python: str
@@ -126,8 +129,8 @@ def lock_requirements(
 ) -> str:
     """Return hashed requirements: the release, `extra` requirements, and all their dependencies.
 
-    The requirements are resolved once, against the current index, and stored in `folder`, so that later calls for the
-    same release return the same bytes.
+    The requirements are resolved once against the current index, and stored in `folder`. Later calls for the same
+    release return the same bytes.
 
     Raises:
         PublishError: the requirements have no solution.
@@ -229,7 +232,7 @@ def _is_local(path: str) -> bool:
 
 
 def _content(path: str, file: Path) -> bytes:
-    """Return a file's bytes; for a `RECORD`, only the lines about included files."""
+    """Return a file's bytes; for a `RECORD` file, return only the lines about included files."""
     data = file.read_bytes()
     if not path.endswith(".dist-info/RECORD"):
         return data

@@ -1,4 +1,4 @@
-"""A release: the candidate that a channel offers, described by its own files, never by the working tree."""
+"""A release: the candidate that a channel offers. Its own files describe it, never the working tree."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class WheelMetadata:
 
     @property
     def program(self) -> str:
-        """The program that starts the server: the program with the distribution's name, else the first program."""
+        """The program that starts the server: the program with the name of the distribution, else the first program."""
         return self.name if self.name in self.scripts else next(iter(self.scripts), self.name)
 
 
@@ -119,7 +119,7 @@ class CandidateRelease:
 
     @property
     def sdist(self) -> str | None:
-        """The name of the sdist; None for candidates that older versions built."""
+        """The name of the sdist; None for candidates that older versions of mcpfactory built."""
         return next((name for name in sorted(self.files) if name.endswith(".tar.gz")), None)
 
     @property
@@ -242,7 +242,7 @@ def _schemes(code: ast.Module) -> list[tuple[str, str, tuple[str, ...]]]:
 
 
 def _addresses(code: ast.Module, *, several: bool) -> Iterator[ServerVariable]:
-    """Yield the variables of API addresses that other machines may have to set.
+    """Yield the variables of API addresses that users on other machines may have to set.
 
     An API with several addresses may lack a base URL. If `several` documents make one server, it has no base URL, and
     a person may want to change each address.

@@ -20,7 +20,7 @@ _SHOWN: Final = 300  # maximum characters of a response that are shown
 
 
 HttpResponse = httpx.Response
-"""The complete HTTP response; target modules use this name, so that only this module imports the library."""
+"""The complete HTTP response. Target modules use this name, so that only this module imports the HTTP library."""
 
 
 def summary(answer: HttpResponse) -> str:
@@ -33,7 +33,7 @@ def response_json(answer: HttpResponse) -> Any:
     """Return the body as JSON.
 
     Raises:
-        TargetUnavailableError: it is not JSON.
+        TargetUnavailableError: the body is not JSON.
     """
     try:
         return answer.json()
@@ -135,7 +135,7 @@ def request_job_token(wire: HttpClient, audience: str, environ: Mapping[str, str
     GitHub Actions issues it on request; GitLab sets the `variable` that its `id_tokens` names.
 
     Raises:
-        ConfigError: the job has no identity.
+        ConfigError: the job has no identity token.
     """
     if given := environ.get(variable, ""):
         return given

@@ -135,7 +135,7 @@ def bundle_pyproject(release: CandidateRelease) -> bytes:
 def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
     """Return the bundle. The same release and settings give the same bytes.
 
-    The `python` type stores its resolved requirements and reuses them.
+    The `python` type stores the resolved requirements, and reuses them in later builds.
     """
     options = settings.options
     files = {
@@ -157,7 +157,7 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
 
 
 def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
-    """Return the reasons why clients would reject the bundle; also ask the official `mcpb`, if it is installed."""
+    """Return the reasons why clients would reject the bundle; also run the official `mcpb`, if it is installed."""
     problems = [*_problems(release)]
     options = settings.options
     return problems or [*_second_opinion(release, options)]

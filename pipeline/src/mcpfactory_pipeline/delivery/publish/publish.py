@@ -1,7 +1,7 @@
 """Publish a server: the table of targets, the check for problems and secrets, and the upload to each target.
 
 Each publication records two events: `publish.started` before anything is sent, and `published` with evidence after the
-upload. If the process is killed in between, only the first event exists, and `inbox` shows it. Publishing again
+upload. If the process is killed in between, only the first event exists, and `inbox` shows it. A repeated `publish`
 inspects the target, uploads missing files if any, and records the evidence.
 """
 
@@ -49,7 +49,7 @@ TARGETS: Final[Mapping[str, PublishTarget]] = {row.id: row for row in _ROWS}
 
 
 def targets_named(names: Iterable[str], table: Mapping[str, PublishTarget] = TARGETS) -> Sequence[PublishTarget]:
-    """Return the targets of these names, in the order of the table.
+    """Return the targets with these names, in the order of the table.
 
     Raises:
         NotFoundError: a name is unknown.
@@ -75,7 +75,10 @@ def find_published_secrets(release: CandidateRelease, files: Mapping[str, bytes]
 
 
 def _members(name: str, content: bytes, own: Collection[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the files in an archive, including the files of wheels inside; for other files, yield the file itself."""
+    """Yield the files in an archive, including the files in its wheels.
+
+    If the file is not an archive, yield the file itself.
+    """
     if name.endswith((".mcpb", ".whl")) and zipfile.is_zipfile(io.BytesIO(content)):
         for member, data in _zip_members(content):
             if not member.startswith(_INSTALLED) or member.removeprefix(_INSTALLED) in own:
@@ -99,9 +102,9 @@ _PACKED: Final = "python"  # kind of adopted servers; their candidates are wheel
 class PublishOutcome(JsonRecord):
     """The result of publishing a release to one target.
 
-    `outcome` is `published`, `there` (already published), `made` (files were built for a file target), `would` (a dry
-    run would send it), `fit` (the check found no problems) or `refused` (`problems` has the reasons). `files` are the
-    built files (name → hash); `folder` is their location.
+    `outcome` is `published`, `there` (already published), `made` (files were built for a file target), `would` (after a
+    dry run: a real run would send the release), `fit` (the check found no problems) or `refused` (`problems` has the
+    reasons). `files` are the built files (name → hash); `folder` is the location of the built files.
     """
 
     target: str
@@ -232,7 +235,10 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
 
 @contextmanager
 def _lock_server(store: Store, server: str, mode: Mode) -> Iterator[None]:
-    """Lock the publishing of one server. Dry runs also take the lock, because they write the same files."""
+    """Lock the publishing of one server.
+
+    Dry runs also take the lock, because they write the same files as other runs.
+    """
     if mode == "check":
         yield
         return

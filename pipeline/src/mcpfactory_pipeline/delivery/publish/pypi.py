@@ -1,7 +1,7 @@
 """PyPI target, also for compatible indexes: `uv publish` uploads the candidate's wheel and source distribution.
 
-Published files are read from the index itself (PEP 503 and 691), by name and hash. A published file is never sent
-again. If it has other bytes, publishing is refused, because an index never replaces a file.
+Published files are read from the index itself (PEP 503 and 691), by name and hash. A file that is already published is
+never sent again. If the published file has other bytes, publishing is refused, because an index never replaces a file.
 """
 
 from __future__ import annotations
@@ -120,7 +120,10 @@ class _IndexFile:
 
 
 def inspect(release: CandidateRelease, settings: TargetSettings) -> TargetReleaseState:
-    """Return the state of this version in the index; a runtime that the index lacks is also a missing part."""
+    """Return the state of this version in the index.
+
+    If the index lacks the runtime, the runtime is also a missing part.
+    """
     with http.open_client() as wire:
         index = _Index(wire, settings)
         there = index.files(release.metadata.project)
@@ -254,7 +257,7 @@ def _version(file: str) -> str:
 
 
 def _runtime_missing(release: CandidateRelease, settings: TargetSettings, index: _Index) -> list[str]:
-    """Return the runtime's wheel if the server needs it and the index lacks it, so that it is uploaded first."""
+    """Return the runtime's wheel, to upload it first, if the server needs the runtime and the index lacks it."""
     needed = next((r for text in release.metadata.requires if (r := Requirement(text)).name == RUNTIME), None)
     if needed is None or settings["runtime"] == "assume":
         return []

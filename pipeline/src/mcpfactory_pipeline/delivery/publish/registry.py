@@ -1,8 +1,8 @@
 """Target of the official MCP registry, or a compatible one: send `server.json` once, and read it back.
 
-The registry requires its own short-lived token. If no token is set, one is requested with a GitHub token
-(`auth = "github"`) or with the identity of a GitHub Actions job (`auth = "github-oidc"`, without any secret). The
-token is kept only in memory.
+The registry requires its own short-lived token. If no token is set, one is requested. The request uses a GitHub token
+(`auth = "github"`), or the identity of a GitHub Actions job (`auth = "github-oidc"`, without any secret). The token is
+stored only in memory.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _version_url(release: CandidateRelease, settings: TargetSettings) -> str:
 
 
 def _without_empty(value: Any) -> Any:
-    """Return a document without empty fields, which registries omit."""
+    """Return a document without its empty fields, because registries omit empty fields."""
     if isinstance(value, dict):
         return {
             key: plain for key, one in value.items() if (plain := _without_empty(one)) not in (None, False, "", {}, [])

@@ -1,7 +1,7 @@
 """Rules of a `server.json` (schema 2025-12-11, and the official MCP registry's additions), and their checks. Pure.
 
 A JSON Schema describes the shape of the document: fields, types, lengths and fixed choices. The rules check constraints
-that a schema cannot express. They treat a field of a wrong type as missing.
+that a schema cannot express. The rules treat a field of a wrong type as missing.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class _Node:
         return value if isinstance(value, str) else ""
 
     def rows(self, field: str) -> list[Any]:
-        """Return a list field; empty if it is missing or not a list."""
+        """Return a list field; an empty list if the field is missing or not a list."""
         value = self.value.get(field)
         return value if isinstance(value, list) else []
 
@@ -136,8 +136,8 @@ Finder = Callable[[_Node], Iterator[tuple[str, str]]]
 class DocumentRule:
     """One rule: `find` yields field and message for each violation in an object of the rule's `shapes`.
 
-    `source` names the authority: `schema`, `registry` (stricter than the schema) or `mcpfactory` (which refuses
-    unusable values).
+    `source` names the authority behind the rule: `schema`, `registry` (stricter than the schema) or `mcpfactory` (which
+    refuses unusable values).
     """
 
     id: str

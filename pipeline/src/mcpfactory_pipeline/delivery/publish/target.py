@@ -1,4 +1,7 @@
-"""Publish targets: each is a frozen record of functions; this module also has their argument and result records."""
+"""Publish targets.
+
+Each target is a frozen record of functions; this module also has the records of arguments and results.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ class TargetProblem:
 
 @dataclass(frozen=True, slots=True)
 class PublishEvidence:
-    """Evidence that a target has a release: `digest` is the target's identifier of the release.
+    """Evidence that a target has a release: `digest` identifies the release at the target.
 
     `facts` are short texts (a URL, hashes), never a secret.
     """
@@ -40,7 +43,8 @@ class TargetReleaseState:
     """State of a target under the release's name and version.
 
     `same` is the evidence if the target has the whole release, byte for byte. Otherwise, `missing` lists the missing
-    parts. `other` describes differing content; the target then can no longer accept the release.
+    parts. `other` describes content that differs from the release. With such content, the target can no longer accept
+    the release.
     """
 
     same: PublishEvidence | None = None
@@ -52,8 +56,8 @@ class TargetReleaseState:
 class TargetSettings:
     """The workspace's settings for a target: the defaults, overridden by `[publish.<target>]` in `mcpfactory.toml`.
 
-    `options` are texts by name. Secrets are only in `environ`; an option names the variable. In `folder`, the target
-    stores data that it needs to continue.
+    `options` has text values by name. Secrets are only in `environ`; an option names the variable. In `folder`, the
+    target stores data that it needs to continue.
     """
 
     target: str
@@ -85,12 +89,12 @@ class PublishTarget:
 
     `build` returns the files for the target (name → bytes): always the same bytes for the same release. `check`
     validates the release without a network. `inspect` returns the current state of the target. `upload` sends only the
-    missing parts, and so continues an interrupted upload; it is called only if `inspect` found no `other` content. A
-    target without `upload` is a file that people copy: it is built, and nothing is recorded. `options` is the model of
-    the target's settings. `needs` returns the targets that must have the release first.
+    missing parts, and thereby continues an interrupted upload. It is called only if `inspect` found no `other` content.
+    A target without `upload` is a file that people copy: it is built, and nothing is recorded. `options` is the model
+    of the target's settings. `needs` returns the targets that must have the release first.
 
-    These functions raise `ConfigError` for invalid settings. `inspect` and `upload` also raise `TargetUnavailableError` if the
-    target fails or is unreachable, and `PublishError` if it refuses the release.
+    All functions raise `ConfigError` for invalid settings. `inspect` and `upload` also raise `TargetUnavailableError`
+    if the target fails or is unreachable, and `PublishError` if it refuses the release.
     """
 
     id: str

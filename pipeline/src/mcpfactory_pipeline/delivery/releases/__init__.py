@@ -1,6 +1,6 @@
 """Releases in a monorepo: each server has its own versions, changelog and tags; only changed servers are released.
 
-`plan` decides by the git history, the contract, and changelog fragments (`changelog`). Only the module `git` runs git.
+`plan` uses the git history, the contract, and changelog fragments (`changelog`). Only the module `git` runs git.
 `apply` first reverts the writes of a killed process, then makes one commit and the tags. Tags record finished releases,
 and trailers of commits record unfinished ones; there is no other record. The commit of a release contains its tool
 list, `changes/released.json`; `changes/` is not part of a package. `packages` handles distributions that share one

@@ -34,7 +34,10 @@ _SHOWN: Final = 5  # maximum dirty files in a message; also the maximum releases
 
 @dataclass(frozen=True, slots=True)
 class ReleaseResult(JsonRecord):
-    """The result for one server: `released`, `continued` (the commit existed, the tag was added) or `current`."""
+    """The result for one server: `released`, `continued` (the commit existed, and only the tag was added) or `current`.
+
+    `released`, `continued` (the commit existed, the tag was added) or `current`.
+    """
 
     server: str
     outcome: str
@@ -141,7 +144,7 @@ def _changelog(server: WorkspaceServer, news: str) -> bytes:
 
 
 def _generated(server: WorkspaceServer, files: Mapping[str, bytes | None]) -> _Files:
-    """Return the generated files for the new version, which the manifest contains; generate them in a copy."""
+    """Generate the files for the new version in a copy, and return them; the manifest contains the version."""
     from mcpfactory_codegen.servers.create import regenerate  # noqa: PLC0415 - heavy; only generated servers need it
     from mcpfactory_codegen.servers.generation import CreateError  # noqa: PLC0415 - heavy; only generated servers need it
 
@@ -200,7 +203,7 @@ def _tag(repository: Repository, one: ReleaseProposal, folder: str) -> None:
 
 
 _Files = Mapping[str, bytes | None]
-"""New contents of files, by path below the workspace; None: removed."""
+"""New contents of files, by path below the workspace; None removes the file. None: removed."""
 
 
 def _end_journal(workspace: Workspace) -> None:

@@ -119,7 +119,7 @@ _MOST: Final = 50  # maximum number of contract changes that are listed
 def changelog_section(
     version: str, day: date, notes: Sequence[ChangelogFragment], changes: Iterable[Change], *, first: bool = False
 ) -> str:
-    """Return the changelog section of a release: fragments by kind, then the contract changes for callers."""
+    """Return the changelog section of a release: fragments by kind, then the contract changes that affect callers."""
     parts = [f"## {version} - {day.isoformat()}\n"]
     for kind in KINDS:
         texts = [_item(note.text) for note in notes if note.kind == kind]
@@ -149,7 +149,7 @@ def insert_release_section(text: str, new: str) -> str:
 
 
 def section_of(text: str, version: str) -> str:
-    """Return the section of a release without its heading; "" if missing."""
+    """Return the section of a release without its heading; "" if the section is missing."""
     headings = list(_HEADING.finditer(text))
     for number, found in enumerate(headings):
         if re.match(rf"## \[?{re.escape(version)}\b(?!\.)", found[0]):

@@ -45,7 +45,10 @@ class ReleaseTag:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The git repository of a workspace. `prefix` is the path from its root to the workspace, ending in a slash."""
+    """The git repository of a workspace.
+
+    `prefix` is the path from the repository's root to the workspace, with a slash at its end.
+    """
 
     root: Path
     prefix: str
@@ -139,7 +142,7 @@ class Repository:
         return self.head()
 
     def unstage(self, paths: Sequence[str]) -> None:
-        """Remove files that a failed commit left in git's index."""
+        """Remove files from git's index that a failed commit left there."""
         if paths:
             listed = "".join(f"{path}\0" for path in paths)
             words = ("reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul")

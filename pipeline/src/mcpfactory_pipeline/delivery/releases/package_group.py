@@ -104,7 +104,7 @@ class PackageGroup:
 
 
 def read_package_group(workspace: Workspace) -> PackageGroup | None:
-    """Return the packages that `[release]` names; None without this table.
+    """Return the packages that `[release]` names; None if the table is missing.
 
     Raises:
         ConfigError: the table is invalid.

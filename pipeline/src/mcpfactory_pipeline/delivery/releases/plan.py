@@ -1,10 +1,10 @@
 """Release plan: the servers to release, and the version of each. Reads git, the tree and the servers; writes nothing.
 
-The last release is the newest tag `<server>-vX.Y.Z` that this branch contains. A server without a tag is compared with
-its candidate in a channel that people promote into. Without such a candidate, the version in the server's sources is
-used.
+The last release of a server is the newest tag `<server>-vX.Y.Z` in the history of this branch. A server without a tag
+is compared with its candidate in a channel that people promote into. Without such a candidate, the version in the
+server's sources is used.
 
-A server is released if its package changed since the last release, or if it has a changelog fragment. The contract
+A server is released if its package has changed since the last release, or if it has a changelog fragment. The contract
 (`contract.py`) determines the version, and fragments can raise it.
 """
 
@@ -55,15 +55,18 @@ Reader = Callable[[WorkspaceServer], Contract]
 """Reader of the tool list in a server's folder, and of the version in its sources."""
 
 Status = Literal["due", "pending", "current", "retired", "refused"]
-"""pending: the commit exists, but not the tag; current: nothing to release; refused: `code` is the reason."""
+"""Status of a proposal.
+
+pending: the commit exists, but not the tag. current: nothing to release. refused: `code` is the reason.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseProposal:
     """One server, or the packages that are released together: status, previous version and new version.
 
-    `before` is the previous version; "" without a release. `step` is the step that contract and fragments require.
-    `commit` is the commit of a pending release. `tools` are the tools that callers get.
+    `before` is the previous version; "" without a release. `step` is the version step that contract and fragments
+    require. `commit` is the commit of a release without a tag. `tools` are the tools that callers get.
     """
 
     server: str
@@ -129,7 +132,7 @@ class _Planner:
 
     @cached_property
     def committed(self) -> dict[str, ReleaseTag]:
-        """Return the newest release that a commit of this branch declares, for each server, even without a tag."""
+        """Return, for each server, the newest release that a commit of this branch declares, even without a tag."""
         return _newest(self.repository.committed())
 
     @cached_property
@@ -146,7 +149,7 @@ class _Planner:
         return self.guarded(server.name, lambda: self._proposal(server))
 
     def guarded(self, name: str, propose_one: Callable[[], ReleaseProposal]) -> ReleaseProposal:
-        """Return a proposal; convert an error into a refusal."""
+        """Return a proposal; if an error occurs, return a refusal."""
         try:
             return propose_one()
         except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
@@ -156,7 +159,10 @@ class _Planner:
             return ReleaseProposal(name, "refused", before, code=code, message=message, hint=broke.hint)
 
     def propose_packages(self, packages: PackageGroup) -> ReleaseProposal:
-        """Return the proposal for the packages that share one version: due if the changelog has unreleased text."""
+        """Return the proposal for the packages that share one version.
+
+        A release is due if the changelog has unreleased text.
+        """
         stated, last = packages.version, self.last.get(packages.name)
         if pending := self._pending(packages.name, stated):
             return pending

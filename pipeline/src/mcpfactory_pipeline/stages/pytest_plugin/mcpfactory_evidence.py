@@ -1,9 +1,9 @@
 """Pytest plugin for a server's test process: records each test's outcome, and the tools that the test ran.
 
-The plugin derives outcomes from the exceptions of tests. So a hook of the server cannot pass a failed test by changing
-the report. Test code shares the process with the plugin; `docs/explanation/checks.md` describes the limits. The plugin
-is loaded by name from a separate folder, in an environment without mcpfactory-pipeline, so it uses only the standard
-library and pytest.
+The plugin determines outcomes from the exceptions of tests. Therefore a hook of the server cannot change a failed test
+to passed by changing the report. Test code shares the process with the plugin; `docs/explanation/checks.md` describes
+the limits. The plugin is loaded by name from a separate folder, in an environment without mcpfactory-pipeline, so it
+uses only the standard library and pytest.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ONE_PROCESS: Final = {"numprocesses": 0, "dist": "no", "tx": []}
 
 
 class PytestEvidence:
-    """Observations of a session: the collected tests, and for each its outcome and the tools that it ran."""
+    """Observations of a session: the collected tests, and for each test its outcome and the tools that it ran."""
 
     def __init__(self, nonce: str, record: Path, tools: Path) -> None:
         self._nonce, self._record, self._tools = nonce, record, tools
@@ -59,7 +59,7 @@ class PytestEvidence:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Record the worst outcome of a test's phases, from its exceptions and from the reports of other hooks."""
+        """Record the worst outcome of all phases of a test, from its exceptions and from the reports of other hooks."""
         report = yield
         seen = _PASSED
         if call.excinfo is not None and report.outcome != _SKIPPED:
@@ -110,7 +110,7 @@ _PLUGIN: Final = _evidence()  # read the file during import, before any conftest
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Start observations before any conftest is read."""
+    """Start observations before pytest reads any conftest."""
     if _PLUGIN is not None:
         early_config.pluginmanager.register(_PLUGIN, "mcpfactory-evidence")
 

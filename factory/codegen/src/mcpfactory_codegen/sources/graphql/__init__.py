@@ -160,7 +160,10 @@ def _document(
 
 
 def _default(each: InputValue, *, pages: bool) -> str:
-    """Return the default of a variable: the argument's default, or a page size, which some APIs silently require."""
+    """Return the default of a variable: the argument's default, or a page size.
+
+    Some APIs require a page size without declaring it.
+    """
     if each.default not in {None, "null"} and _PLAIN.fullmatch(str(each.default)):
         return f" = {each.default}"
     return f" = {_PAGE}" if pages and each.name == "first" and each.type == "Int" else ""

@@ -1,6 +1,6 @@
 """GraphQL schemas as records, from introspection or SDL.
 
-Types of fields and arguments stay in GraphQL syntax (`[Book!]!`), which declarations of variables use.
+Types of fields and arguments stay in GraphQL syntax (`[Book!]!`), because declarations of variables use this syntax.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def schema_from_introspection(data: dict[str, Any]) -> GraphQLSchema:
 
 
 def _type(node: dict[str, Any], origin: str, places: Sequence[str]) -> GraphQLType:
-    """Return a type from its introspection data; `places` are the origins of its fields."""
+    """Return a type from its introspection data; `places` are the origins of the type's fields."""
     fields = {}
     for (_, one), at in zip(iterate_objects(node, "fields"), places, strict=True):
         written = _written(one.get("type"))

@@ -26,7 +26,7 @@ _READ_ONLY: Final = "read-only"
 
 
 class CatalogError(ValueError):
-    """Error for an unknown mode, profile or dialect; the message lists the known ones."""
+    """Error for an unknown mode, profile or dialect; the message lists the known values."""
 
 
 class Catalog:
@@ -37,7 +37,7 @@ class Catalog:
         mode: the selected mode.
         profile: the selected profile.
         dialect: the selected dialect.
-        environment_error: message if the environment selects an unknown mode, profile or dialect, else "".
+        environment_error: error message if the environment selects an unknown mode, profile or dialect; otherwise "".
         notices: lines for the operator.
     """
 
@@ -89,7 +89,10 @@ class Catalog:
         self._update_listed()
 
     def select_from_environment(self, environ: Mapping[str, str]) -> None:
-        """Select the tools by environment variables; keep an error in `environment_error` until the server starts."""
+        """Select the tools by environment variables.
+
+        An error is stored in `environment_error` until the server starts.
+        """
         try:
             self.select(*(environ.get(f"MCPFACTORY_{one}") for one in ("MODE", "PROFILE", "DIALECT")))
         except CatalogError as error:

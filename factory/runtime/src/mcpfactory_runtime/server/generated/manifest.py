@@ -7,25 +7,25 @@ docs/reference/generated-server.md, `manifest.json`, for the format.
     def few_at_a_time(call: ToolCall) -> None:
         call.arguments.setdefault("limit", 20)
 
-A hook before a call may change the arguments, which are already validated, or raise `ToolError` to refuse the
-call. A hook after a call may return a different result. Hooks run in the order of their definition. They also run for
+A hook before a call may change the arguments, which are already validated, or raise `ToolError` to refuse the call. A
+hook that runs after a call may return a different result. Hooks run in the order of their definition. They also run for
 calls through search mode, as a task, or by `Context.call`. Hooks apply to generated tools only; hand-written tools do
 not need hooks.
 
-MCP (server/tools, Output Schema): with an output schema, structured content MUST conform to it. APIs do not always
-follow their documents. A call that the API carried out must not look like a failed call, because a model would repeat
-the call. Therefore:
+MCP (server/tools, Output Schema): with an output schema, structured content MUST conform to it. The responses of APIs
+do not always match their documents. A call that the API carried out must not look like a failed call, because a model
+would repeat the call. Therefore:
 
 1. Conforming content passes unchanged.
 2. Members (and items of lists) that do not conform are left out of the structured content; the text has the complete
    response, and a note lists the missing parts. A null that the schema does not permit is left out without a note,
-   since an absent member means the same. A string that contains the number or the boolean required by the schema (all
-   values of XML are strings) is converted, unless digits would be lost.
+   since an absent member means the same. A string is converted if the schema requires a number or a boolean (all values
+   of XML are strings), unless digits would be lost.
 3. If a required member is missing, the result is an error. Its text reports that the call was carried out.
 4. Missing content, or content that is not JSON, becomes the empty object.
 
-Generated output schemas (`mcpfactory_codegen.describe.tool_schemas`) use only `type`, `properties`, `required`, `items`,
-`additionalProperties` and `enum`. Other keywords are ignored here.
+Generated output schemas (`mcpfactory_codegen.describe.tool_schemas`) use only `type`, `properties`, `required`,
+`items`, `additionalProperties` and `enum`. Other keywords are ignored.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ class Hooks:
         self._after: list[tuple[frozenset[str], After]] = []
 
     def add_before(self, names: tuple[str, ...], hook: Hook, known: Container[str]) -> Hook:
-        """Register a hook that runs before the named tools, or all if `names` is empty.
+        """Register a hook that runs before the named tools, or before all tools if `names` is empty.
 
         Raises:
             ValueError: a name is not in `known`.
@@ -300,7 +300,7 @@ def _note(text: str) -> Json:
 def _fit(value: Any, schema: Any, place: str, missing: dict[str, None], absent: list[str]) -> Any:
     """Return the value without nonconforming parts, or `_REMOVED` if the value itself does not conform.
 
-    Add the paths of removed parts to `missing`, and the paths of missing required members to `absent`, outermost first.
+    Add the paths of removed parts to `missing`. Add the paths of missing required members to `absent`, outermost first.
     """
     if not isinstance(schema, Mapping):
         return value
@@ -319,7 +319,7 @@ def _fit(value: Any, schema: Any, place: str, missing: dict[str, None], absent: 
 
 
 def _scalar_from_text(text: str) -> Any:
-    """Parse a text as a JSON number or boolean; return the text if this fails or would lose digits."""
+    """Parse a text as a JSON number or boolean; return the text if that fails or would lose digits."""
     found = number_from_text(text)
     if found is text:
         return boolean_from_text(text)

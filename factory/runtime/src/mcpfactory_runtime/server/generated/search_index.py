@@ -1,7 +1,7 @@
 """Search index that ranks tools by their fit to a question. Pure Python without a model.
 
 Indexing a thousand tools takes a few tenths of a second. The ranking is BM25F (Robertson and Zaragoza, 2009, section
-3.4): a word counts more in a name than in a description, and less if many tools have it. Additions for APIs:
+3.4): a word counts more in a name than in a description, and a common word counts less. Additions for APIs:
 
 - related words also count: words of a general table (`search_words`), words that the API's own descriptions use for a
   resource, two words written as one, and misspelled words; distant relations of the table count only if no near
@@ -215,7 +215,7 @@ class _Traits:
 
 
 class SearchIndex:
-    """Index of tools; results are positions in `entries`."""
+    """Index of tools; a result of a search is a position in `entries`."""
 
     def __init__(self, entries: Iterable[IndexedTool], weights: RankingWeights = _WEIGHTS) -> None:
         self._weights = weights
@@ -356,7 +356,7 @@ class SearchIndex:
     # -- weights ----------------------------------------------------------------------------------------------------
 
     def _matches(self, words: Mapping[str, float], pronoun: bool) -> dict[int, tuple[float, float, str]]:
-        """Return each entry's score for one term, the weight of the matching word, and that word."""
+        """Return the score of each entry for one term, with the matching word and its weight."""
         found: dict[int, tuple[float, float, str]] = {}
         for word, factor in words.items():
             rarity = factor * self._rarities[word]

@@ -4,8 +4,8 @@
 behaves as without search mode: the called tool checks its arguments, requires its scopes, and returns its result.
 `transports/http/authentication.py` finds the scopes with `Tool.resolve_target`. The index is built at the first search.
 
-A schema is shortened in steps until it fits. The steps remove nested parts of arguments, the ends of their
-descriptions, and most values of a long enumeration. They never remove an argument or its required flag.
+A schema is shortened in steps until it fits. The steps remove nested parts of arguments, the ends of descriptions of
+arguments, and most values of a long enumeration. They never remove an argument or its required flag.
 """
 
 from __future__ import annotations
@@ -238,7 +238,10 @@ class _Search:
         return None if row is None else row.tool
 
     def _hints(self) -> Json:
-        """Return hints that hold for all tools (server/tools, ToolAnnotations: a missing hint means the worse value)."""
+        """Return hints that are true for all tools.
+
+        A missing hint means the worse value (server/tools, ToolAnnotations).
+        """
         hints = [row.tool.wire.get("annotations", {}) for row in self._rows.values()]
         if all(one.get("readOnlyHint") is True for one in hints):
             return {"readOnlyHint": True, "openWorldHint": True}

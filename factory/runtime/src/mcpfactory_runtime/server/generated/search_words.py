@@ -1,11 +1,11 @@
-"""Words of tools and questions: tokens, stems, synonyms.
+"""Processing of words in tools and questions: tokens, stems, synonyms.
 
 This module covers questions in general, independent of the available tools.
 
 Its tables are in `search_words.txt`. Add a row only if it helps in many APIs. For the names of a single API, the index
 learns relations from that API's descriptions. The notation of a row of `[relations]`:
 
-- `a b c`: each word may mean any other.
+- `a b c`: each word may mean any other word of the row.
 - `a b > c d`: a or b in a question may mean the API terms c or d, but c does not mean a.
 - `a b >> c d`: like `>` for more distant terms, with a lower weight.
 
@@ -171,7 +171,7 @@ class SearchQuestion:
     Attributes:
         terms: its subjects.
         methods: HTTP methods that its verb suggests; empty without such a verb.
-        many: True if it asks for several things rather than for one.
+        many: True if the question asks for several things, not for one thing.
     """
 
     terms: tuple[Term, ...]
@@ -238,7 +238,7 @@ def _terms(normalized: str, *, mine: bool) -> tuple[Term, ...]:
 
 
 def _methods(words: list[str]) -> frozenset[str]:
-    """Return the methods that the first significant word suggests; a plural at the beginning suggests a list."""
+    """Return the methods that the first significant word suggests. A plural at the beginning suggests a list."""
     for word in words[:_FIRST_WORDS]:
         options = [METHODS[option] for option in word.strip(_OPTION).split(_OPTION) if option in METHODS]
         if options:
@@ -251,7 +251,7 @@ def _methods(words: list[str]) -> frozenset[str]:
 def _verbs(text: str, normalized: str) -> list[str]:
     """Return the words of the clause whose verb names the wanted action.
 
-    After a statement, this is the last clause ("my card was stolen, block it").
+    After a statement, it is the last clause ("my card was stolen, block it").
     """
     request = normalized
     if _STATEMENT.match(normalized):

@@ -107,7 +107,7 @@ class ErrorShaping(Middleware):
         """Call a tool.
 
         Raises:
-            ToolError: the tool raised one of the exceptions; the message is the text for that exception.
+            ToolError: the tool raised one of the exceptions; the error's message is the text for that exception.
         """
         try:
             return await call_next(call)
@@ -193,7 +193,7 @@ def _ordered(value: Any) -> Any:
 class RateLimit(Middleware):
     """Middleware that refuses tool calls above a rate; the error contains the time to wait.
 
-    `Server(rates=…)` limits all calls together.
+    To limit all calls together, use `Server(rates=…)`.
 
     Args:
         rates: tool → rate (`5/m`) per client and process; "" is the rate of each tool that is not listed.
@@ -243,7 +243,8 @@ class ResponseLimit(Middleware):
     """Middleware that shortens results above a number of characters, and adds a note about omitted parts.
 
     Lists and texts lose their end; images and other content that do not fit are omitted. A result with an output schema
-    becomes an error, because a shortened result would violate the schema. Results of `Context.call` stay complete.
+    is replaced by an error, because a shortened result would violate the schema. Results of `Context.call` stay
+    complete.
 
     Args:
         characters: maximum size of a result.

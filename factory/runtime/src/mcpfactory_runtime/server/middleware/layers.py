@@ -94,7 +94,7 @@ class Middleware:
         Exceptions of the handler arrive here unchanged; outside all middleware, they become results with `isError`.
 
         Raises:
-            ToolError: the failure to show to the model.
+            ToolError: a failure whose text is shown to the model.
         """
         return await call_next(call)
 
@@ -121,7 +121,7 @@ class MiddlewareStack:
         """Add an object with `on_request` or `on_tool`.
 
         Raises:
-            TypeError: the object has neither method.
+            TypeError: the object has neither of the two methods.
         """
         around_request, around_tool = _overridden(middleware, "on_request"), _overridden(middleware, "on_tool")
         if around_request is None and around_tool is None:
@@ -228,7 +228,7 @@ def _checked(layer: Layer) -> Layer:
 
 
 def middleware_decorator(add: Callable[[Iterable[str], Any], None], given: tuple[Any, ...]) -> Any:
-    """Register middleware from a decorator used without parentheses, or with names; return the decorator's result."""
+    """Register middleware that a decorator receives, with or without tool names, and return the decorator's result."""
     if len(given) == 1 and not isinstance(given[0], str):
         add((), given[0])
         return given[0]

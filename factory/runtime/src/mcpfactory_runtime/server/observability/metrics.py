@@ -18,7 +18,8 @@ _LABELS: Final = ("mcp_method_name", "gen_ai_tool_name", "gen_ai_prompt_name", "
 class Metrics:
     """Metrics about the requests of one server in this process.
 
-    Values chosen by clients become labels only if the server has registered them, so the number of series is bounded.
+    Values chosen by clients become labels only if the server has registered these values, so the number of series is
+    bounded.
 
     Args:
         registry: the registry of the series; None creates a separate one.

@@ -83,13 +83,16 @@ class ObservedRequest:
 
     @property
     def session(self) -> str:
-        """Return a digest of its session's ID over HTTP, or "". The ID itself would give access to the session."""
+        """Return a digest of the session's ID over HTTP; "" without a session.
+
+        The ID itself would give access to the session.
+        """
         session = self.channel.session_channel
         known = None if session is None else session.session_id
         return "" if known is None else sha256(known.encode()).hexdigest()[:16]
 
     def fail(self, error: BaseException) -> None:
-        """Record the exception as the error sent to the client."""
+        """Record an exception as the error that is sent to the client."""
         if isinstance(error, asyncio.CancelledError):
             self.failure = CANCELLED
             return
@@ -110,7 +113,7 @@ class RequestObserver(Protocol):
         """Handle the beginning of a request, in the context in which the request runs."""
 
     def end(self, request: ObservedRequest) -> None:
-        """Handle the end of a request, in the same context."""
+        """Handle the end of a request, in the context in which the request ran."""
 
 
 class ObservedHandler:

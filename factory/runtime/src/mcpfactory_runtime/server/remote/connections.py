@@ -1,4 +1,7 @@
-"""Connections to one remote server. Each call gets a connection on which questions reach the right caller."""
+"""Connections to one remote server.
+
+The questions of each call must reach the right caller, so each call gets a suitable connection.
+"""
 
 from __future__ import annotations
 
@@ -104,8 +107,8 @@ class RemoteConnections:
 
     The first connection serves lists. It also serves all calls if the server uses the per-request lifecycle, or the
     caller is the only client of this process. In the handshake lifecycle, a server's question belongs to a connection,
-    not to a call. Therefore each HTTP session has a separate connection with its client's capabilities. A call without
-    a session also gets a separate connection if its client can answer questions.
+    not to a call. Therefore each HTTP session has a separate connection, which declares the capabilities of the
+    session's client. A call without a session also gets a separate connection if its client can answer questions.
 
     Args:
         name: the server's name, for errors.
@@ -120,10 +123,10 @@ class RemoteConnections:
         self.begin()
 
     def begin(self) -> None:
-        """Reset for a new event loop; `aclose` has closed the connections of the previous loop."""
+        """Reset for a new event loop; `aclose` has already closed the connections of the previous loop."""
         self._first = _Connection(_EVERYTHING, None)
         self.reconnected = asyncio.Event()
-        """Set after a call reopened the first connection."""
+        """Set after a call has opened the first connection again."""
 
     @property
     def first(self) -> Client | None:
@@ -181,7 +184,10 @@ class RemoteConnections:
             connection.used = asyncio.get_running_loop().time()
 
     def _other(self, able: Json, session: SessionChannel | None) -> _Connection:
-        """Return the session's connection. A call without a session gets an unused one. Create a missing connection."""
+        """Return the session's connection.
+
+        A call without a session gets an unused connection. Create a missing connection.
+        """
         now = asyncio.get_running_loop().time()
         for one in self._unused():
             if now - one.used > _IDLE:

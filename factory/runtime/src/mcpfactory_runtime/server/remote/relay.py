@@ -1,9 +1,9 @@
 """Tools, resources and prompts of a remote server, and requests forwarded to it.
 
-A server of the per-request lifecycle asks a question by ending its request (`input_required`), so the question
+To ask a question, a server of the per-request lifecycle ends the request (`input_required`). Therefore the question
 belongs to a known call. The relay forwards the question to the caller in the caller's lifecycle. In the per-request
-lifecycle, the client repeats the call with its answers. The relay then runs the call again from the start. The server
-asks every question again, and the relay sends the client's earlier answers.
+lifecycle, the client repeats the call with its answers. The relay then sends the call to the server again, from the
+start. The server asks every question again, and the relay sends the client's earlier answers.
 """
 
 from __future__ import annotations
@@ -26,14 +26,17 @@ from mcpfactory_runtime.server.results import EmbeddedText
 from mcpfactory_runtime.types import Json
 
 PassOn = Callable[[str, Json, Context], Awaitable[Json]]
-"""(method, params, context of the caller) → result."""
+"""A function from (method, params, context of the caller) to the result."""
 
 # Error codes for a missing resource in all revisions (server/resources, Error Handling).
 _NOT_FOUND: Final = {INVALID_PARAMS, -32002}
 
 
 class RelayNames:
-    """Map of remote names and URIs to local ones. This base class changes nothing; subclasses override it."""
+    """Map of remote names and URIs to local ones.
+
+    This base class keeps all names and URIs; subclasses override its methods.
+    """
 
     def name(self, inner: str) -> str:
         """Return the local name of a tool or prompt."""
@@ -148,7 +151,7 @@ class _Contents(EmbeddedText):
 
 
 class _UncheckedArguments:
-    """Replacement for a signature: the remote server checks the arguments."""
+    """Replaces a signature, because the remote server checks the arguments."""
 
     context = "ctx"
 
@@ -176,7 +179,7 @@ class _RelayedUris:
         return {"uri": uri} if self._matches(uri) else None
 
     def unsafe(self, _values: Json, _exempt: object = ()) -> bool:
-        """Return False: the remote server checks the variables."""
+        """Return False, because the remote server checks the variables."""
         return False
 
 
@@ -263,7 +266,7 @@ def _meta(ctx: Context) -> Json:
 
 
 def _trace(ctx: Context) -> Json:
-    """Return the trace fields for a forwarded call, from the current span or, without a span, from the client."""
+    """Return the trace fields for a forwarded call: of the current span or, without a span, of the client."""
     meta = ctx.meta
     return forwarded_trace_metadata(ctx.headers if meta.keys().isdisjoint(TRACE_FIELDS) else meta)
 

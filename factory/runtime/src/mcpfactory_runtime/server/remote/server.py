@@ -62,7 +62,7 @@ class RemoteServer(Server):
 
     The connection opens when the parent server starts, and closes when the parent ends. An unreachable server is
     retried; its items are listed once the server answers. All features of mounted servers, such as middleware and tool
-    transformations, work as for local servers.
+    transformations, also work for remote servers.
 
     Args:
         target: a URL, or a program and its arguments.
@@ -162,7 +162,7 @@ class RemoteServer(Server):
             await self._connections.aclose()
 
     async def _keep_connected(self) -> None:
-        """Connect, list the server's items and follow its changes; after an error, retry with growing pauses."""
+        """Connect, list the server's items and follow their changes; after an error, retry with growing pauses."""
         pause = _FIRST_PAUSE
         loop = asyncio.get_running_loop()
         while True:

@@ -1,4 +1,4 @@
-"""Tasks: tool calls that outlive their request.
+"""Tasks: tool calls that continue after their request has been answered.
 
 Tasks are a core feature of the last handshake revision, and the extension `io.modelcontextprotocol/tasks` of the newest
 revision. Both wire forms (`methods`) use the same `Task` records and transitions (`storage.tasks`), and the same

@@ -86,7 +86,7 @@ def missing_extension() -> McpError:
 
 
 def no_result_error(task: Task) -> McpError:
-    """Return the `tasks/result` error for a task that ended without a result."""
+    """Return the error that `tasks/result` gives for a task that ended without a result."""
     if task.error is not None:
         return McpError(task.error["code"], task.error["message"], task.error.get("data"))
     return McpError(INVALID_REQUEST, f"The task was cancelled and has no result: {task.message}")
@@ -164,7 +164,7 @@ class TaskRun:
         owner: the task's owner.
         handler: the running handler.
         questions: questions of the handler by MCP key; each question validates its answer.
-        ended: True once the task has ended, even if its handler still runs.
+        ended: True if the task has ended, even if its handler still runs.
     """
 
     def __init__(self, task: Task, handler: asyncio.Task[Json]) -> None:
@@ -306,7 +306,10 @@ class TaskManager:
         return task
 
     async def cancel(self, task: Task) -> Task | None:
-        """Cancel a task and its handler, and drop a later result. Return None if the task had already ended."""
+        """Cancel a task and its handler, and drop any result that arrives later.
+
+        Return None if the task had already ended.
+        """
         return await self.change(task.id, lambda now: now.cancelled("The task was cancelled by request."))
 
     async def answer(self, task: Task, answers: Json) -> None:
@@ -382,7 +385,7 @@ class TaskManager:
             watcher(task)
 
     async def _poll_store(self) -> None:
-        """Poll watched tasks for changes by other processes and for expiry, as long as a task is watched."""
+        """As long as any task is watched, poll the watched tasks for changes by other processes and for expiry."""
         while self._watches:
             await asyncio.sleep(self.options.watch)
             for task_id in tuple(self._watches):

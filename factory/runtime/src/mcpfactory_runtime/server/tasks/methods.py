@@ -71,7 +71,7 @@ class TaskChannel:
             self.session_channel.notify(method, {**params, "_meta": meta}, revision)
 
     async def request(self, method: str, params: Json) -> Json:
-        """Refuse to send a request: a task stores its questions in its record.
+        """Refuse to send a request, because a task stores its questions in its record.
 
         Raises:
             McpError: always.
@@ -184,7 +184,7 @@ class TaskMethods:
         }
 
     def answer(self, call: Call, channel: ReplyChannel) -> Awaitable[Json]:
-        """Return the result of one of the methods, without envelope.
+        """Return the result of one of the task methods, without envelope.
 
         Raises:
             McpError: the call is refused; the awaitable may raise it as well.
@@ -394,7 +394,7 @@ class TaskMethods:
         """Return the tasks in a `subscriptions/listen` request that belong to its caller.
 
         Raises:
-            McpError: MISSING_CAPABILITY, or INVALID_PARAMS for a malformed list.
+            McpError: MISSING_CAPABILITY, or INVALID_PARAMS for an invalid list.
         """
         if not call.peer.declares("extensions", TASKS):
             raise missing_extension()

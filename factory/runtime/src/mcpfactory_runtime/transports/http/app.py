@@ -84,7 +84,7 @@ class HttpApp:
         server: handles the requests.
         path: the MCP endpoint; "/" if the application is mounted at the endpoint itself.
         allowed_hosts: permitted host names of requests, without port; `*` for any. Default: this machine.
-        allowed_origins: origins of web pages that may call (`https://example.com`), in addition to those of this
+        allowed_origins: origins of web pages that may call (`https://example.com`), in addition to origins on this
             machine.
         session_idle: seconds after which an unused session ends.
         max_sessions: limit of sessions. Above the limit, a session of the principal with the most sessions ends: a
@@ -493,7 +493,7 @@ class HttpApp:
 
 
 def _place(scope: Scope) -> tuple[str, str]:
-    """Return the path of a request below the mount point, unchanged and without its trailing slash."""
+    """Return the path of a request below the mount point, without its trailing slash, otherwise unchanged."""
     path: str = scope["path"].removeprefix(scope.get("root_path", ""))
     return path, path.rstrip("/")
 
@@ -513,10 +513,10 @@ async def _cut_off(answer: EventStreamAnswer | ErrorReply | None, message: Any, 
 
 
 def _least_missed(sessions: Collection[HttpSession], now: float) -> HttpSession:
-    """Return the session to end if the limit is exceeded.
+    """Return the session that must end if the limit is exceeded.
 
-    Choose among the sessions of the principal with most sessions: prefer abandoned ones, then barely used ones, then
-    the least recently used.
+    Choose among the sessions of the principal with most sessions: abandoned sessions first, then barely used sessions,
+    then the least recently used session.
     """
     held = Counter(session.owner for session in sessions)
     most = max(held.values())

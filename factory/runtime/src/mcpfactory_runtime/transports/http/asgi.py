@@ -18,7 +18,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 Page = Callable[[str, bool], tuple[str, str]]
-"""(Accept header, authorized) → (content type, text); `authorized` is True for an authorized caller."""
+"""Function from (Accept header, authorized) to (content type, text); `authorized` is True for an authorized caller."""
 
 READING: Final = ("GET", "HEAD")
 ONLY_GET: Final = Rejection(405, None, "Only GET\n", {"allow": "GET, HEAD"})
@@ -46,7 +46,7 @@ class AsgiRequest:
 
     @property
     def address(self) -> str | None:
-        """Return the source address (behind a reverse proxy: the proxy's address), or None if unknown."""
+        """Return the source address, or None if unknown; behind a reverse proxy, it is the proxy's address."""
         client = self._scope.get("client")
         return str(client[0]) if client else None
 

@@ -1,9 +1,9 @@
 """Authentication of HTTP requests, and delays for clients after failed attempts.
 
-Checking a token costs a signature verification or a request to its issuer, and a client without a valid token can
-send any number of attempts. Therefore each attempt counts against the client's address until the token is found
-valid. Tokens that were valid before are exempt, so that clients that share an address (a proxy, an office) with an
-attacker keep working.
+Checking a token costs a signature verification or a request to its issuer. A client without a valid token can send any
+number of attempts. Therefore each attempt counts against the client's address until the token is found valid. Tokens
+that were valid before are exempt. Therefore clients that share an address (a proxy, an office) with an attacker keep
+working.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ _TOKENS: Final = 10_000  # maximum number of remembered valid tokens; only hashe
 
 
 class FailureLimit:
-    """Limit of failed attempts, with one token bucket per address. Access tokens are kept as hashes (`hash_token`).
+    """Limit of failed attempts, with one token bucket per address.
+
+    Access tokens are stored only as hashes (`hash_token`).
 
     Event loop only.
 
@@ -92,7 +94,7 @@ class FailureLimit:
         self._good.pop(token, None)
 
     def cancel_attempt(self, address: str) -> None:
-        """Uncount the attempt: the token could not be checked."""
+        """Do not count the attempt, because the token could not be checked."""
         if self._addresses is not None:
             self._addresses.of(address).give_back()
 
@@ -125,7 +127,7 @@ class AnonymousAccessGate:
         return None
 
     def issuer_redirect_url(self, path: str) -> str | None:
-        """Return None: the gate has no issuer."""
+        """Return None, because the gate has no issuer."""
         return None
 
     async def authenticate(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> str | Rejection:
@@ -142,7 +144,7 @@ class AnonymousAccessGate:
 
 
 class AccessGate:
-    """Gate that checks the tokens of requests. Event loop only.
+    """Gate that checks the tokens of requests. Only the event loop may use a gate.
 
     Args:
         auth: accepted issuers and rules for tokens.
@@ -185,7 +187,7 @@ class AccessGate:
         return issuer_metadata_url(self._auth.issuers[0]) if path.rstrip("/") == SERVER_WELL_KNOWN else None
 
     async def authenticate(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> Principal | Rejection:
-        """Return the sender of a request. Hide the token from later code: remove it from ASGI scope and headers."""
+        """Return the sender of a request. Remove the token from ASGI scope and headers, to hide it from later code."""
         token = read_token(headers.pop("authorization", None), self._required)
         scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"authorization"]
         if isinstance(token, BearerChallenge):

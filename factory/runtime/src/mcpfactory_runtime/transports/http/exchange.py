@@ -1,8 +1,8 @@
 """Responses of the per-request lifecycle over HTTP: plain JSON unless the handler notifies the client or is slow.
 
 An error, which may be raised late, determines the status (404, 400). Therefore nothing is sent before the first
-notification, the result, or `KEEP_ALIVE` seconds; after that, an error is sent on the stream, with status 200. A
-disconnect cancels the handler (basic/patterns/cancellation), so comments prevent proxies from closing idle connections.
+notification, the result, or `KEEP_ALIVE` seconds. A later error is sent on the stream, with status 200. A disconnect
+cancels the handler (basic/patterns/cancellation), so comments prevent proxies from closing idle connections.
 """
 
 from __future__ import annotations

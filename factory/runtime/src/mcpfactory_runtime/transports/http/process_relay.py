@@ -99,7 +99,7 @@ class ProcessRelay:
         return f"{self._processes.id}."
 
     async def start(self, app: App, server: ServerInterface) -> None:
-        """Serve the requests of other processes, and notify them of changes."""
+        """Serve the requests of other processes, and notify other processes of changes."""
         self._app, self._server, self._ending = app, server, False
         await self._processes.join()
         loop = asyncio.get_running_loop()
@@ -161,7 +161,10 @@ class ProcessRelay:
         return owner
 
     async def _forward(self, owner: str, scope: Scope, body: bytes, receive: Receive, send: Send) -> bool:
-        """Forward a request to `owner`. Return False if the owner died before its acknowledgment, else True."""
+        """Forward a request to `owner`.
+
+        Return False if the owner died before it acknowledged the request, else True.
+        """
         name = secrets.token_hex(8)
         exchange = self._outgoing[name] = _Outgoing(owner)
         leaving = asyncio.ensure_future(wait_for_disconnect(receive))
@@ -259,7 +262,7 @@ class ProcessRelay:
                 await asyncio.sleep(_RETRY_DELAY)
 
     def _receive(self, message: bytes) -> None:
-        """Handle a message; log and skip an invalid one, for example of another version."""
+        """Handle a message; log and skip an invalid message, such as one of another version."""
         head, _, data = message.partition(b"\n")
         try:
             self._dispatch(jsonrpc.decode(head), data)
@@ -326,7 +329,7 @@ class ProcessRelay:
             del self._incoming[name]
 
     async def _watch(self) -> None:
-        """Detect the death of processes with exchanges in progress."""
+        """Detect processes that died during an exchange."""
         while True:
             await asyncio.sleep(self._processes.lease / 4)
             exchanges: list[_Incoming | _Outgoing] = [*self._incoming.values(), *self._outgoing.values()]

@@ -46,10 +46,10 @@ _SHUTDOWN_READ_TIME: Final = 2.0  # maximum seconds for the rest of a request af
 class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - httptools if installed, else h11
     """Connection that bounds the time and size of requests, and accepts one request at a time.
 
-    A request that is incomplete after `_READ_TIME` seconds, plus the time that its size needs at `_READ_RATE`, ends
-    the connection. Data that arrives after a request and before its response is discarded, and the connection ends
-    with the response. The size of incomplete heads and trailers is bounded here, because httptools has no limit;
-    `HttpApp` checks complete requests.
+    A request that is incomplete after `_READ_TIME` seconds, plus the time that its size needs at `_READ_RATE`, ends the
+    connection. Data that arrives after a request and before its response is discarded, and the connection is closed
+    after the response. The size of incomplete heads and trailers is bounded here, because httptools has no limit;
+    `HttpApp` checks complete requests instead.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -84,7 +84,10 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
             self._begin_reading()
 
     def on_message_begin(self) -> None:
-        """Discard a further request in the same data. Only httptools calls this and the following callbacks."""
+        """Discard a further request in the same data.
+
+        Only httptools calls this callback and the following callbacks.
+        """
         if self._answering():
             self._refuse_more()
         if not self._surplus:
@@ -128,7 +131,7 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
         return self.cycle is not None and not self.cycle.more_body and not self.cycle.response_complete
 
     def _measure_incomplete(self) -> tuple[int, int]:
-        """Return the number of bytes of the URL, and of all input that the parser has not reported as complete."""
+        """Return two numbers of bytes: of the URL, and of all input that the parser has not reported as complete."""
         conn = getattr(self, "conn", None)
         if conn is None:
             return len(getattr(self, "url", b"")), self._incomplete
@@ -272,11 +275,11 @@ def listen_for_workers(host: str, port: int, count: int) -> list[socket.socket]:
     """Return `count` listening sockets on one port.
 
     On Linux each worker has its own socket, and the kernel distributes connections over them; on a shared socket, the
-    first worker that wakes up takes all waiting connections. Other kernels do not distribute connections: there, the
+    first worker that wakes up takes all waiting connections. Other kernels do not distribute connections, so the
     workers share one socket.
 
     Raises:
-        OSError: the address cannot be listened on.
+        OSError: the server cannot listen on the address.
     """
     alone = listen(host, port)  # raises OSError if another process uses the address
     if sys.platform != "linux":
@@ -318,8 +321,8 @@ def serve(
 ) -> None:
     """Serve until SIGINT or SIGTERM, then wait for requests in flight, at most `DRAIN` seconds.
 
-    `lifeline` is a file descriptor; its end of file has the effect of SIGTERM. `announce` is called when the server is
-    ready.
+    `lifeline` is a file descriptor; the end of its file has the effect of SIGTERM. `announce` is called when the server
+    is ready.
     """
     _WebServer(make_uvicorn_config(app), app, lifeline, announce).run(sockets=[listener])
 

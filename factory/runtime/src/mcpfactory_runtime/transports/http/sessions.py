@@ -1,6 +1,6 @@
 """Sessions of the handshake lifecycle over HTTP, and the HTTP+SSE transport.
 
-Messages that belong to a request are sent in the response to its POST; other messages are sent on the session's own
+Messages that belong to a request are sent in the response to its POST. All other messages are sent on the session's own
 stream.
 
 In HTTP+SSE, a session is one GET connection. It begins with an `endpoint` event that contains the URL for
@@ -140,7 +140,7 @@ class HttpSession(Session):
         self.own.finish(recorded=False)  # do not record the end, because another process may continue the session
 
     def close_journal(self) -> None:
-        """Close the journal, if any, without ending the session in the store: another process may continue it."""
+        """Close the journal, if any. The session stays in the store, because another process may continue it."""
         if self._journal is not None:
             self._journal.close()
 
@@ -162,7 +162,7 @@ class HttpSession(Session):
         return stream
 
     def _tidy(self) -> None:
-        """Remove the oldest finished responses above the limit."""
+        """Remove the oldest finished responses beyond the limit."""
         surplus = len(self._streams) - _STREAMS_KEPT
         if surplus > 0:
             for name in [name for name, stream in self._streams.items() if stream.closed][:surplus]:
@@ -171,7 +171,7 @@ class HttpSession(Session):
     # -- message routing -----------------------------------------------------------------------------------------
 
     def channel_of(self, call: Call) -> _PostChannel:
-        """Return the channel of a call in the POST that is being handled."""
+        """Return the channel of a call that came in the POST now being handled."""
         assert self._current is not None
         channel = self._channels[call] = _PostChannel(self, self._current)
         return channel
@@ -300,7 +300,7 @@ class SseSession(Session):
 
 
 class SseEndpoints:
-    """The two endpoints of HTTP+SSE, and their sessions. Event loop only.
+    """The two endpoints of HTTP+SSE, and their sessions. Only the event loop may use the object.
 
     Args:
         server: handles the requests.

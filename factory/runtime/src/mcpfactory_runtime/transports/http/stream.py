@@ -1,8 +1,8 @@
 """Server-sent events that clients can resume (basic/transports, Resumability and Redelivery).
 
-A `EventStreamAnswer` keeps its latest messages in memory. Its follower, the code that sends the response, may be absent for a
-while. The stored data is bounded for any client behavior (docs/reference/transports.md, Bounds). With a store, events
-that were sent with IDs are also available to the next process (`storage/events.py`).
+A `EventStreamAnswer` keeps its latest messages in memory. Its follower, the code that sends the response, may be absent
+for a while. The stored data is bounded for any client behavior (docs/reference/transports.md, Bounds). With a store,
+events that were sent with IDs are also available to the next process (`storage/events.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OVERHEAD: Final = 128  # additional bytes that each message needs in memory
 class EventStreamAnswer:
     """Numbered messages of one response (or of a session's own stream).
 
-    Event loop only. One waiter at a time in `ready`.
+    Event loop only. Only one task at a time may wait in `ready`.
 
     Args:
         name: unique within the session; event IDs are `<name>-<number>`. None: events have no IDs.
@@ -142,7 +142,10 @@ class EventStreamAnswer:
         self._wake()
 
     def finish(self, data: bytes | None = None, *, recorded: bool = True) -> None:
-        """End the stream, with a last message if `data` is given. `recorded`: also record the end of the stream."""
+        """End the stream; if `data` is given, send it first as the last message.
+
+        `recorded`: also record the end of the stream.
+        """
         if self.closed:
             return
         if data is not None:
@@ -160,7 +163,7 @@ class EventStreamAnswer:
         self._wake()
 
     async def ready(self) -> None:
-        """Wait until there is something to send, the end, or `KEEP_ALIVE` seconds of silence."""
+        """Wait until there is something to send, the stream ends, or `KEEP_ALIVE` seconds pass without a message."""
         if not (self._count or self.closed or self.detached):
             loop = asyncio.get_running_loop()
             self._begun = loop.create_future()
@@ -174,7 +177,7 @@ class EventStreamAnswer:
     async def follow(
         self, after: int | None = None, *, resumed: bool = False, earlier: Sequence[tuple[int, bytes]] = ()
     ) -> AsyncGenerator[bytes]:
-        """Yield the events after number `after` (None: only new ones) until the stream ends or is detached.
+        """Yield the events after number `after` until the stream ends or is detached; with None, yield only new events.
 
         A new follower replaces an earlier follower. `resumed`, for returning clients, skips the priming event and
         resets an earlier `detach`. `earlier` are events that the stream has dropped.
@@ -263,7 +266,7 @@ class EventStreamAnswer:
             self._recorder.finish(self.name)
 
     async def _written(self) -> None:
-        """Wait until the recorder has stored the events: a client must be able to resume after each event sent."""
+        """Wait until the recorder has stored the events, because a client must be able to resume after each event."""
         if self._recorded and self._recorder is not None:
             await self._recorder.wait_until_written()
 
