@@ -27,7 +27,7 @@ _SECTIONS: Final = {field: section for section, fields in _FIELDS.items() for fi
 
 
 class CommandEntry(NamedTuple):
-    """Entry of a command in help texts, and its location: `module:name` of a function, an app or an operation.
+    """A command's entry in help texts, and the `module:name` of its function, app or operation.
 
     `summary` repeats the first sentence of the command's help, so that listing commands does not import
     them. A test compares the two texts.
@@ -123,7 +123,7 @@ class LazyGroup(Group):
 
 
 def lazy_group(entries: Mapping[str, CommandEntry]) -> type[TyperGroup]:
-    """Return a group of these commands, for `typer.Typer(cls=…)`."""
+    """Return a group of the given commands, for `typer.Typer(cls=…)`."""
     return type("Commands", (LazyGroup,), {"entries": entries})
 
 

@@ -135,7 +135,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class _VerbMatch:
-    """Verb of a name, a path or a text. `clear`: it cannot be a noun here. `unknown`: its effect is unknown."""
+    """Verb of a name, a path or a text. `clear`: it cannot be a noun here. `unknown`: the verb's effect is unknown."""
 
     verb: str = ""
     clear: bool = False
@@ -187,7 +187,7 @@ def effect_of(operation: ApiOperation) -> Effect:
 
 
 def is_read_request(method: str, path: str) -> bool:
-    """Return True if method or path show that a request reads (`POST /books/search`). The path may contain values."""
+    """Return True if method or path show that a request reads (`POST /books/search`). The path may be filled in."""
     return _effect(method, path, "", ()).kind == "reads"
 
 
@@ -237,7 +237,7 @@ def _effect(method: str, path: str, name: str, texts: Sequence[str]) -> Effect:
 def _change(found: _OperationWords, *, certain: bool, reading: bool) -> str:
     """Return the word that describes a change, or "".
 
-    `certain`: the operation is certainly read-only by its method, so possible nouns do not count.
+    `certain`: the method alone shows that the operation is read-only, so words that can be nouns do not count.
     """
     reads = any(said.reads for said in found.texts)
     if change := next((one for one in (*found.texts, found.second) if one.changes and one.clear), None):
@@ -269,7 +269,8 @@ def _asks(found: _OperationWords, *, reading: bool) -> bool:
     """Return True if the verbs of name, path or text show that a request reads, even if its method does not.
 
     A verb at the end of a name can be a noun (saved search), so path or text must have the same verb. “List” must
-    have a plural object. A POST can create what it “gets”, such as a token. `reading`: the method is safe.
+    have a plural object. A POST operation named “get” can still create something, such as a token. `reading`: the
+    method is safe.
     """
     spoken = (*found.every, *words(found.text))
     lists = "list" in {found.name.verb, *(said.verb for said in found.texts)}
@@ -386,7 +387,7 @@ def _of_text(sentence: str, *, later: bool) -> _VerbMatch:
 
 
 def _of_phrase(found: Sequence[str]) -> _VerbMatch:
-    """Return the verb at the start of words. It is not `clear` if it can be a noun; a word before “of” is not a verb."""
+    """Return the verb at the start of words. A possible noun is not `clear`; a word before “of” is not a verb."""
     while len(found) > 1 and (
         found[0] in SKIPPED_FIRST_WORDS or (found[0].endswith("ly") and found[0] not in {"apply", "reply"})
     ):

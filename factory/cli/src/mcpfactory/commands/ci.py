@@ -82,7 +82,7 @@ def ci(
 
 
 def _write(workspace: Workspace, written: CiFile, factory: str) -> list[str]:
-    """Write the workflow and, if `factory` is given, the origin of mcpfactory; return the changed paths."""
+    """Write the workflow, and write mcpfactory's origin if `factory` is given; return the changed paths."""
     from mcpfactory_pipeline.delivery.ci import ci_files
     from mcpfactory_pipeline.delivery.ci.factory_origin import choose_origin, read_origin
 
@@ -109,7 +109,7 @@ def _check(workspace: Workspace, written: CiFile, again: str) -> None:
 def _check_histories(workspace: Workspace, base: str, *, pushed: bool) -> None:
     """Exit with NEGATIVE if a pull request or a push makes forbidden changes to histories.
 
-    `delivery.ci.pull_request` has the rules.
+    The rules are in `delivery.ci.pull_request`.
     """
     from mcpfactory_pipeline.delivery.ci.pull_request import refusals
 
@@ -181,7 +181,7 @@ def run(
 ) -> None:
     """Run stages that are not up to date; write their results.
 
-    Server code cannot change the results, because mcpfactory writes them from memory. The exit code is that of
+    Server code cannot change the results, because mcpfactory writes the results from memory. The exit code is that of
     `mcpfactory pipeline run`, or 5 if a recorded file was changed.
     """
     from mcpfactory.commands.pipeline_run import run_exit_code, warn_missing_isolation

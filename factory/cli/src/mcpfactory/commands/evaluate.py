@@ -1,4 +1,4 @@
-"""Check that questions select the right tools, without a model or by asking one."""
+"""Check that questions select the right tools, with or without a model."""
 
 from __future__ import annotations
 
@@ -306,7 +306,7 @@ def evaluate(**values: Any) -> None:
     """Check that questions select the right tools.
 
     The questions are in evals/*.yaml of the server. The command also makes the calls that answer the questions. With
-    --model, it checks which tools a model chooses.
+    --model, the command checks which tools a model chooses.
     """
     request = EvaluateOptions(**values)
     for one in request.modes:

@@ -126,7 +126,7 @@ def _print_texts(shown: dict[str, Any]) -> None:
 
 
 def _texts_of(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
-    """Yield (place, text) for each text in a listed tool, but not for type names; a member without text yields ""."""
+    """Yield (place, text) for each text in a listed tool except type names; the text of a member without text is ""."""
     if isinstance(value, str) and value not in _TYPES:
         yield place, value
     elif isinstance(value, dict):

@@ -192,7 +192,7 @@ def _print_version(found: Any) -> None:
 
 
 def _show_install(done: ClientsResult) -> None:
-    """Print the changes of each client, or the table of installed servers."""
+    """Print the changes to each client's configuration, or the table of installed servers."""
     if done.installed:
         output.table(
             ("CLIENT", "SCOPE", "NAME", "SERVER", "FROM", "VERSION", "STATE"),

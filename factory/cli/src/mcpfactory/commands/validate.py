@@ -242,7 +242,7 @@ def _words(command: str) -> tuple[str, ...]:
 
 
 def _destinations(formats: Sequence[str], outputs: Sequence[Path], *, as_json: bool) -> _Destinations:
-    """Return the formats to write and their destinations (None: stdout). Exits if the options conflict."""
+    """Return the formats to write, each with its destination (None for stdout). Exits if the options conflict."""
     from mcpfactory_pipeline.checks.report_formats import FORMATS as KNOWN
     from mcpfactory_pipeline.checks.report_formats import report_format_of
 

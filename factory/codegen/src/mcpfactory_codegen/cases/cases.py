@@ -211,7 +211,10 @@ def _listed_arguments(tool: ApiTool) -> Json:
 
 
 def _share(one: _Callee, built: dict[Slot, Any]) -> None:
-    """Make values of a merged argument's members equal. If it has a separator, only replace values that contain it."""
+    """Make values of a merged argument's members equal.
+
+    If the argument has a separator, replace only values that contain the separator.
+    """
     slots = {argument: slot for slot, argument in one.arguments.items()}
     for merged in one.tool.merged.values():
         members = [slots[member] for member in merged.members if member in slots]
@@ -225,7 +228,7 @@ def _share(one: _Callee, built: dict[Slot, Any]) -> None:
 def _is_passed(slot: Slot, one: _Callee) -> bool:
     """Return True if the call passes the argument. Optional arguments are passed too, to test their bindings.
 
-    Optional whole-query arguments are excluded: they have no simple sample.
+    Optional arguments for the whole query string are excluded, because they have no simple sample.
     """
     return slot[0] != "querystring" or any(item.required for item in one.items if item.slot == slot)
 
@@ -414,7 +417,7 @@ def _answers(one: _Callee, usual: int) -> Iterator[Json]:
 
 
 def _with_words(answer: Json) -> Json:
-    """Return a documented failure; if its format has a member for messages, add the message that tests look for."""
+    """Return a documented failure, with the message that tests look for if the format has a member for messages."""
     body = answer["body"]
     for name in _WORDS if isinstance(body, dict) else ():
         if isinstance(body.get(name), str):
@@ -440,7 +443,7 @@ _SET_SERVERS: Final = (
 def test_files(api: Api, names: Names, tools: Sequence[ApiTool], package: str, *, dialect: bool) -> dict[str, str]:
     """Return the files below `tests/_generated`, by path.
 
-    `dialect`: True if the server sets a default dialect. The tests then select `standard`.
+    `dialect`: True if the server sets a default dialect. If it does, the tests select the dialect `standard`.
     """
     module = Path(__file__).with_name("test_tools.txt").read_text("utf-8").replace("PACKAGE", package)
     if api.own_servers:

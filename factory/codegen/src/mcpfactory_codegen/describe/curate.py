@@ -1,7 +1,7 @@
 """Application of the user's decisions about tools, and suggestions for large APIs.
 
 `rename` runs before `describe`, so that descriptions use the new argument names. `curate` runs after `describe` and
-decides which parts are shown, hidden and sent. Both leave everything else unchanged.
+decides which parts are shown, hidden and sent. The two functions change nothing else.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _arguments(
 
 
 def _assigned(now: Mapping[str, str], wanted: Mapping[str, str]) -> tuple[dict[str, str], set[str]]:
-    """Return the new names, and the keys whose wanted name is taken, ignoring case."""
+    """Return the new names, and the keys whose wanted name is taken (case is ignored)."""
     granted, refused = dict(wanted), set[str]()
     while True:
         final = {**now, **granted}

@@ -118,7 +118,7 @@ class _Inputs:
     types: Mapping[str, frozenset[str]]
 
     def first(self, words: frozenset[str], *, whole: bool) -> str:
-        """Return the first of these names with matching types: only numbers if `whole`, otherwise not only numbers."""
+        """Return the first input in `words` that accepts only numbers (with `whole`) or also other types (without)."""
         return next(
             (n for n, kinds in self.types.items() if n in words and (kinds <= _WHOLE and bool(kinds)) is whole), ""
         )
@@ -157,7 +157,7 @@ class _AnswerMembers:
             self.items = min(top)[2]
 
     def at(self, ends: Iterable[Path]) -> Path:
-        """Return the path of a scalar member that ends with the first matching ending; () if no ending matches."""
+        """Return the path of a scalar member that ends with the first matching path in `ends`; () if none matches."""
         for end in ends:
             fitting = [path for path, plain, own in self.members if plain[-len(end) :] == end and not own & _NO_VALUE]
             if fitting:

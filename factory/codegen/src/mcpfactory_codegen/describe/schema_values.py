@@ -55,7 +55,7 @@ def _said(schema: dict[str, Any], values: list[Any]) -> dict[int, str]:
 
 
 def _texts(found: Any, values: list[Any]) -> dict[int, str]:
-    """Return the texts by index of the value, from a list parallel to `values` or an object keyed by value."""
+    """Return the text for each index of `values`, from a list in the same order or an object with values as keys."""
     each: Iterable[Any] = ()
     if isinstance(found, list) and len(found) == len(values):
         each = found

@@ -6,8 +6,8 @@ Rules, in this order:
    name. It never depends on a counter or on the order of the document. A name that is too long also depends on how
    common its words are in the API.
 3. If several operations propose a name, the operation whose operationId is exactly that name gets it; otherwise the
-   operation whose path segments all other paths contain. The others get longer names, from words of their path, their
-   method, and finally a digest of method and path.
+   operation whose path segments all other paths contain. The other operations get longer names, from words of their
+   path, their method, and finally a digest of both.
 4. `pinned` names have priority: a published server keeps the names that its callers use.
 5. Each document of a server is named separately. If two documents would share a name, it gets the label as a
    prefix: `messaging_list_services` and `verify_list_services`. The document without a label, which is the oldest one,
@@ -185,7 +185,7 @@ _LABELLED_MODULE_LIMIT: Final = 64
 
 
 def name_labeled_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, str]) -> dict[str, str]:
-    """Return the tool name of every operation, by its key: `name_tools` per document, but unique over all documents."""
+    """Return the tool name of every operation, by key: as `name_tools`, but unique over all documents."""
     plain = _each(operations, lambda some: name_tools(some, pinned))
     labels = {operation.key: operation.label for operation in operations}
     if not any(labels.values()):
@@ -214,7 +214,7 @@ def _fitted(parts: Sequence[str], kept: int) -> str:
 
 
 def _candidates(key: str, label: str, plain: str) -> Iterator[str]:
-    """Yield the names that an operation proposes: its own, with the label, and with increasingly long digests."""
+    """Yield the names that an operation proposes: `plain`, then with the label, then with ever longer digests."""
     yield plain
     parts = [*words(label), *plain.split("_")]
     yield _fitted(parts, len(words(label)) + 1)
@@ -223,7 +223,7 @@ def _candidates(key: str, label: str, plain: str) -> Iterator[str]:
 
 
 def name_labeled_modules(operations: Sequence[ApiOperation]) -> dict[str, str]:
-    """Return the module of every operation, by its key: `name_modules` per document, with its label as prefix."""
+    """Return the module of every operation, by key. Names are as from `name_modules` per document, after the label."""
     labels = {operation.key: operation.label for operation in operations}
     plain = _each(operations, name_modules)
     return {key: _led(labels[key], module) if labels[key] else module for key, module in plain.items()}

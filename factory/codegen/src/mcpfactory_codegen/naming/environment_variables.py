@@ -42,7 +42,7 @@ _EMPTY_WORDS: Final = word_group("scheme-words")
 
 
 def credential_parts(scheme: ApiSecurityScheme) -> tuple[str, ...]:
-    """Return the parts of a scheme's credential, in the order of the runtime."""
+    """Return the parts of a scheme's credential, in the order that the runtime expects."""
     grants = {flow.grant for flow in scheme.flows}
     account = "serviceAccount" in grants
     refresh = ("REFRESH_TOKEN",) if account or grants & LOGIN_GRANTS else ()
@@ -57,8 +57,8 @@ def variable_prefix(server: str) -> str:
 def name_variables(schemes: Sequence[ApiSecurityScheme], server: str, prefix: str = "") -> dict[str, tuple[str, ...]]:
     """Return the variables of each scheme, in the order of `credential_parts`. No two schemes share a variable.
 
-    If several would have the same variable, it goes to the scheme with exactly that name: `api_key` next to
-    `api_token`. If `prefix` is "", the prefix of a new server is used.
+    If several schemes would have the same variable, the scheme with exactly that name gets the variable. If `prefix` is
+    "", the prefix of a new server is used.
     """
     prefix = prefix or variable_prefix(server)
     named: dict[str, tuple[str, ...]] = {}
@@ -109,7 +109,7 @@ _SERVER_NAME: Final = re.compile(r"[a-z0-9_]{1,80}")
 
 
 def matches_root_url(url: str, root: str) -> bool:
-    """Return True if a URL is the root's: same host, port and path.
+    """Return True if a URL has the same host, port and path as the root.
 
     An `http` URL also matches an `https` root.
     """

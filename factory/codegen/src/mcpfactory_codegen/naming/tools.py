@@ -1,10 +1,10 @@
 """Tool names: the operationId if it is meaningful, else method, path and summary.
 
 Each operation has candidate names, simplest first. In each round, a free name that only one operation proposes
-goes to this operation; all others continue with their next candidate. If several operations propose a name, one gets it
-if its operationId is exactly that name, otherwise if its path has exactly these words. If no single operation
-qualifies, the name goes to the one whose path segments all other paths contain: `get_kit` of /kit, `get_kit_by_id` of
-/kit/{id}.
+goes to this operation; all others continue with their next candidate. If several operations propose a name, it goes to
+the operation whose operationId is exactly that name, otherwise to the operation whose path has exactly these words. If
+no single operation qualifies, the name goes to the one whose path segments all other paths contain: `get_kit` of /kit,
+`get_kit_by_id` of /kit/{id}.
 
 Names that are too long for a tool are shortened step by step: drop words that most operations have, drop repeated
 phrases, abbreviate (`configuration` is `config`), drop articles and prepositions, repeated words, and the most common
@@ -126,7 +126,7 @@ def _forms(group: Sequence[_UnnamedOperation]) -> list[tuple[str, ...]]:
 
 
 def _winner(group: Sequence[_UnnamedOperation]) -> _UnnamedOperation | None:
-    """Return the claimant that gets the name proposed by all; None if there is no single best one."""
+    """Return the operation of the group that gets the name, or None if no single operation is best."""
     if len(group) == 1:
         return group[0]
     most = max(claimant.exact() for claimant in group)
@@ -291,7 +291,7 @@ class _NameShortener:
                         self.out += [at for at in range(start, start + length) if at not in self.out]
 
     def everywhere(self) -> None:
-        """Drop words that most operations have, from the start of the name."""
+        """Drop words that occur in most operations, beginning at the start of the name."""
         service = [0] if not VERBS.isdisjoint(self.parts[1:]) and self.parts[0] not in self.kept else []
         every = dict.fromkeys([*service, *self._droppable()])
         self._drop_until_it_fits([index for index in every if self.common.everywhere(self.parts[index])])
@@ -323,7 +323,7 @@ class _NameShortener:
         self._drop_until_it_fits(sorted(twice))
 
     def commonest(self) -> None:
-        """Drop the most common words; verbs and kept words only if that is not enough."""
+        """Drop the most common words, but drop verbs and kept words only if the name is still too long."""
         order = sorted(self._droppable(), key=lambda index: (self.common.rarity(self.parts[index]), index))
         self._drop_until_it_fits(order)
         if not self.fits():

@@ -182,7 +182,7 @@ def read_request_body(operation: Node, parameters: list[Node]) -> ApiBody | None
 
 
 def _sendable(body: ApiBody, schema: Node) -> ApiBody:
-    """Return a body whose media type can encode its value. A mislabeled body becomes JSON, others one text argument."""
+    """Return a body whose media type can encode its value. A mislabeled body becomes JSON, another becomes text."""
     kind = media_type(body.content_type)
     if is_json(kind) or not is_object_or_array(schema):
         return body
@@ -266,7 +266,7 @@ def _encoding(written: Node, schema: Node | None, form: bool) -> Encoding:
 
 
 def _is_untyped_file(schema: Any, content_type: str) -> bool:
-    """Return True for raw bytes: the schema has no type (3.1), and the media type of the encoding is binary."""
+    """Return True for raw bytes, that is, for a schema without a type (3.1) and with a binary media type."""
     described = {"description", "title", "example", "examples", "deprecated"}
     untyped = schema is True or (isinstance(schema, dict) and schema.keys() <= described)
     return untyped and content_type != "" and not is_json(content_type) and not content_type.startswith("text/")

@@ -1,7 +1,7 @@
 """Locations in a document, and resolution of `$ref`. Pure: all parts are already loaded.
 
 A location is a part and a JSON pointer into it. References are never expanded here, so a document cannot grow by
-referencing. Each distinct reference is resolved once, and a chain has at most `MAX_HOPS` steps.
+referencing. Each distinct reference is resolved once, and a chain of references has at most `MAX_HOPS` steps.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_HOPS: Final = 50
 
 
 class Location(NamedTuple):
-    """A JSON pointer within one part of the document. The document itself is the part ""."""
+    """A JSON pointer within one part of the document. The main file of the document is the part ""."""
 
     part: str
     pointer: str
@@ -264,7 +264,7 @@ _OLD: Final = {"definitions": "schemas", "parameters": "parameters", "responses"
 
 
 def suggest_targets(reference: str, data: Any) -> Iterator[list[str]]:
-    """Yield probable targets of a broken reference, as tokens of a pointer from the top."""
+    """Yield probable targets of a broken reference, each as the tokens of a JSON pointer."""
     text = reference.strip()
     old = isinstance(data, dict) and "swagger" in data
     if _BARE.fullmatch(text) and text != "#":

@@ -1,8 +1,8 @@
 """Shared schemas: detection of different forms for requests and responses, and the name of each form.
 
 `readOnly` properties are removed from request schemas, `writeOnly` ones from response schemas (OpenAPI 3.1 section
-4.8.24, JSON Schema validation 9.4). A shared schema needs a separate form for a direction only if the schema, or one of
-its references, hides a property there. This is computed once per schema, in linear time.
+4.8.24, JSON Schema validation 9.4). A shared schema needs a separate form for a direction only if the schema, or a
+schema that it references, hides a property in that direction. This is computed once per schema, in linear time.
 """
 
 from __future__ import annotations

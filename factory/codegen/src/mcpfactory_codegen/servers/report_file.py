@@ -141,7 +141,7 @@ def _row(name: str, description: str, *, required: bool, secret: bool = False) -
 def _credentials(api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, Any]:
     """Return the credentials section: base URL, schemes with variables, flows and links, and the tools' alternatives.
 
-    `security_scheme_statuses` of the pipeline reads it.
+    The pipeline's function `security_scheme_statuses` reads this section.
     """
     operations = api.operations_by_key()
     ways = Counter(operations[tool.key].security for tool in tools)

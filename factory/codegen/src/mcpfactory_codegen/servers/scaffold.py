@@ -68,7 +68,7 @@ class ServerTemplate:
 
     @property
     def requires_api_document(self) -> bool:
-        """Return True if the template is for servers with an API document: it has the question `document`."""
+        """Return True if the template requires an API document, that is, if it has the question `document`."""
         return re.search(r"^document:", (self.folder / SETTINGS).read_text("utf-8"), re.M) is not None
 
 
@@ -88,7 +88,7 @@ def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
 
     Args:
         source: as given by the user, or as written by `stored_source`.
-        beside: the server's directory, the base of a stored path; None for sources given by the user.
+        beside: the server's directory, the base of a stored path; None for a source that the user gave.
 
     Raises:
         UnknownTemplateError: the template does not exist.
@@ -239,7 +239,7 @@ def _read(root: Path) -> dict[str, str]:
 def _is_repository(name: str) -> bool:
     """Return True if a file system could treat a name as the `.git` directory.
 
-    Covers case, ignored characters, trailing dots and spaces, and short names.
+    Ignores case, invisible characters, and trailing dots and spaces; also detects short names.
     """
     plain = "".join(one for one in unicodedata.normalize("NFKC", name).casefold() if unicodedata.category(one) != "Cf")
     return plain.partition(":")[0].rstrip(". ") in {".git", "git~1"}
@@ -280,7 +280,7 @@ def render_in_subprocess(
     """Render an untrusted template in a separate process with limited time and memory.
 
     Raises:
-        RenderError: as `render_in_process`, or a limit of time or memory is exceeded.
+        RenderError: as for `render_in_process`, or the process exceeds its limit of time or memory.
     """
     program = (
         f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import _render_main; "

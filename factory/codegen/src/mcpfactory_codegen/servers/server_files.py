@@ -1,4 +1,4 @@
-"""The files of a server's directory: three-way merge, lock, formatting and writing. Edits by the user are kept.
+"""The files of a server's directory: three-way merge, lock, formatting and writing. A user's edits are kept.
 
 owner     existing file                         no longer generated
 machine   rewritten; an edit is reported        removed
@@ -177,7 +177,7 @@ class UnsafePathError(McpfactoryError):
 
 @dataclass(frozen=True, slots=True)
 class FileStep:
-    """Action for one file. `edited`: a machine-owned file was edited by the user; `note` is a message for the user."""
+    """Action for one file. `edited`: the user edited a machine-owned file; `note` is a message for the user."""
 
     path: str
     action: Action
@@ -235,7 +235,7 @@ class FilePlan:
         return tuple(sorted(self.steps, key=lambda step: step.path))
 
     def apply(self, template: str = "") -> None:
-        """Write the changes and the lock, with `template` if given. Raises the errors of the function `apply`."""
+        """Write the changes and the lock (with a given `template`). Raises the errors of the function `apply`."""
         apply(self.folder, self.changes, Lockfile(self.entries, template or self.lock.template))
 
 

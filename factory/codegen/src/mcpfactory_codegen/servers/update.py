@@ -75,7 +75,8 @@ from mcpfactory_codegen.text import did_you_mean
 class UpdatedServer:
     """Result of an update or a dry run. `changes` are the changes that affect callers of the tools.
 
-    `address` has the API's URLs, as in the report. `moved` is a message about variables that are no longer read, or "".
+    `address` has the API's URLs, as in the report. `moved` is a message about environment variables that the server no
+    longer reads, or "".
     """
 
     server: str
@@ -181,7 +182,7 @@ def _built(
     *,
     notify: Notify,
 ) -> GeneratedServer:
-    """Return the server generated from fresh and stored documents; `sources` as for `generate`."""
+    """Return the server generated from new and stored documents. The `sources` are those of `generate`."""
     if not config.document:
         return from_template(config, template)
     every = dict(documents.stored)
@@ -322,7 +323,7 @@ def _take_file(path: str, content: bytes, plan: FilePlan) -> None:
 
 
 def _drop_file(path: str, plan: FilePlan) -> None:
-    """Plan to remove a file of a former document. An edited file is kept and left to the user."""
+    """Plan to remove a file of a former document. A file that the user edited is kept."""
     target = server_files.resolve_server_path(plan.folder, path)
     plan.entries.pop(path)
     if not target.is_file():
@@ -345,7 +346,7 @@ def _refuse_edited(target: Path, path: str, existing: bytes | None, lock: Lockfi
 
 
 def _merge_persons(config: ServerConfig, built: GeneratedServer, plan: FilePlan) -> bool:
-    """Plan the person-owned files; return True if all contain the template's changes, possibly as conflicts."""
+    """Plan the person-owned files; return True if every file contains the template's changes, even as a conflict."""
     complete = True
     before = {path for path, entry in plan.lock.files.items() if entry.owner == "person"}
     for path in sorted((before | built.person.keys()) - {CONFIG}):

@@ -29,7 +29,8 @@ class DocumentKind:
 
     `file` is the stem of its file in a server's directory; `counted` is the noun for its operations. `translate` is
     None if no translation is needed. `stored` reduces a document to the part to store; None stores the whole document.
-    `text` is for formats other than JSON and YAML: a pattern for the bytes, and the data key for the text.
+    For formats other than JSON and YAML, `text` has a pattern that matches the bytes, and the key for the text in
+    `data`.
     """
 
     name: str
@@ -56,7 +57,7 @@ SOURCES: Final = (
 
 
 def recognize_document_kind(data: Any) -> DocumentKind | None:
-    """Return the kind of a document; None if unknown."""
+    """Return the kind of a document; None if the kind is unknown."""
     if not isinstance(data, dict):
         return None
     return next((source for source in SOURCES if source.recognises(data)), None)

@@ -35,7 +35,7 @@ class Translation:
     documents: dict[str, str] = field(default_factory=dict)
 
     def origin(self, pointer: str, source: dict[str, Any]) -> str:
-        """Return the location in the source for a pointer of `data`; "" (the whole source) if it is unknown."""
+        """Return the source location of a pointer into `data`; "" (the whole source) if the location is unknown."""
         tokens = pointer.split("/")
         for end in range(len(tokens), 0, -1):
             origin = self.origins.get("/".join(tokens[:end]))
@@ -68,7 +68,7 @@ class Translation:
 
 
 def _existing(source: dict[str, Any], origin: str, rest: list[str]) -> str:
-    """Return the origin extended by the tokens of `rest` that exist below it."""
+    """Return the origin, extended by the leading tokens of `rest` that exist in the source."""
     node: Any = source
     for token in origin.split("/")[1:]:
         node = _below(node, token)

@@ -1,4 +1,4 @@
-"""Authentication of a request: token, claims, scopes → principal or challenge.
+"""Authentication of a request: its token, claims and scopes give a principal or a challenge.
 
 RFC 6750; RFC 9728 §5.1; RFC 9068 §4; basic/authorization, Token Handling.
 
@@ -154,8 +154,8 @@ class TokenError(Exception):
 class Principal(str):
     """The caller of a request. `str(principal)` is the caller's identity: issuer, subject and client.
 
-    Sessions, sealed states and tasks are bound to that identity. The attributes describe the token of one request. A
-    client that sends other scopes later is the same principal.
+    Sessions, sealed states and tasks are bound to the principal's identity. The attributes describe the token of one
+    request. A client that sends other scopes later is the same principal.
 
     Attributes:
         issuer: issuer of the token.

@@ -134,7 +134,7 @@ class _Http(ClientChannel):
     async def _follow_redirects(
         self, method: str, url: str, headers: Mapping[str, str], content: bytes | None, token: str
     ) -> AsyncIterator[httpx.Response]:
-        """Send a request with a token. Follow redirects that keep the origin and the method of the request."""
+        """Send a request with a token. Follow a redirect if it keeps the origin and the method of the request."""
         redirects = RedirectTracker()
         while True:
             presented = {"Authorization": f"Bearer {token}"} if token else {}
@@ -452,7 +452,7 @@ class SseChannel(_Http):
 
 
 def _refused(response: httpx.Response, content: bytes) -> HttpError:
-    """Return the error for a response without a message. It contains the target of a redirect, or the JSON error."""
+    """Return the error for a response without a message. This is the target of a redirect, or the JSON error."""
     asked, location = response.request, response.headers.get("location", "")
     redirect = redirect_of(asked.method, str(asked.url), response.status_code, location)
     text = content.decode("utf-8", "replace") if redirect is None else redirect.reason

@@ -124,7 +124,7 @@ class StdioChannel(_LineChannel):
         grace: seconds for the process to exit after its input is closed, and again after SIGTERM.
         inherit: True to inherit this process's environment; otherwise the child process gets only `env`.
         start_new_session: start the process in its own session (setsid), out of reach of Ctrl-C in our terminal;
-            `aclose` ends the process.
+            only `aclose` ends the process.
     """
 
     def __init__(

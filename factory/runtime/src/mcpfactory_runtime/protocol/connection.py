@@ -2,11 +2,11 @@
 
 `receive` takes decoded messages and returns events. `answer`, `request` and `notify` return bytes to send.
 
-Rules for editors:
+Rules for changes to this module:
 1. Only the tables below decide about lifecycles and states.
 2. The lifecycle is chosen per request. A request with a protocol version in its metadata uses the per-request
    lifecycle. The state does not affect such a request, and stays unchanged. Other requests use the handshake
-   (basic/versioning, Backward Compatibility). So one stream may mix both lifecycles.
+   (basic/versioning, Backward Compatibility). So one stream may have messages of both lifecycles.
 3. Never answer a message that looks like a response, even if it is invalid: two peers could exchange errors forever.
 """
 
@@ -118,7 +118,7 @@ def read_request_metadata(params: Json) -> RequestMetadata:
     """Return the metadata of a modern request (basic/index, `_meta`; schema RequestMetaObject).
 
     Raises:
-        McpError: INVALID_PARAMS if a required key is missing, or a key has the wrong type.
+        McpError: INVALID_PARAMS if a required key is missing, or if a value has the wrong type.
     """
     meta = params.get("_meta")
     if not isinstance(meta, dict):
@@ -203,7 +203,7 @@ class Notification(NamedTuple):
 
 
 class Response(NamedTuple):
-    """The peer's response to one of our requests: `error` if it is not None, else `result`."""
+    """The peer's response to one of our requests: `error` for a failure (not None), else `result`."""
 
     id: RequestId
     result: Any
@@ -218,7 +218,7 @@ class ErrorReply(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Messages in one array. The responses to its requests are also sent as an array (basic/index, Batching)."""
+    """Messages of one JSON array. The responses to its requests are also sent as an array (basic/index, Batching)."""
 
     events: list[Event]
 

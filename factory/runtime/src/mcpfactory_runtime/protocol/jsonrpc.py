@@ -128,7 +128,7 @@ def error_in_response(message: Json) -> McpError:
 
 
 def request_message(request_id: RequestId, method: str, params: Json | None) -> Json:
-    """Return a request; `params` None omits the member."""
+    """Return a request; if `params` is None, the message has no `params`."""
     message: Json = {"jsonrpc": "2.0", "id": request_id, "method": method}
     if params is not None:
         message["params"] = params
@@ -202,8 +202,8 @@ OVERSIZE: Final = OversizeMessage()
 class LineReader:
     """Splits bytes into lines (basic/transports, stdio: one message per line, without line breaks inside).
 
-    A line of more than `max_size` bytes is reported as OVERSIZE, immediately and once. The rest of the line is skipped.
-    Blank lines are dropped. A carriage return before the line break is whitespace in JSON, and is kept.
+    For a line of more than `max_size` bytes, OVERSIZE is reported once, before the line ends. The rest of the line is
+    skipped. Blank lines are dropped. A carriage return before the line break is whitespace in JSON, and is kept.
     """
 
     __slots__ = ("_buffer", "_held", "_max_size", "_skipping")

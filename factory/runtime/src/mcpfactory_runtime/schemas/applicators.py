@@ -180,7 +180,7 @@ def _check_rest(
 
 
 def matches_any_pattern(name: str, patterns: Iterable[str]) -> bool:
-    """Return True if one of the patterns matches a name, or one of them is not supported."""
+    """Return True if a pattern matches the name, or if a pattern is not supported."""
     return _is_matched(name, [pattern_validator(pattern) for pattern in patterns])
 
 
@@ -200,9 +200,9 @@ def pattern_validator(pattern: str) -> SchemaValidator | None:
 def is_fully_checked(
     schema: Any, references: SchemaReferences, lists_none: Callable[[Mapping[str, Any]], bool]
 ) -> bool:
-    """Return True if each keyword of a schema is checked; all accepted values are then valid.
+    """Return True if each keyword of a schema is checked, so that every accepted value is valid.
 
-    `lists_none` returns True for an enumeration that permits none of its values. Such a contradiction is not enforced.
+    `lists_none` returns True for an enumeration that permits none of its values. Such an enumeration is not enforced.
     """
     waiting, seen = list(schema) if isinstance(schema, list) else [schema], set()
     while waiting:

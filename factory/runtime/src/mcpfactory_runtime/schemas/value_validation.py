@@ -197,7 +197,7 @@ KEYS_BY_KIND: Final[dict[str, frozenset[str]]] = {
     "string": frozenset({"minLength", "maxLength", "pattern"}),
     "number": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}),
 }
-"""Type of a value → keywords that apply only to this type."""
+"""Type of a value → keywords that apply only to values of that type."""
 OWN_KEYS: Final = frozenset().union(*KEYS_BY_KIND.values())
 _MAX_HASHED: Final = 2**60  # larger integers may have hash collisions
 
@@ -210,7 +210,7 @@ _BOUNDS: Final[tuple[tuple[str, str, Callable[[Any, Any], bool]], ...]] = (
 
 
 class NumberValidator:
-    """Validator of numbers. `whole` requires integers, and converts 5.0, which is valid (JSON Schema §6.1.1), to 5."""
+    """Validator of numbers. `whole` requires integers, and converts the valid 5.0 (JSON Schema §6.1.1) to 5."""
 
     __slots__ = ("_bounds", "_lenient", "_multiple", "_whole")
 
@@ -321,7 +321,7 @@ def parse_argument_text(schema: Any, text: str) -> Any:
 
 
 def is_number(value: Any) -> TypeGuard[int | float]:
-    """Return True if the value is a JSON number; booleans are not."""
+    """Return True if the value is a JSON number; booleans are not numbers."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -2,8 +2,8 @@
 
 >>> async def find(title: str, shelf: Annotated[Shelf, Depends(open_shelf)]) -> list[str]: ...
 
-Registration wraps each handler that has dependencies. The wrapper takes the handler's other parameters. The wrapper
-creates, passes and closes the values, so the rest of the server needs no code for dependencies.
+Registration wraps each handler that has dependencies. The wrapper has the parameters of the handler that no provider
+fills. The wrapper creates, passes and closes the values, so the rest of the server needs no code for dependencies.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ class InputRequired(BaseException):
 def is_keyboard_interrupt(error: BaseException) -> bool:
     """Return True if an exception comes from Ctrl-C, which ends the process.
 
-    If the event loop or a server handles the signal, Ctrl-C raises no exception. A KeyboardInterrupt is then an error
-    of the handler.
+    If the event loop or a server handles the signal, Ctrl-C raises no exception. A KeyboardInterrupt then counts as an
+    error of the handler.
     """
     if not isinstance(error, KeyboardInterrupt) or threading.current_thread() is not threading.main_thread():
         return False
@@ -57,7 +57,7 @@ def exception_text(error: BaseException) -> str:
 
 
 def safe_join(root: str | PathLike[str], *parts: str) -> Path:
-    """Return the path of `parts` below `root`, with symbolic links resolved; the file need not exist.
+    """Return the path of `parts` below `root`, with symbolic links resolved; the file may be missing.
 
     Raises:
         ToolError: the path is not below `root`, or contains a NUL; the message is for the model.

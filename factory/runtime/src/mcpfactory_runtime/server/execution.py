@@ -132,7 +132,7 @@ def _record_tool(file: Path, name: str) -> None:
 async def call_other(
     registry: Registry, name: str, arguments: Json, context: InjectedParameter, principal: str | None = None
 ) -> Any:
-    """Return the complete structured content of another tool's result, or its text without structured content.
+    """Return the complete structured content of another tool's result, or the text if it has no structured content.
 
     The other tool belongs to the same server, and need not be listed. To hide the tools of a workflow from a model,
     omit these tools from the profile. The tool's schema checks the arguments, its defaults apply, and its hooks run.
@@ -141,7 +141,7 @@ async def call_other(
     Raises:
         ToolError: the tool failed (with its own message), does not exist, or needs scopes that the access token lacks.
         McpError: the tool itself raised it.
-        InputRequired: the tool must ask the client first (a BaseException).
+        InputRequired (a BaseException): the tool must ask the client first.
     """
     tool = registry.tool(name)
     if tool is None:

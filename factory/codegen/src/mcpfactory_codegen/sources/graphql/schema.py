@@ -161,7 +161,7 @@ def _inputs(node: dict[str, Any], key: str) -> Iterator[InputValue]:
 
 
 def _written(node: Any, depth: int = 0) -> str:
-    """Return a type reference in GraphQL syntax; "" if it is invalid. A string is already in that syntax."""
+    """Return a type reference in GraphQL syntax; "" if it is invalid. A string is returned unchanged."""
     if isinstance(node, str):
         return node
     if not isinstance(node, dict) or depth > _WRAPPERS:

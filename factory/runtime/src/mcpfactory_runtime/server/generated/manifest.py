@@ -8,7 +8,7 @@ docs/reference/generated-server.md, `manifest.json`, for the format.
         call.arguments.setdefault("limit", 20)
 
 A hook before a call may change the arguments, which are already validated, or raise `ToolError` to refuse the
-call. A hook after a call may return a different result. Hooks run in the order of their definition. They also run for
+call. A hook after a call may return a different result. Hooks run in the order of their definition. Hooks also run for
 calls through search mode, as a task, or by `Context.call`. Hooks apply to generated tools only; hand-written tools do
 not need hooks.
 
@@ -16,13 +16,13 @@ MCP (server/tools, Output Schema): with an output schema, structured content MUS
 follow their documents. A call that the API carried out must not look like a failed call, because a model would repeat
 the call. Therefore:
 
-1. Conforming content passes unchanged.
+1. Content that conforms stays unchanged.
 2. Members (and items of lists) that do not conform are left out of the structured content; the text has the complete
    response, and a note lists the missing parts. A null that the schema does not permit is left out without a note,
    since an absent member means the same. A string that contains the number or the boolean required by the schema (all
    values of XML are strings) is converted, unless digits would be lost.
-3. If a required member is missing, the result is an error. Its text reports that the call was carried out.
-4. Missing content, or content that is not JSON, becomes the empty object.
+3. If a required member is missing, the result is an error. The text reports that the call was carried out.
+4. If content is missing or is not JSON, the result is the empty object.
 
 Generated output schemas (`mcpfactory_codegen.describe.tool_schemas`) use only `type`, `properties`, `required`, `items`,
 `additionalProperties` and `enum`. Other keywords are ignored here.
@@ -218,7 +218,7 @@ class Hooks:
         return hook
 
     def wrap(self, tool: Tool) -> None:
-        """Wrap the handler of a newly loaded tool in its hooks."""
+        """Wrap the handler of a newly loaded tool in the tool's hooks."""
         before = [hook for names, hook in self._before if not names or tool.name in names]
         after = [hook for names, hook in self._after if not names or tool.name in names]
         inner = tool.handler
