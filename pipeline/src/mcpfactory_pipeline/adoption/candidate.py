@@ -35,7 +35,8 @@ class ServerKind:
 
     `collect` gathers the files to run. `make_ready` installs a candidate in a folder, from its files and the packages
     pinned by its lock. `program` returns the command line to start it there. Both functions are None for a server that
-    is not started here. `newest` returns the newest version of a package. `upstream` names a foreign publisher.
+    this machine does not start. `newest` returns the newest version of a package. `upstream` is True if the publisher
+    is not part of the workspace.
     """
 
     collect: Callable[[AdoptionSources], CollectedFiles]
@@ -82,8 +83,8 @@ class AdoptionRecord:
     """Record of an adopted server's candidate: one of the candidate's files, which lists the other files by hash.
 
     `name` is the name of the package or server. `start` is the command line, empty for a server at a `url`.
-    `environment` lists the variables that the server reads. For a command, `path` is the original folder of its files,
-    where the files are restored before the start.
+    `environment` lists the variables that the server reads. For a command, `path` is the original folder of its files.
+    Before the start, the files are restored there.
     """
 
     server: str
@@ -166,7 +167,7 @@ _PATIENCE: Final = 600  # seconds to wait for another process that prepares the 
 class InstalledCandidate:
     """Candidate that can be started: its record, its folder, and the command line.
 
-    `readable` lists the paths outside the system that the process must read. `holds` maps the installed files to
+    `readable` lists the paths, apart from system paths, that the process must read. `holds` maps the installed files to
     their hashes; it is empty if they were not verified.
     """
 

@@ -12,7 +12,7 @@ class RunEvent:
     """Something that happened in a run."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data that starts with the event's name."""
+        """Return the event as plain data, with its name first."""
         return {"event": _NAMES[type(self)], **asdict(self)}
 
 

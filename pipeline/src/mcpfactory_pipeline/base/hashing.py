@@ -154,13 +154,13 @@ def canonical_json(value: object) -> str:
     """Return data as JSON with sorted keys, an indent of two and no final line end; keys must be strings.
 
     Raises:
-        TypeError: a value cannot be written as JSON.
+        TypeError: a value has no JSON form.
     """
     return _written(value, "\n")
 
 
 def _written(value: object, line: str) -> str:
-    """Return a value as JSON text that begins within a line; `line` is the start of further lines."""
+    """Return a value as JSON text that begins within a line; `line` is the text at the start of each further line."""
     if isinstance(value, str):
         return _quoted(value)
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
 """Locks of the workspace. The operating system frees them when a process dies: leftover lock files do not block.
 
-Each server has two locks. The *run* lock is held while its stages run: a server has one run at a time. The *state*
-lock is held only while history and state are written. A process that needs both takes the run lock first.
+Each server has two locks. The *run* lock is held while a server's stages run, so a server has only one run at a time.
+The *state* lock is held only while history and state are written. A process that needs both takes the run lock first.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def run_lock(
     description of the holder.
 
     Raises:
-        InterruptedError: `stopped` returned True before the lock was free.
+        InterruptedError: `stopped` returned True before the lock became free.
     """
     file, note = folder / f"{server}.run.lock", _holder_note(folder, server)
     wait = _run_notes(folder) / f"{run}.{server}{_WAITS}"
@@ -105,7 +105,7 @@ def run_lock(
 def read_run_notes(folder: Path, server: str) -> Holder:
     """Return the notes of a server's last run: `pid`, `run`, `stages`, `stage` (the first one or "") and `alive`.
 
-    The result is empty if the run ended normally. Older versions ran one stage at a time, and wrote no `stages`.
+    The result is empty after a run that ended normally. Older versions ran one stage at a time, and wrote no `stages`.
     """
     try:
         note = json.loads(_holder_note(folder, server).read_text(encoding="utf-8"))

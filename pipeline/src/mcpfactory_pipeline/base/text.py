@@ -79,7 +79,7 @@ def iterate_json_strings(value: Any) -> Iterator[str]:
 def printable(text: str, *, color: bool = False) -> str:
     r"""Return the text with control characters, invisible characters and CI commands escaped (`\x1b`).
 
-    With `color`, color codes stay; without it they are removed.
+    Color codes stay with `color`, and are removed otherwise.
     """
     text = text.replace("\r\n", "\n")
     if color:
@@ -91,7 +91,7 @@ def printable(text: str, *, color: bool = False) -> str:
 
 
 def printable_line(text: str) -> str:
-    """Return printable text on one line; line ends and tabs are escaped, so that names cannot add lines."""
+    """Return printable text on one line; line ends and tabs are escaped, so that a name cannot add a line."""
     return printable(text.translate(_LINE_ENDS))
 
 
@@ -167,8 +167,8 @@ def _escape(character: str) -> str:
 def table_lines(rows: Sequence[Sequence[str]], width: int | None = None) -> list[list[str]]:
     """Return the lines of each row, with cells aligned in columns. All rows must have the same number of cells.
 
-    With a `width`, the widest columns of a larger table shrink first and their cells wrap. Without one (a pipe), each
-    row is a single line of any length.
+    With a `width`, the widest columns of a larger table shrink first and their cells wrap. Without a terminal (in a
+    pipe), each row is a single line of any length.
     """
     if not rows:
         return []
@@ -241,7 +241,7 @@ class InvalidReasonError(ConfigError):
 
 
 def normalize_reason(text: str) -> str:
-    """Return a reason as a single line, ready to be recorded.
+    """Return a reason as a single line, for a record.
 
     Raises:
         InvalidReasonError: the reason has more than `MAX_REASON_LENGTH` characters, or only invisible ones.

@@ -74,7 +74,7 @@ def describe_runtime() -> str:
 
 
 def cached_runtime_wheel(artifacts: Path, *, build: bool = True) -> Path | None:
-    """Return the wheel of the runtime in use, cached in `.wheelhouse/` of the artifacts by content hash.
+    """Return the wheel of the runtime in use; it is cached by content hash in `.wheelhouse/` of the artifacts.
 
     Without `build`, return None if the runtime is used from sources and its wheel has not been built yet.
 

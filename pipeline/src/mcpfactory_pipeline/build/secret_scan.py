@@ -42,7 +42,7 @@ _EXAMPLES: Final = re.compile(rb"EXAMPLE|X{8}|x{8}|0{8}")  # placeholders that d
 
 
 def find_secrets_in_packages(packages: Iterable[Path]) -> Iterator[str]:
-    """Yield each secret found in wheels and source distributions as file and kind, without its value."""
+    """Yield file and kind of each secret in wheels and source distributions, but not the secret's value."""
     yield from find_secrets_in_files(
         (package.name, name, content) for package in packages for name, content in _members(package)
     )
@@ -86,7 +86,7 @@ def _is_document(package: str, name: str) -> bool:
     """Return True if a file is an API document or generated from one: its text and examples are public.
 
     API documents are below `api/` of a server's folder, which is part of a source distribution. A Python package with
-    the name `api` is code.
+    the name `api` is code, not an API document.
     """
     path = PurePosixPath(name)
     of_server = package.endswith(".tar.gz") and path.parts[1:2] == ("api",) and path.suffix.lower() in _DOCUMENTS

@@ -31,7 +31,7 @@ from mcpfactory_pipeline.build.pep517 import build_in_sandbox
 def build_wheel(source: Path, files: Iterable[str], work: Path, *, log: bool = True) -> Path:
     """Build the wheel of the package in `source` from a copy of `files` in `work`; the sources stay unchanged.
 
-    Without `log` nothing is printed.
+    Without `log`, nothing is printed.
 
     Raises:
         ToolRejectedInputError: the package does not build.
@@ -51,9 +51,9 @@ def build_packages(
 ) -> tuple[Path, Path]:
     """Build the source distribution of the package in `source`, and the wheel from it; return (wheel, sdist).
 
-    `backend` is the required build backend in the form of `wheel_build_backend`; "" for the newest that the package allows.
-    `settings` configure the isolation of the backend (`isolation`, `container`). Without `log` nothing is printed.
-    Raises the errors of `build_wheel`.
+    `backend` is the required build backend in the form of `wheel_build_backend`; "" for the newest version that the
+    package allows. `settings` configure the isolation of the backend (`isolation`, `container`). Without `log` nothing
+    is printed. Raises the errors of `build_wheel`.
     """
     pinned = re.fullmatch(r"([\w.-]+) \(?([\w.+!-]+)\)?", backend)
     constraints = f"{pinned[1]}=={pinned[2]}" if pinned else ""
@@ -169,7 +169,7 @@ def replace_source_version(folder: Path, package: str, version: str) -> tuple[st
     """Return the path of the file that states the version of the server in `folder`, and its text with a new version.
 
     Raises:
-        ReleaseError: neither `pyproject.toml` nor `__init__.py` states the version.
+        ReleaseError: neither `pyproject.toml` nor `__init__.py` contains the version.
     """
     path = "pyproject.toml"
     text = _text(folder / path)

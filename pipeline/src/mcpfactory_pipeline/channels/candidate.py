@@ -51,7 +51,7 @@ def build_candidate(
 
     Raises:
         ToolRejectedInputError: the server does not build, or its packages contain secrets.
-        StageError: the build cannot be run.
+        StageError: the build cannot start.
         ReleaseError: the sources do not state their version.
     """
     sources = exclude_git_ignored(source, list_source_files(source, without=NOT_BUILT))
@@ -107,8 +107,8 @@ def copy_into_channel(workspace: Workspace, channel: str, artifact: Artifact, *,
     Without `build`, the runtime's wheel is included only if it was built before.
 
     Raises:
-        StateError: the files are not on this machine, the files differ from the validated ones, or the distribution
-            name belongs to another server. The channel is then unchanged.
+        StateError: the files are not on this machine or differ from the validated files, or the distribution name
+            belongs to another server. The channel is then unchanged.
     """
     offered, folder = artifact.offered, channels_folder(workspace)
     project = wheel_name(offered.name)
@@ -167,8 +167,8 @@ def prune(
 ) -> list[PrunedFolder]:
     """Delete the files of old candidates.
 
-    The newest `keep` candidates stay (by default the number in `[artifacts]`), and so do candidates that are published
-    or were ever in a channel. Servers with running stages are skipped. State and history do not change.
+    The newest `keep` candidates stay (default: the number in `[artifacts]`). Candidates that are published, or were
+    ever in a channel, also stay. Servers with running stages are skipped. State and history do not change.
 
     Raises:
         NotFoundError: unknown server.
@@ -205,7 +205,7 @@ def prune(
 
 
 def prune_by_policy(workspace: Workspace, names: Sequence[str]) -> dict[str, int]:
-    """Prune the named servers by `[artifacts]`; return the deleted folders with sizes.
+    """Prune the named servers according to `[artifacts]`; return the deleted folders with their sizes.
 
     Servers with active runs or unreadable files are skipped. Without `names`, nothing is pruned.
     """

@@ -78,7 +78,7 @@ class CanaryResult:
 
 
 class Canaries:
-    """The canary file and the listener. An asynchronous context manager.
+    """The canary file and the listener. Use as an asynchronous context manager.
 
     Attributes:
         file: the file.
@@ -135,7 +135,7 @@ def canary_tool_probes(
     canaries: Canaries,
     failed: Container[str] = (),
 ) -> Iterator[CanaryProbe]:
-    """Yield calls of tools that have answered already, each with one canary.
+    """Yield calls of tools that have already answered; each call contains one canary.
 
     Args:
         tools: (name, tool) pairs of the tools that may be called.

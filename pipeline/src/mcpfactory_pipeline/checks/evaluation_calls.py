@@ -1,8 +1,8 @@
 """Run the expected calls of a server's evaluation cases and check their results.
 
 Each case gets a separate server process and a separate simulated API. A correct answer proves nothing about a tool if
-it does not depend on the API. Therefore the call is repeated with an API without data, and both answers are compared.
-A simulated API that answers every request proves nothing. This module does not evaluate the results.
+it does not depend on the API. Therefore the call is repeated against an API without data, and the two answers are
+compared. A simulated API that answers every request proves nothing. This module does not evaluate the results.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SHOWN: Final = 200  # maximum characters of an answer in a message
 
 @dataclass(frozen=True, slots=True)
 class ExpectedCallOutcome:
-    """Result of a call: its faults, and the exchange."""
+    """Result of a call: the faults, and the exchange."""
 
     faults: tuple[str, ...]
     exchange: WireExchange = field(default_factory=lambda: WireExchange({}, problem="no answer"))
@@ -127,8 +127,8 @@ class EvaluationSetup:
 
     Attributes:
         cases: the cases in `evals/`.
-        model: starts a new simulated API at each call; None if the server has none. Then only read-only tools are
-            called.
+        model: starts a new simulated API at each call; None if the server has no evaluation cases. Then only read-only
+            tools are called.
         environ: returns the variables for one server process, for example its own HOME.
     """
 

@@ -92,7 +92,7 @@ class ServerInterface(Protocol):
         """Answer one request.
 
         Raises:
-            McpError: the error to send; the awaitable may raise it as well.
+            McpError: the error to send. The awaitable may also raise this error.
         """
 
     def fast_path_runner(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
@@ -154,7 +154,7 @@ class SharedStoreUser(Protocol):
     """An owner of data that other processes should see."""
 
     def share(self, store: SharedStore, processes: ProcessRegistry) -> None:
-        """Keep the data in a shared store for all later operations."""
+        """Keep the data in the given shared store for all later operations."""
 
 
 class HttpRequest(Protocol):

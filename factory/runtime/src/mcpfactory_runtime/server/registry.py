@@ -287,7 +287,7 @@ class Registry:
         yield from (row.tool for name, row in self.generated.items() if name not in self.tools)
 
     def offered(self, collection: str) -> Mapping[str, Any]:
-        """Return the items visible to a client: `tools`, `resources`, `templates` or `prompts`, by name or URI."""
+        """Return the items that clients can see: `tools`, `resources`, `templates` or `prompts`, by name or URI."""
         items: dict[str, Any] = getattr(self, collection)
         if collection != "tools" or self.offers is None:
             return items
@@ -325,7 +325,7 @@ class Registry:
         """Add an item to one of the collections.
 
         Raises:
-            ValueError: the key is taken.
+            ValueError: the key is already used.
         """
         if key in collection:
             other = "URI" if isinstance(item, Resource) else "name="

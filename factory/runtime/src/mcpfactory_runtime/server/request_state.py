@@ -1,9 +1,9 @@
 """Sealed `requestState`: questions and answers that pass through the client (basic/patterns/mrtr).
 
 A client must not be able to change a state, to use a state twice or after its expiry, or to use it for another request,
-principal or server. A client must not answer questions that were not asked. Therefore an HMAC covers the answers, the
-question keys, a random challenge, the expiry, and a digest of server, principal, method and parameters. A state is not
-encrypted, because it contains only questions and answers of this client.
+principal or server. A client must not be able to answer questions that the server did not ask. Therefore an HMAC covers
+the answers, the question keys, a random challenge, the expiry, and a digest of server, principal, method and
+parameters. A state is not encrypted, because it contains only questions and answers of this client.
 
 For a client without elicitation, a code replaces the state. The model repeats the code if the person agrees.
 """
@@ -36,7 +36,7 @@ _MOST_USED: Final = 100_000  # maximum number of used challenges in memory
 
 
 class OpenedState(NamedTuple):
-    """Content of a state: answers of earlier rounds, keys of the questions, challenge and expiry."""
+    """Content of a sealed state: answers of earlier rounds, keys of the questions, challenge and expiry."""
 
     answers: Json
     asked: frozenset[str]

@@ -163,7 +163,7 @@ class EmbeddedText(Content):
         self.uri, self.text, self.mime_type = uri, text, mime_type
 
     def contents(self) -> Json:
-        """Return the inner object, which `resources/read` returns as well."""
+        """Return the inner object, in the form that `resources/read` also returns."""
         return _without_none({"uri": self.uri, "mimeType": self.mime_type, "text": self.text})
 
     def body(self) -> Json:

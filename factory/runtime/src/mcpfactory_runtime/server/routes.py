@@ -94,7 +94,7 @@ Check = Callable[[], Any]
 class ReadinessChecks:
     """The checks of one server. Event loop only.
 
-    A slow check runs once for all probes. After `patience`, a check counts as failed until it returns.
+    A slow check runs once for all probes. A check that takes longer than `patience` counts as failed until it returns.
 
     Args:
         patience: maximum seconds for one check.

@@ -197,7 +197,7 @@ class Session:
 
     @property
     def session_channel(self) -> SessionChannel | None:
-        """Return the session itself."""
+        """Return this session."""
         return self
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
@@ -312,7 +312,7 @@ class BatchReply:
 
 
 async def answer_or_error(call: Call, outcome: Awaitable[Json]) -> Json | McpError:
-    """Return the outcome of a call; convert any failure to an error that can be sent."""
+    """Return the outcome of a call; convert any failure to an error that the server can send."""
     try:
         return await outcome
     except McpError as error:

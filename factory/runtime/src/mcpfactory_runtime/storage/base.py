@@ -1,9 +1,8 @@
 """Stores shared by processes: the interface, the memory store, and the registry of the processes.
 
-A store contains *spaces* and *mailboxes*. A space is a sorted map from text to bytes that expires as a whole unless
-its lifetime is extended. A mailbox is a queue with one reading process. Spaces and mailboxes hold all shared data
-(tasks, sessions, streams, rates, used states, caches). To support another database, implement the methods of
-`SharedStore`.
+A store contains *spaces* and *mailboxes*. A space is a sorted map from text to bytes. It expires as a whole, unless its
+lifetime is extended. A mailbox is a queue that one process reads. Spaces and mailboxes hold all shared data (tasks,
+sessions, streams, rates, used states, caches). To support another database, implement the methods of `SharedStore`.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ class SharedStore(ABC):
             expected: condition for the write.
 
         Returns:
-            True if the condition was met, and the changes were written.
+            True if the changes were written, because the condition was met.
         """
 
     @abstractmethod
@@ -216,7 +215,7 @@ class ProcessRegistry:
         self._keeper: asyncio.Task[None] | None = None
 
     async def join(self) -> None:
-        """Register this process and start to extend its lease. No effect if the process has joined."""
+        """Register this process and start to extend its lease. A repeated call has no effect."""
         if self._keeper is None:
             await self._extend_lease()
             await self._add_to_list()

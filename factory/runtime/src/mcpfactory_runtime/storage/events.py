@@ -1,4 +1,4 @@
-"""Sessions and their events in a shared store. A session is owned by one live process at a time.
+"""Sessions and their events in a shared store. At any time, one live process owns a session.
 
 The owner is stored with the session, and a write fails if the owner has changed. So a slow process that was considered
 dead cannot change a session that another process has taken over.
@@ -224,7 +224,7 @@ class SessionJournal:
             await asyncio.sleep(_RETRY_DELAY)
 
     async def _attempt(self, changes: Changes) -> None:
-        """Write changes, unless another process owns the session."""
+        """Write the changes, unless another process owns the session."""
         owned = self._sessions.owned
         if self._ended:
             if owned.get(self._key) is self:

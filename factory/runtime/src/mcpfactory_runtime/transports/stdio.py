@@ -70,7 +70,7 @@ def _exit_if_handlers_run() -> None:
 
 
 def _claim_descriptors() -> tuple[int, int]:
-    """Return private copies of descriptors 0 and 1. Replace the originals by null input and stderr."""
+    """Return private copies of descriptors 0 and 1. Replace descriptor 0 by null input, and descriptor 1 by stderr."""
     incoming, outgoing = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -234,7 +234,7 @@ class _StdoutWriter:
         self.send(data)
 
     async def drain(self, seconds: float) -> None:
-        """Wait until everything is written, at most `seconds`."""
+        """Wait until everything is written, for at most `seconds`."""
 
 
 class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):

@@ -189,7 +189,7 @@ def is_json(content_type: str) -> bool:
 
 
 def is_xml(content_type: str) -> bool:
-    """Return True if a media type is XML data. Return False for XML images and XHTML pages."""
+    """Return True if a media type stands for XML data. Return False for XML images and XHTML pages."""
     kind = media_type(content_type)
     data = kind.endswith("+xml") and not kind.startswith("image/") and kind != "application/xhtml+xml"
     return data or kind in ("application/xml", "text/xml")

@@ -3,7 +3,7 @@
 Loaded only for servers whose API has an oauth2 scheme. Tokens come from these sources, in this order: the environment
 (a refresh token, or the key of a service account), a login, the client's own credentials. Rules:
 
-1. A single exchange renews a token for all calls that find the token expired or refused. The exchange continues if its
+1. One exchange renews a token for all calls that find the token expired or refused. The exchange continues if its
    call is canceled, because the authorization server may already have invalidated the refresh token.
 2. Processes share the tokens of logins through the store. A renewal holds the store's lock, and first checks
    for a renewal by another process.
@@ -59,7 +59,7 @@ from mcpfactory_runtime.upstream.secrets import is_variable_set, secret
 from mcpfactory_runtime.upstream.servers import Addresses
 
 LOGIN_GRANTS: Final = ("authorizationCode", "deviceAuthorization", "discovery")
-"""Flows that a login can use."""
+"""OAuth flows that a login can use."""
 
 _MAX_MARGIN: Final = 10.0  # seconds before expiry at which a token is renewed; at most a tenth of its lifetime
 _REFUSED: Final = (401, 403)
@@ -96,7 +96,7 @@ def login_store_key(base_url: str, scheme: SecurityScheme) -> str:
 
 
 def login_base_url(addresses: Addresses) -> str:
-    """Return the base for relative login URLs: the root of the API, or the first of its servers if all are loopback.
+    """Return the base for relative login URLs: the root of the API, or its first server if all servers are loopback.
 
     Return "" if there is neither.
     """
@@ -499,7 +499,7 @@ class OAuthCredentials:
         """Return new credentials for a retry after a refusal, or NO_CREDENTIALS if the call must not be retried.
 
         A 401 renews the token. A call that is not repeatable is retried only if the API reports `invalid_token` (RFC
-        6750 §3.1), because such a call had no effect. Otherwise the next call uses the new token.
+        6750 §3.1), because such a call had no effect. If the call is not retried, the next call uses the new token.
 
         Raises:
             ToolError: no other token is available.

@@ -18,7 +18,7 @@ _LEAST: Final = 24  # minimum characters of a member; a member that would get le
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    """Record of a truncation: `kept` of `total` items, members or characters at `place` ("" is the root)."""
+    """Record of a truncation at `place` ("" is the root): `kept` of `total` items, members or characters remain."""
 
     place: str
     kept: int

@@ -13,7 +13,8 @@ Rules for responses:
 1. The value is the content of the root: an object with the local names of its elements and attributes as keys.
    Namespaces are omitted.
 2. An element without attributes and elements is its text; with `xsi:nil` it is null. Otherwise, `#text` has its text.
-3. Siblings with the same name are a list. A single element is a list only if the API document declares it (`lists`).
+3. Siblings with the same name are a list. A single element is a list only if the API document declares a list
+   (`lists`).
 4. An attribute with the name of a sibling element is `@name`.
 5. Document type declarations (and thus custom entities) and excessive nesting are refused.
 """

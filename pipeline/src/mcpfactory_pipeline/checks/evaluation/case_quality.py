@@ -37,7 +37,7 @@ def distort_tool_list(tools: Sequence[Mapping[str, Any]], words: str) -> tuple[l
 
     Args:
         tools: the tools as the server lists them.
-        words: `own`, which changes nothing, or a key of `DISTORTIONS`.
+        words: `own` (no change), or a key of `DISTORTIONS`.
     """
     if words == "own":
         return [dict(tool) for tool in tools], {}
@@ -105,7 +105,7 @@ def _judged(case: EvaluationCase, passed: Mapping[str, float]) -> CaseQuality:
 
 
 def rate_cases_from_report(cases: Sequence[EvaluationCase], report: ModelReport) -> list[CaseQuality]:
-    """Return the worth of each case, from the first profile and mode of a report that covers every list of `LISTS`."""
+    """Return the worth of each case, from the first profile and mode in a report that has every list of `LISTS`."""
     first = report.settings[0]
     settings = {words: ModelRunSetting(first.profile, first.mode, words) for words in LISTS}
     return [
@@ -164,7 +164,7 @@ def propose_cases(
     workflows: Collection[str] = (),
     reports: Iterable[ModelReport] = (),
 ) -> list[ProposedCase]:
-    """Propose a case for each tool without a case, and for each other call sequence that a model completed.
+    """Propose a case for each tool without a case, and for each different call sequence that a model completed.
 
     Args:
         tools: the tools of the server.
@@ -206,7 +206,7 @@ def _other_ways(
 
 
 def _way(attempt: Attempt) -> list[Mapping[str, Any]]:
-    """Return the calls of an attempt that ended without a failure; otherwise an empty list."""
+    """Return the calls of an attempt, or an empty list if the attempt failed."""
     calls = [call for call in attempt.calls if not call.machinery]
     if attempt.verdict in {"refused", "unfinished", "unanswered"} or any(call.failed for call in calls):
         return []

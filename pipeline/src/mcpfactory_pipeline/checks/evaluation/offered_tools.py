@@ -48,7 +48,7 @@ class OfferedServer:
     async def opened(
         self, mode: str, dialect: str = "standard", person: SimulatedPerson | None = None
     ) -> AsyncIterator[tuple[Client, SimulatedApi]]:
-        """Start the API and the server with fake credentials, even if the user's environment has real ones.
+        """Start the API and the server with fake credentials, even if the user's environment has real credentials.
 
         `person` answers the tools' questions.
         """

@@ -83,7 +83,7 @@ class ObservedRequest:
 
     @property
     def session(self) -> str:
-        """Return a digest of its session's ID over HTTP, or "". The ID itself would give access to the session."""
+        """Return a digest of the ID of the HTTP session, or "". The ID itself would give access to the session."""
         session = self.channel.session_channel
         known = None if session is None else session.session_id
         return "" if known is None else sha256(known.encode()).hexdigest()[:16]
@@ -104,7 +104,7 @@ class ObservedRequest:
 
 
 class RequestObserver(Protocol):
-    """A receiver of the beginning and end of requests. It must not raise. Event loop only."""
+    """A receiver of the beginning and end of requests. Its methods must not raise an exception. Event loop only."""
 
     def begin(self, request: ObservedRequest) -> None:
         """Handle the beginning of a request, in the context in which the request runs."""
@@ -201,7 +201,7 @@ class JsonFormatter(logging.Formatter):
     """Formatter of log records as lines of JSON, without the credentials of API calls.
 
     Attributes:
-        one_line: True if code that writes to stderr itself must also write one JSON object per line.
+        one_line: True if code that writes directly to stderr must also write one JSON object per line.
     """
 
     one_line = True

@@ -102,10 +102,10 @@ class _Connection:
 class RemoteConnections:
     """The connections to one server.
 
-    The first connection serves lists. It also serves all calls if the server uses the per-request lifecycle, or the
-    caller is the only client of this process. In the handshake lifecycle, a server's question belongs to a connection,
-    not to a call. Therefore each HTTP session has a separate connection with its client's capabilities. A call without
-    a session also gets a separate connection if its client can answer questions.
+    The first connection serves lists. It also serves all calls if the server uses the per-request lifecycle, or if this
+    process has only one client. In the handshake lifecycle, a server's question belongs to a connection, not to a call.
+    Therefore each HTTP session has a separate connection with its client's capabilities. A call without a session also
+    gets a separate connection if its client can answer questions.
 
     Args:
         name: the server's name, for errors.
@@ -136,7 +136,7 @@ class RemoteConnections:
 
     @asynccontextmanager
     async def exchange(self, ctx: Context) -> AsyncIterator[ForwardedCall]:
-        """Provide a connection for a call. Raises the errors of `Client`, and ToolError if no connection is free."""
+        """Provide a connection for a call. Raises the errors of `Client`; raises ToolError if no connection is free."""
         first = await self.open()
         session = ctx.session
         able = forwarded_capabilities(ctx)
@@ -201,7 +201,7 @@ class RemoteConnections:
         return made
 
     def _make_room(self) -> bool:
-        """Close the connection that has been idle longest; return False if all are in use."""
+        """Close the connection that has been idle for the longest time; return False if all connections are in use."""
         idle = self._unused()
         if idle:
             self._drop(min(idle, key=lambda one: one.used))

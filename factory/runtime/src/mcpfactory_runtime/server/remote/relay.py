@@ -32,7 +32,7 @@ _NOT_FOUND: Final = {INVALID_PARAMS, -32002}  # codes of all revisions (server/r
 
 
 class RelayNames:
-    """Map of remote names and URIs to local ones. This base class changes nothing; subclasses override it."""
+    """Map of remote names and URIs to local names and URIs. This base class changes nothing; subclasses override it."""
 
     def name(self, inner: str) -> str:
         """Return the local name of a tool or prompt."""
@@ -165,7 +165,7 @@ class _PromptArguments(_UncheckedArguments):
 
 
 class _RelayedUris:
-    """Replacement for a URI template."""
+    """Replacement for a URI template, for URIs that a function recognizes."""
 
     def __init__(self, text: str, matches: Callable[[str], bool]) -> None:
         self.text, self._matches = text, matches
@@ -198,7 +198,7 @@ async def forward(
 ) -> Json:
     """Return the result of a request to another server, without envelope.
 
-    Only the request and the trace are forwarded. A server of the per-request lifecycle also gets the caller's
+    Only the request and its trace metadata are forwarded. A server of the per-request lifecycle also gets the caller's
     capabilities, name and log level. The caller's token is never forwarded.
 
     Args:

@@ -47,7 +47,7 @@ class TaskChannel:
     """Reply channel of a task, independent of the request that created it; notifications carry the task's ID.
 
     Args:
-        persistent: the session; None if the revision has no sessions (notifications are dropped).
+        persistent: the session; None if the revision has no sessions; notifications are then dropped.
         principal: the caller who created the task.
         task_id: the task's ID.
         allowance: the creator's remaining rate limits.
@@ -83,7 +83,7 @@ class TaskChannel:
 
 
 class TaskContext(Context):
-    """A context for a call that can become a task. In a task, a question waits for its answer."""
+    """A context for a call that can become a task. In a task, a handler that asks a question waits for the answer."""
 
     def __init__(
         self,
@@ -202,7 +202,8 @@ class TaskMethods:
 
         Raises:
             McpError: METHOD_NOT_FOUND if the tool forbids a requested task, or requires a task that was not requested.
-                MISSING_CAPABILITY if it requires a task, and a client of the newest revision does not support tasks.
+                MISSING_CAPABILITY if the tool requires a task, but a client of the newest revision does not support
+                tasks.
         """
         revision = call.peer.revision
         if revision.modern:  # the server decides within the client's limits (ext-tasks, Capability Negotiation)
@@ -319,7 +320,7 @@ class TaskMethods:
         return result
 
     async def _result(self, call: Call, channel: ReplyChannel) -> Json:
-        """Wait until the task ends; meanwhile, send its questions to the client on this stream."""
+        """Wait until the task ends, and meanwhile send the task's questions to the client on this stream."""
         task = await self._find(call, channel)  # refuses tasks of other owners before watching them
         ending = asyncio.ensure_future(self._server.closing.wait())
         asking: dict[str, asyncio.Task[None]] = {}
@@ -403,7 +404,7 @@ class TaskMethods:
         return [task for task in found if task is not None and task.owner == str(channel.principal)]
 
     def listen(self, tasks: list[Task], call: Call, channel: ReplyChannel, meta: Json) -> Callable[[], None]:
-        """Send each task now and after each change, until the returned function is called."""
+        """Send each task immediately and after each change, until a caller calls the returned function."""
         watchers: dict[str, Watcher] = {}
 
         def send(task: Task) -> None:

@@ -204,7 +204,7 @@ class HttpApp:
     async def lifespan(self, app: Any = None) -> AsyncIterator[None]:
         """Run the lifespan, as the `lifespan` of a Starlette or FastAPI application that mounts this application.
 
-        If no such application runs it, the first request enters the server's lifespan, and the end of the event loop
+        If no such application runs the lifespan, the first request enters the lifespan, and the end of the event loop
         exits it.
 
         Args:

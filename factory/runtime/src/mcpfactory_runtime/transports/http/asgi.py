@@ -153,7 +153,7 @@ async def send_post_response(
 ) -> None:
     """Send the response to a POST: plain JSON for a single message, otherwise an event stream.
 
-    `streamed` sends events also for a single message.
+    With `streamed`, a single message is also sent as an event stream.
     """
     if answer is None:
         await send_json(send, 202, b"", headers)
@@ -221,7 +221,7 @@ async def send_events(
 class LifespanTask:
     """Task that enters context managers before the first request and exits them at the end.
 
-    A context manager must be exited by the task that entered it, and request tasks are too short-lived. If no shutdown
+    The task that enters a context manager must also exit it, and request tasks end too soon. If no shutdown
     message arrives, the end of the event loop cancels the task, which then exits the context managers in order.
 
     Args:

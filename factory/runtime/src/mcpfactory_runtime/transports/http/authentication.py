@@ -109,7 +109,7 @@ _CALLS: Final = wire_names(CALL_TOOL)
 
 
 class AnonymousAccessGate:
-    """Gate that admits all callers, but refuses tools that require scopes, because it cannot check scopes."""
+    """Gate that admits all callers. It refuses tools that require scopes, because it cannot check scopes."""
 
     hosts: frozenset[str] = frozenset()
 
@@ -117,7 +117,7 @@ class AnonymousAccessGate:
         self._server = server
 
     def supported_scopes(self) -> Sequence[str]:
-        """Return (): no issuer grants scopes."""
+        """Return (), because no issuer grants scopes."""
         return ()
 
     def document(self, path: str) -> dict[str, Any] | None:
@@ -209,7 +209,7 @@ class AccessGate:
         return principal
 
     def authorize(self, principal: Principal | str, body: Any) -> Rejection | None:
-        """Return a rejection if the principal lacks scopes for the request, or for a request of a batch."""
+        """Return a rejection if the principal lacks scopes for the request, or for any request of a batch."""
         needed = merge_scopes(self._required, *(scopes for _, scopes in called_tools(self._server, body)))
         held = principal.scopes if isinstance(principal, Principal) else frozenset()
         lacking = missing_scopes(needed, held)

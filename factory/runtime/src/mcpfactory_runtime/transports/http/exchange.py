@@ -1,6 +1,6 @@
 """Responses of the per-request lifecycle over HTTP: plain JSON unless the handler notifies the client or is slow.
 
-An error, which may be raised late, determines the status (404, 400). Therefore nothing is sent before the first
+An error determines the status (404, 400), but may be raised late. Therefore nothing is sent before the first
 notification, the result, or `KEEP_ALIVE` seconds; after that, an error is sent on the stream, with status 200. A
 disconnect cancels the handler (basic/patterns/cancellation), so comments prevent proxies from closing idle connections.
 """
@@ -163,7 +163,7 @@ class Exchange:
         self._abort()
 
     def _abort(self) -> None:
-        """Cancel the request: the client disconnected, or does not read."""
+        """Cancel the request, because the client disconnected or does not read."""
         assert self._task is not None
         self._gone = True
         self._task.cancel()

@@ -1,7 +1,7 @@
 """Serving of an `HttpApp` on its own port by uvicorn, in this process or in several workers.
 
-With several workers, the parent process listens, forks workers and replaces dead ones, but serves no requests. It
-forwards SIGTERM and SIGINT, and ends after all workers. Workers end when the parent ends, even after SIGKILL.
+With several workers, the parent process listens, forks workers and replaces dead ones, but serves no requests. The
+parent forwards SIGTERM and SIGINT, and ends after all workers. Workers end when the parent ends, even after SIGKILL.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
 
     A request that is incomplete after `_READ_TIME` seconds, plus the time that its size needs at `_READ_RATE`, ends
     the connection. Data that arrives after a request and before its response is discarded, and the connection ends
-    with the response. The size of incomplete heads and trailers is bounded here, because httptools has no limit;
+    with the response. This class bounds the size of incomplete heads and trailers, because httptools has no limit;
     `HttpApp` checks complete requests.
     """
 
@@ -82,7 +82,7 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
             self._begin_reading()
 
     def on_message_begin(self) -> None:
-        """Discard a further request in the same data. Only httptools calls this and the following callbacks."""
+        """Discard a second request in the same data. Only httptools calls this and the following callbacks."""
         if self._answering():
             self._refuse_more()
         if not self._surplus:
@@ -174,7 +174,7 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
 
 
 class _WebServer(uvicorn.Server):
-    """Server that drains and exits with status 0 on a signal, and ends at once on a second Ctrl-C."""
+    """Server that, after a signal, drains and exits with status 0; a second Ctrl-C ends it immediately."""
 
     def __init__(
         self, config: uvicorn.Config, app: HttpApp, lifeline: int | None, announce: Callable[[], None] | None = None
@@ -236,10 +236,10 @@ async def serve_embedded(app: HttpApp, listener: socket.socket) -> None:
 
 
 def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
-    """Return a listening socket. Port 0 takes any free port; other sockets can listen on a `shared` port.
+    """Return a listening socket. Port 0 stands for any free port. Other sockets can also listen on a `shared` port.
 
     Raises:
-        OSError: the address cannot be listened on.
+        OSError: the socket cannot listen on the address.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -357,7 +357,7 @@ def run_http(server: ServerInterface, host: str, port: int, *, workers: int = 1,
         options: options of `HttpApp`; `store` may be a URL [default: MCPFACTORY_STORE].
 
     Raises:
-        OSError: the address cannot be listened on, or the store cannot be used (`StoreError`).
+        OSError: the server cannot listen on the address, or cannot use the store (`StoreError`).
         ValueError: an option is invalid.
     """
     _fill_defaults(options, host)
@@ -487,7 +487,7 @@ class _WorkerSupervisor:
             os.kill(pid, signal.SIGTERM)
 
     def _work(self, worker: int) -> None:
-        """Serve in a worker process; does not return."""
+        """Serve in a worker process; never return."""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
             signal.signal(number, signal.SIG_DFL)
         os.close(self._lifeline[1])
