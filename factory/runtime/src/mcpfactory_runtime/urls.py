@@ -133,7 +133,10 @@ _REASONS: Final[dict[Refusal, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """Target of a redirect: `method` to `url`, with or without the body. `refusal` is "" if it is followed."""
+    """Target of a redirect: the next request has this `method` and `url`, and keeps or drops the body.
+
+    `refusal` is "" if it is followed.
+    """
 
     url: str
     method: str

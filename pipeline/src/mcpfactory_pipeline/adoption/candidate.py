@@ -35,8 +35,8 @@ class ServerKind:
 
     `collect` gathers the files to run. `make_ready` installs a candidate in a folder, from its files and the packages
     pinned by its lock. `program` returns the command line to start it there. Both functions are None for a server that
-    this machine does not start. `newest` returns the newest version of a package. `upstream` is True if the publisher
-    is not part of the workspace.
+    this machine does not start. `newest` returns the newest version of a package. `upstream` is a text about a
+    publisher outside the workspace.
     """
 
     collect: Callable[[AdoptionSources], CollectedFiles]

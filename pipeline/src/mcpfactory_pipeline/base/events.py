@@ -76,7 +76,10 @@ class RunWaiting(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class ServerUnusable(RunEvent):
-    """A server cannot be run, because its state or configuration is broken. The run continues with the others."""
+    """A server cannot be run, because its state or configuration is broken.
+
+    The run continues with the other servers.
+    """
 
     server: str
     message: str
@@ -85,7 +88,7 @@ class ServerUnusable(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class RunFinished(RunEvent):
-    """A run ended: servers by outcome, and the duration; `pruned` maps deleted candidate folders to their bytes."""
+    """A run ended: servers by outcome, and the duration. `pruned` maps deleted candidate folders to sizes in bytes."""
 
     servers: Mapping[str, str]
     ran: int

@@ -233,7 +233,7 @@ def write_sdist_and_wheel(source: Path, into: Path) -> dict[str, str]:
 
 
 def requires_runtime(wheel: Path) -> bool:
-    """Return True if a wheel declares the runtime as a dependency; False if it is damaged, which uv reports later."""
+    """Return True if a wheel declares the runtime as a dependency; False if the wheel is damaged (uv reports this)."""
     try:
         declared = read_dist_info(wheel, "METADATA").get_all("Requires-Dist", [])
     except zipfile.BadZipFile:

@@ -155,7 +155,7 @@ _PATIENCE: Final = 0.05  # seconds to wait for a server's locks; a locked server
 
 @dataclass(frozen=True, slots=True)
 class PrunedFolder(JsonRecord):
-    """A deleted folder below `pipeline/artifacts/`, with its size; `kept` is the reason if it could not be deleted."""
+    """A deleted folder below `pipeline/artifacts/`, with its size; `kept` is the reason for a failed deletion."""
 
     path: str
     bytes: int = 0

@@ -60,7 +60,7 @@ class ContractComparison:
 
     @property
     def proposed(self) -> str:
-        """Return the version of `after` if its step is large enough, else the next sufficient version."""
+        """Return the version of `after` if the step to it is large enough, else the next version with that step."""
         return ensure_sufficient_version(self.before.version, self.after.version, self.needed)
 
     def to_json(self) -> dict[str, Any]:

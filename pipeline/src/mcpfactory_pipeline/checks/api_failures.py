@@ -312,7 +312,7 @@ def choose_calls_to_fail(plan: Sequence[PlannedCall]) -> list[PlannedCall]:
 
 
 def _first(plan: Sequence[PlannedCall], methods: frozenset[str]) -> PlannedCall | None:
-    """Return the first call with one of these methods, preferably with content in its response: more can go wrong."""
+    """Return the first call with one of these methods, preferably one with content in its response."""
     found = [one for one in plan if one.case is not None and one.case["request"]["method"] in methods]
     return next((one for one in found if _body(one)), found[0] if found else None)
 

@@ -27,7 +27,7 @@ Lifecycle = Literal["legacy", "modern"]
 
 @dataclass(slots=True)
 class ServerMessage:
-    """Notification or request sent by the server. `during` is the client request that was being served, or None."""
+    """Notification or request sent by the server. `during` is the client request in progress, or None."""
 
     message: Json
     during: Json | None = None
@@ -91,7 +91,7 @@ class NotificationStream:
 
 @dataclass(frozen=True, slots=True)
 class ModifiedStateAnswer:
-    """Answer to a retry with a modified `requestState`, and the last answers with unmodified states (at least one)."""
+    """Answer to a retry with a modified `requestState`, and at least one answer to an unmodified state."""
 
     exchange: WireExchange
     unmodified: tuple[WireExchange, ...]
@@ -173,7 +173,8 @@ class RecordedCall:
 class ConcurrentRequests:
     """Requests of two clients with one id at the same time.
 
-    `alone` are earlier answers to the same requests; `again` are later ones, empty if `together` equals `alone`.
+    `alone` are earlier answers to the same requests, sent alone; `again` are later ones, empty if `together` equals
+    `alone`.
     """
 
     alone: tuple[WireExchange, ...]
@@ -186,8 +187,9 @@ class CallComparison:
     """Calls of a read-only tool that must give the same result in two situations.
 
     A difference counts only if the results within each situation agree. `usual` are single calls. `others` are the same
-    calls in the situation `kind`. `default`: with a default of the schema as argument, which `title` names. `later`:
-    after other read-only calls. `overlap`: while another call ran; `rival` is the result of the other call alone.
+    calls in the situation `kind`. `default`: with a default of the schema as the value of the argument `title`.
+    `later`: after other read-only calls. `overlap`: while another call ran; `rival` is the result of that other call
+    when it runs alone.
     """
 
     kind: Literal["default", "later", "overlap"]
@@ -233,7 +235,7 @@ class ElicitationOutcome:
 class ApiFailure:
     """One kind of API failure. `error`: the tool must return an error, and its text must contain the HTTP `status`.
 
-    `answer` sends the response; if `answer` is None, the port is closed. `heavy`: memory is measured.
+    `answer` sends the response; if `answer` is None, the failure is a closed port. `heavy`: memory is measured.
     """
 
     id: str
@@ -380,7 +382,7 @@ class Evidence:
 
     @property
     def needs_credentials(self) -> bool:
-        """Return True if the server answered nothing because it requires credentials."""
+        """Return True if the server answered no request because it requires credentials."""
         return not self.lifecycles and any(one.status == NEEDS_CREDENTIALS for one in self.traffic)
 
     @property
@@ -396,7 +398,7 @@ class Evidence:
 
     @property
     def named_tools(self) -> tuple[tuple[str, Json], ...]:
-        """Return (name, tool) of each listed tool that is an object with a string name."""
+        """Return (name, tool) for each listed tool that is an object and whose name is a string."""
         return tuple(
             (tool["name"], tool) for tool in self.tools if isinstance(tool, dict) and isinstance(tool.get("name"), str)
         )
@@ -411,7 +413,7 @@ class Evidence:
 
     @property
     def output_schemas(self) -> dict[str, Any]:
-        """Return the outputSchema of each named tool that has one."""
+        """Return tool name → outputSchema for the named tools that have an outputSchema."""
         return {name: tool["outputSchema"] for name, tool in self.named_tools if "outputSchema" in tool}
 
     @property

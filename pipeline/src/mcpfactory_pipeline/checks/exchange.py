@@ -38,20 +38,20 @@ class ValidationTargetError(PipelineError):
 class ValidationTarget:
     """One MCP server in any language, by command (stdio) or by URL (Streamable HTTP).
 
-    `command` is an argument list, never shell text; `cwd` is its working directory. `environ` is added to the small
-    environment of every validated server. The server is not trusted yet, so the caller's own environment is not passed
-    on.
+    `command` is an argument list, never shell text; `cwd` is the server's working directory. `environ` is added to the
+    minimal environment that each validated server gets. The server is not trusted yet, so the caller's own environment
+    is not passed on.
 
     `cases` is a generated `cases.json`. With `cases`, every tool is called against a stub upstream, which is also made
     to fail. `api_timeout` is the server's API timeout in seconds during these failures. `package` is the folder of the
     sources, if they may be read. `wheel` was built from the sources, and is compared with a second build. `isolation`
     are the stage settings that isolate that build.
 
-    `limits` are the resource limits from policy, by the names of `gates.COST_GATES`; empty means unlimited. `examples` is
-    a file of calls for a foreign server ([{"tool": …, "arguments": {…}}, …]). With `allow_calls`, tools without
-    `readOnlyHint` are also called, with guessed arguments. `drift` lists the differences from the adopted server; it
-    is None if the server was not adopted. `drift_offer` is the hash of the current offer. `headers` are sent with every
-    request to a URL.
+    `limits` are the resource limits from policy, by the names of `gates.COST_GATES`; an empty mapping means no limits.
+    `examples` is a file of calls for a foreign server ([{"tool": …, "arguments": {…}}, …]). With `allow_calls`, tools
+    without `readOnlyHint` are also called, with guessed arguments. `drift` lists the differences from the adopted
+    server; it is None if the server was not adopted. `drift_offer` is the hash of the current offer. `headers` are sent
+    with every request to a URL.
     """
 
     command: tuple[str, ...] | None = None
@@ -96,7 +96,7 @@ class ValidationTarget:
 
     @property
     def name(self) -> str:
-        """Return the name of the server in the report: its command line or its URL."""
+        """Return the server's name for the report: the command line or the URL."""
         return self.url if self.url is not None else " ".join(self.command or ())
 
 
@@ -201,7 +201,7 @@ class WireExchange:
 
     @property
     def failed(self) -> bool:
-        """Return True if a tool call got an error as its result, or no result at all."""
+        """Return True if a tool call got an error result or no result."""
         return self.result is None or self.result.get("isError") is True
 
     @property

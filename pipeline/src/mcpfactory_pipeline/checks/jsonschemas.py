@@ -43,7 +43,7 @@ def schema_error(schema: Any) -> str:
 
 
 def _error_in(dialect: Any, schema: Any, place: str) -> str:
-    """Return the error of a schema at a place. Subschemas are checked one by one and cached: tools share many."""
+    """Return the error in a schema at a place. Subschemas are checked one by one and cached: tools share many."""
     outer = dict(schema) if isinstance(schema, dict) else schema
     if isinstance(schema, dict):
         for steps, part in children(schema):

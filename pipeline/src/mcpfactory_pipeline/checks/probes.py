@@ -55,7 +55,7 @@ class Probe:
 
     `params` can be a function of the earlier evidence; if it returns None, the probe is skipped. `what` describes the
     probe in findings. `lifecycle` "" means both. The server must declare `capability`; a leading `!` means that it must
-    not. A raw message is sent in any case, but judged only under this condition. `meta` replaces members of the
+    not. A raw message is always sent, but it is judged only under this condition. `meta` replaces members of the
     per-request metadata; None removes a member.
 
     A `raw` message (a JSON value, or text with surrogates for bytes that are not UTF-8) is sent unchanged. Except in the
@@ -103,8 +103,8 @@ def describe_answer(exchange: WireExchange) -> str:
 def error(*codes: int, tolerates: Literal["error", "failure", "result", "no result", ""] = "") -> Expectation:
     """Expect an error with one of these codes; another answer that `tolerates` allows has severity 1.
 
-    `failure` tolerates every error with a code, and a result with isError, because the specification gives the code
-    only in an example.
+    `failure` tolerates an error with any code, and a result with isError, because only an example in the specification
+    has the code.
     """
 
     def expect(exchange: WireExchange, what: str) -> Iterator[Fault]:
@@ -133,7 +133,7 @@ def result(request: str) -> Expectation:
 
 
 def expect_no_answer(exchange: WireExchange, what: str) -> Iterator[Fault]:
-    """Expect no answer; on stdio, an error without an id has severity 1."""
+    """Expect no answer. On stdio, an error without an id is a fault of severity 1."""
     if exchange.received is not None and (exchange.received.get("id") is not None or exchange.result is not None):
         yield Fault(f"{what} got an answer", what, exchange)
     elif exchange.received is not None and exchange.status == 0:

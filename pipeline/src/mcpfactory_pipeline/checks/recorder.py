@@ -49,10 +49,11 @@ def _split(url: str) -> SplitResult:
 class RequestRecorder:
     """Proxy that forwards requests to `upstream` and records them; use it as a context manager.
 
-    `secrets` (name → value) must not be recorded. `servers` (name → URL) are the API's additional servers: a request
-    to the folder NAME below `additional_servers_url` is forwarded to the server NAME. `additional_servers_url` has a separate port, because
-    the upstream may have a path with the same name, and the upstream's credentials must not reach another host.
-    `cases` are the recordings so far, as stub cases. Raises ConfigError if the upstream is not an http or https URL.
+    `secrets` (name → value) must not be recorded. `servers` (name → URL) are the API's additional servers. A request to
+    the folder NAME below `additional_servers_url` is forwarded to the server NAME. `additional_servers_url` has a
+    separate port, because the upstream may have a path with the same name, and the upstream's credentials must not
+    reach another host. `cases` are the recordings so far, as stub cases. Raises ConfigError if the upstream is not an
+    http or https URL.
     """
 
     def __init__(self, upstream: str, secrets: Mapping[str, str], servers: Mapping[str, str] = _NONE) -> None:
@@ -76,7 +77,7 @@ class RequestRecorder:
 
     @property
     def additional_servers_url(self) -> str:
-        """Return the URL whose folders are the additional servers."""
+        """Return the URL below which each additional server has a folder."""
         return f"http://127.0.0.1:{self._listening[1].server_address[1]}"
 
     def __enter__(self) -> RequestRecorder:
@@ -94,7 +95,8 @@ class RequestRecorder:
     ) -> tuple[int, str, bytes]:
         """Forward a request, record both sides, and return status, content type and body.
 
-        With `beside`, forward it to the additional server named by the first path segment, not to the upstream.
+        With `beside`, forward the request to the additional server that the first path segment names, not to the
+        upstream.
 
         Raises:
             OSError, HTTPException: no response arrived.

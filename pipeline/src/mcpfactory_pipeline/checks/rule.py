@@ -1,7 +1,7 @@
 """Rules and the outcomes of their checks.
 
 A module of rules has one `RuleTable`, and decorates each check with its id, severity and texts. A check reads the whole
-`Evidence`, or, with `over`, one subject at a time: a tool, a call, the answer to a probe.
+`Evidence`. With `over`, it reads one subject at a time: a tool, a call, or the answer to a probe.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ T = TypeVar("T")
 class Fault:
     """One problem that a rule found.
 
-    `where` names the tool and field, or the message. The evidence is `exchange`, or else `proof`, for example text on
-    stdout. `lesser` replaces the rule's severity for a tolerated deviation: it costs fewer points and never closes a
-    gate. `hint` replaces the rule's hint.
+    `where` names the tool and field, or the message. The evidence is `exchange`, or, if there is no exchange, `proof`
+    (such as text on stdout). `lesser` replaces the rule's severity for a tolerated deviation: it costs fewer points and
+    never closes a gate. `hint` replaces the rule's hint.
     """
 
     message: str
@@ -41,7 +41,7 @@ class Fault:
 class RuleOutcome:
     """Result of a check: the faults and the number of subjects, or the reason for a missing result.
 
-    `inapplicable` excludes the rule from the score; `unknown` counts it as not passed.
+    `inapplicable` excludes the rule from the score; `unknown` counts the rule as not passed.
     """
 
     faults: tuple[Fault, ...] = ()
@@ -78,7 +78,7 @@ class SubjectCheck(Protocol[T]):
 
 
 class JudgingScope(Protocol[T]):
-    """Scope that also judges its subjects, such as the answers to probes."""
+    """Scope that not only selects its subjects, but also judges them (such as answers to probes)."""
 
     def __call__(self, evidence: Evidence) -> RuleSubjects[T] | RuleOutcome:
         """Return the subjects, or the outcome if there are none."""
@@ -124,7 +124,7 @@ class RuleFields(TypedDict, total=False):
 
 
 class RuleTable(list[Rule]):
-    """Rules in the order of their checks; `since` is the default for rules without `since`."""
+    """Rules in the order of their checks; `since` applies to rules that set no `since`."""
 
     def __init__(self, *, since: str = "") -> None:
         self._since = since
@@ -154,7 +154,7 @@ class RuleTable(list[Rule]):
         return decorate
 
     def row(self, id: str, severity: Severity, *, over: JudgingScope[Any], **fields: Unpack[RuleFields]) -> None:  # noqa: A002 - the name in `Rule`
-        """Add a rule whose scope also checks the subjects."""
+        """Add a rule whose scope also judges the subjects."""
         self.rule(id, severity, over=over, **fields)(over.faults)
 
 

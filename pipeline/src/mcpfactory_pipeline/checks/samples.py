@@ -48,7 +48,7 @@ def sample_arguments(schema: Any) -> tuple[dict[str, Any], Origin]:
 
 
 def vary_texts_and_numbers(schema: Any, made: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return two more sets of arguments with other texts and numbers; [] if the schema has no free text or number."""
+    """Return two more sets of arguments with other texts and numbers; [] if the schema restricts all of these."""
     declared = properties_of(schema)
     free = {key: _others(declared.get(key), value) for key, value in made.items()}
     changed = {key: values for key, values in free.items() if values}
@@ -69,7 +69,7 @@ def extreme_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, d
 
 
 def arguments_with_defaults(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return pairs as in `extra_valid_arguments` that add one argument to `made`; its value is the schema's default."""
+    """Return pairs as `extra_valid_arguments` does. Each adds one argument to `made`, with the schema's default."""
     added = _with_each(schema, made, lambda part: iter([part["default"]] if "default" in part else []), _MAX_FURTHER)
     return [(title, arguments) for title, arguments in added if len(arguments) > len(made)]
 
@@ -121,8 +121,8 @@ def _is_same(one: Any, other: Any) -> bool:
 def wrong_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Return sets of clearly wrong arguments, each with a description of the error.
 
-    A required argument is left out, or replaced by an object if the schema declares it at its root as a string,
-    number or boolean.
+    A required argument is left out. Or, if the schema declares it as a string, number or boolean, it is replaced by an
+    object.
     """
     declared = properties_of(schema)
     needed = [key for key in required_of(schema) if key in made] if declared else []
@@ -132,7 +132,7 @@ def wrong_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dic
 
 
 def vary_json_values(value: Any, *, turn: int) -> Any:
-    """Return JSON of the same shape with different values; `turn` (0, 1) selects one of two sets."""
+    """Return JSON of the same shape with different values; `turn` (0 or 1) selects one of two sets of values."""
     if isinstance(value, dict):
         return {key: vary_json_values(one, turn=turn) for key, one in value.items()}
     if isinstance(value, list):
@@ -174,7 +174,7 @@ def consent_form_values(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ValueComparison:
-    """Number of values in the API's answer, paths of the values missing in the result, and paths of changed values."""
+    """Number of values in the API's answer, and the paths of values that are missing or changed in the result."""
 
     values: int = 0
     lost: tuple[str, ...] = ()
@@ -187,7 +187,7 @@ class ValueComparison:
 
 
 def api_answer_value(call: RecordedCall) -> Any:
-    """Return the JSON that the API answered to a call; None for other answers, or several requests."""
+    """Return the JSON that the API answered to a call; None for an answer without JSON, or after several requests."""
     response = call.response if call.requests else None
     if not isinstance(response, dict) or not str(response.get("content_type", "")).endswith(("/json", "+json")):
         return None

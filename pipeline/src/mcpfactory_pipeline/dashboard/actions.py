@@ -209,9 +209,9 @@ def action_for_command(command: str) -> tuple[str, dict[str, str]] | None:
 class ActionPage:
     """Action on a server. If `ready`, it can be confirmed once with exactly the `settled` values and the ticket.
 
-    `happens` describes the effect; `problem` explains why the action is blocked, with a `hint`. `changes` lists the
-    changes since the reader's last view, `facts` the current facts that the decision depends on. `evidence` is the
-    comparison of candidates; `tools` is the tool list of an approval stage.
+    `happens` describes the effect of the action; `problem` explains why the action is blocked, with a `hint`. `changes`
+    lists the changes since the reader's last view, `facts` the current facts that the decision depends on. `evidence`
+    is the comparison of candidates; `tools` is the tool list of an approval stage.
     """
 
     workspace: str
@@ -267,8 +267,8 @@ def action_page(
     """Return the page with these values; check the action if all required values are set.
 
     With `explain`, report missing values. `possible` are the channels or stages that the action applies to; an empty
-    form starts with the first one. With the token of an earlier check, the page lists the changes since that check;
-    `before` are the facts of that check as text.
+    form starts with the first one. With the token of an earlier check, the page lists the changes since the earlier
+    check; `before` are the facts of that check as text.
     """
     inputs = _inputs(workspace, detail, action, values, possible)
     full = {one.name: one.value for one in inputs if one.value}
@@ -342,10 +342,10 @@ def _inputs(
 def possible_actions(
     detail: ServerDetail, goes_through: Callable[[str], bool]
 ) -> dict[str, tuple[Mapping[str, str], ...]]:
-    """Return the available actions of a server, each with the fields (channel, stage) that it applies to.
+    """Return the available actions of a server, each with the channels or stages that the action applies to.
 
-    `goes_through` tries a command in the name of a permitted person. If the policy requires a signature,
-    a decision is possible only in a terminal, so it is not tried.
+    `goes_through` tries a command on behalf of a permitted person. If the policy requires a signature, a decision is
+    possible only in a terminal, so the command is not tried.
     """
     if detail.facts.row.get("problem"):  # an unreadable server has no known facts, so it accepts no decision
         return {}

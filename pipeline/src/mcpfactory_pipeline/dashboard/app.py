@@ -1,7 +1,7 @@
 """The live dashboard: a Starlette application that reads the workspace for every request.
 
-It is read-only without people who may act. It is meant for loopback. A request whose Host is not a loopback name is
-refused first. Otherwise another site that resolves to 127.0.0.1 (DNS rebinding) could read the dashboard with the
+If no people may act, the dashboard is read-only. It is meant for loopback. A request whose Host is not a loopback name
+is refused first. Otherwise another site that resolves to 127.0.0.1 (DNS rebinding) could read the dashboard with the
 user's browser. Errors are returned as JSON or as a page.
 """
 
@@ -70,7 +70,7 @@ def create_app(
 
     Pages about many servers may show data up to `age` seconds old, so that 1,000 servers are not read for every
     keystroke. `ended` returns true when the server shuts down, which ends event streams. `people` are the persons who
-    may act, with their tokens; `proxy` authenticates others. If both are missing, the application is read-only.
+    may act, with their tokens; `proxy` authenticates other people. If both are missing, the application is read-only.
     `origin` is the public address, if it differs from the bound one.
     """
     reader, followers = WorkspaceReader(workspace_root, age=age), PageSubscriptions(ended)
@@ -241,7 +241,7 @@ _STATUSES: Final[tuple[tuple[type[PipelineError], int], ...]] = (
 
 
 def truncated_query(request: Request) -> dict[str, str]:
-    """Return the query of a request, stripped and truncated, because pages repeat it in fields and links."""
+    """Return the query of a request, stripped and truncated, because pages repeat the query in fields and links."""
     return {name[:_VALUE]: value[:_VALUE].strip() for name, value in list(request.query_params.items())[:_VALUES]}
 
 

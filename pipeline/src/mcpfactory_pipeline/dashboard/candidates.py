@@ -1,6 +1,6 @@
 """Candidates of a server for its page: version, origin and findings. Pure.
 
-Equal findings of a validation are grouped, worst first, with as much evidence as fits on a page.
+Equal findings of a validation are grouped, the worst first, and shown with as much evidence as fits on a page.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class ContractChangeView:
 
 @dataclass(frozen=True, slots=True)
 class ComparedFact:
-    """One fact of both candidates, as text; "" for a candidate without the fact."""
+    """One fact about both candidates, as text; "" for a candidate without the fact."""
 
     name: str
     old: str
@@ -95,7 +95,7 @@ class DecisionPage:
     pending. In that case, `stands` is the reason why the candidate must not be promoted, and `way` is the command that
     resolves the reason ("" for none). `closed` describes the holds and the retirement that block the channel.
 
-    `offered` is the candidate that the channel offers now; if it is "", everything is new. `rejected` and
+    `offered` is the candidate that the channel offers now; "" means that everything is new. `rejected` and
     `rolled_back` are the decisions against the candidate. `approve_after_all` is the command that approves the
     candidate although no decision is pending, "" if the approval would be refused or is not needed. `source_channel` is
     the previous channel; it has offered the candidate since `in_source_since`. If a decision is pending, `waits_since`
@@ -172,7 +172,7 @@ def decision_page(
 ) -> DecisionPage:
     """Return the decision page of a candidate for a channel, by default of the next candidate.
 
-    `advise` tries a command, and returns a command that would succeed and the reason for a refusal
+    `advise` tries a command. It returns a command that would succeed, and the reason if a command was refused
     (`SuggestionValidator`).
 
     Raises:
@@ -391,7 +391,7 @@ def _moved_by(history: Sequence[Event], channel: str, candidate: str) -> str:
 def _source(
     server: str, history: Sequence[Event], old: CandidateView | None, new: CandidateView
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the command for the source changes of two candidates, and the versions built from uncommitted changes."""
+    """Return the command that shows the source changes between two candidates, and the versions without a commit."""
     commits: dict[str, str] = {}
     for event in history:
         commit, candidate = str(event.get("made_from", {}).get("commit") or ABSENT), str(event.get("candidate"))

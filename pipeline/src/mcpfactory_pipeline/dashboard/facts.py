@@ -43,7 +43,7 @@ class ServerFacts:
 class WorkspaceFacts:
     """The workspace: name, servers, channels with their policies, stages, and the time of reading.
 
-    Without a clock the time is None. `gone` are the pending items of servers that no longer exist.
+    Without a clock, the time is None. `gone` are the pending items of servers that no longer exist.
     """
 
     name: str
@@ -74,9 +74,9 @@ class RunFacts:
     """The events of one run, by server, and the logs of its steps that are still on this machine, by (server, stage).
 
     Instances are compared by identity. `going` is True if the run's process exists; before its first step, a run has no
-    events. `now` is the time of reading, in seconds as in `id_creation_time`. `waits` maps each awaited server to the run
-    that holds this server ("" if unknown). `kept` are the ids of the events of failed steps whose logs have not been
-    overwritten. `needs` maps each stage, except approvals, to all stages that it requires, in workspace order.
+    events. `now` is the time of reading, in seconds as in `id_creation_time`. `waits` maps each server that the run
+    waits for to the run that holds the server ("" if unknown). `kept` are the event ids of failed steps whose logs
+    still exist. `needs` maps each stage, except approvals, to all stages that it requires, in workspace order.
     """
 
     workspace: str
@@ -93,7 +93,7 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class StoredCandidate:
-    """Data of a candidate on this machine: manifest, validation report and file contents."""
+    """Data of a candidate that is on this machine: manifest, validation report and file contents."""
 
     manifest: Mapping[str, Any] = field(default_factory=dict)
     report: Mapping[str, Any] = field(default_factory=dict)
@@ -115,7 +115,7 @@ class LogFacts:
 
 @dataclass(frozen=True, slots=True)
 class DisplayedStatus:
-    """Display of a status: `icon` is a symbol of templates/icons.svg, `tone` a class of style.css.
+    """Display of a status: `icon` is a symbol in templates/icons.svg, and `tone` is a class in style.css.
 
     Statuses with a low rank come first.
     """
@@ -146,7 +146,7 @@ ShownStatus = Annotated[
 def displayed_stage_status(stage: Mapping[str, Any], *, running: bool = False) -> DisplayedStatus:
     """Return the status of one stage of one server, from a row of `mcpfactory_pipeline.views.status`.
 
-    A passed stage that would run again is stale, or held if a hold applies. A failed stage stays failed.
+    A passed stage that would run again is stale; if a hold applies, it is held. A failed stage stays failed.
     """
     return STATUSES["running"] if running else outcome_status(idle_stage_status(stage))
 
@@ -202,7 +202,7 @@ def view_adapter(view: type[Any]) -> TypeAdapter[Any]:
 
 
 def to_json(view: Any) -> dict[str, Any]:
-    """Return a view as plain data: the fields that its page shows, with the key of each status."""
+    """Return a view as plain data: the fields that the view's page shows, with the key of each status."""
     data: dict[str, Any] = view_adapter(view.__class__).dump_python(view, mode="json")
     return data
 

@@ -50,7 +50,7 @@ _TEXT: Final = 200  # maximum characters of a cause
 class InboxEntry:
     """One pending item. `waited` is its age as text ("" if unknown), `seconds` its age as a number.
 
-    `decision` is the channel of the decision page with the facts for and against the item, "" for none. `log` is the
+    `decision` is the channel whose decision page has the facts for and against the item, or "". `log` is the
     stage whose log shows the failure, "" if no such log is on this machine.
     """
 
@@ -89,7 +89,7 @@ class KindCount:
 
 @dataclass(frozen=True, slots=True)
 class InboxGroup:
-    """The items of a page with the same cause, on different servers or channels; `number` is their count."""
+    """The items of a page with the same cause, on different servers or channels; `number` is the number of items."""
 
     cause: str
     kind: str
@@ -103,8 +103,8 @@ class InboxGroup:
 class InboxPage:
     """The inbox: the most blocking items first, then the oldest; items with the same cause are grouped.
 
-    `next` are the most likely next commands. `whose` selects the items of this person (an approver or owner), and the
-    items of anyone.
+    `next` are the most likely next commands. `whose` selects the items that are for this person (an approver or owner)
+    or for anyone.
     """
 
     workspace: str
@@ -160,7 +160,7 @@ def _items(facts: WorkspaceFacts) -> list[InboxItem]:
 
 
 class _Whom:
-    """The people responsible for an item (approvers, server owners, else a role), and the stage with a helpful log."""
+    """The people responsible for an item (approvers or owners, otherwise a role), and the stage with a helpful log."""
 
     def __init__(self, facts: WorkspaceFacts) -> None:
         self.channels = {channel.name: channel.approvers for channel in facts.channels}
@@ -248,7 +248,7 @@ _TOLD: Final = 5  # maximum finished decisions that the next page lists
 
 @dataclass(frozen=True, slots=True)
 class BatchChoice:
-    """A candidate for a channel, and the token of the facts that the reader saw (`decisions.precondition`)."""
+    """A candidate for a channel, and the token for the facts that the reader saw (`decisions.precondition`)."""
 
     server: str
     channel: str
@@ -285,7 +285,7 @@ class BatchPage:
 
     @property
     def ready(self) -> tuple[ActionPage, ...]:
-        """The items that can be confirmed."""
+        """The items that a person can confirm."""
         return tuple(item for item in self.items if item.ready)
 
     @property
@@ -312,7 +312,7 @@ def batch_page(
     reason: str = "",
     done: Sequence[str] = (),
 ) -> BatchPage:
-    """Return the page of an action on several servers; `items` are the checked `choices`."""
+    """Return the page for an action on several servers; `items` are the checked `choices`."""
     return BatchPage(
         workspace=workspace,
         action=action.name,

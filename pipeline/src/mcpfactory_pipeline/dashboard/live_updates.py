@@ -1,9 +1,9 @@
 """Live updates: one poll of the files for all connected browsers.
 
-A follower knows only the current state (`PageSnapshot`). A listener knows its position (`StreamPosition`) and receives the
-changes between that position and the current state. Nothing is queued, so a slow listener receives fewer events. The
-ID of an event is the position after the event. A browser that reconnects with `Last-Event-ID` therefore resumes at its
-position, even if another process serves the request.
+A follower knows only the current state (`PageSnapshot`). A listener knows its position (`StreamPosition`), and receives
+the changes since that position. Nothing is queued, so a slow listener receives fewer events. The ID of an event is the
+listener's position after the event. A browser that reconnects with `Last-Event-ID` therefore resumes at its position,
+even if another process serves the request.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ class LogTail:
 
 @dataclass(frozen=True, slots=True)
 class PageSnapshot:
-    """The current state of a followed page. `state` is the part to replace; `over` is True if the state is final."""
+    """The current state of a followed page.
+
+    `state` is the part of the page to replace; `over` is True if no further change will come.
+    """
 
     state: str
     tails: tuple[LogTail, ...] = ()
@@ -57,13 +60,13 @@ class PageSnapshot:
 
     @property
     def digest(self) -> str:
-        """A short hash of the state."""
+        """A short hash of `state`."""
         return hashlib.sha256(self.state.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class StreamPosition:
-    """The position of a listener: the last state sent, and the number of bytes sent of each log."""
+    """The position of a listener: the last state, and the number of bytes of each log, that the listener received."""
 
     digest: str = ""
     offsets: Mapping[str, int] = field(default_factory=dict)
@@ -86,7 +89,7 @@ def events_since(position: StreamPosition, now: PageSnapshot) -> tuple[bytes, St
     """Return the encoded events between a position and now, and the position after them.
 
     The event `state` has the new state. The event `log` has a JSON object: `step`, `text`, and `fresh` if the text
-    replaces the earlier one. The event `done` names a step whose log is complete. The event `end` is the last one.
+    replaces the earlier text. The event `done` names a step whose log is complete. The event `end` is the last one.
     """
     sent = []
     for name, data, after in _events(position, now):
@@ -196,7 +199,7 @@ class _Follower:
 
 
 class PageSubscriptions:
-    """All followed pages. `ended` returns True when the server shuts down, which ends every stream."""
+    """All followed pages. When the server shuts down, `ended` returns True, and every stream ends."""
 
     def __init__(self, ended: Callable[[], bool] = lambda: False) -> None:
         self._ended = ended

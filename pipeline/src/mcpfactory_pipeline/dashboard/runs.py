@@ -53,7 +53,7 @@ class StageAttempt:
 
     @property
     def name(self) -> str:
-        """Return the name of the step within the run."""
+        """Return the step's name, which is unique within the run."""
         return f"{self.server}/{self.stage}/{self.attempt}"
 
 
@@ -77,7 +77,7 @@ class RunWait:
 class RunPage:
     """One run, or its part about one `server`. `seconds` is the time from the first to the last event, or until now.
 
-    `going` is True if the run is active on the dashboard's machine; `waits` are the servers that it waits for.
+    `going` is True if the run is active on the dashboard's machine; `waits` are the servers that the run waits for.
     `cut_short` is "cancelled" if a person canceled the run, "broke off" if its process died, else "". `unreached` are
     the stages that were skipped because a required stage did not pass.
     """

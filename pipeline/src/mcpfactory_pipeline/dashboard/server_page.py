@@ -162,7 +162,7 @@ class StageView:
 class ChannelView:
     """The state of one channel: offer, time of the offer, requirements, hold, pending item and next candidate.
 
-    The next candidate is "" if there is none. `earlier` is True if the channel can be rolled back to an earlier
+    If there is no next candidate, the field is "". `earlier` is True if the channel can be rolled back to an earlier
     candidate. `rejected` are the rejections of the next candidate.
     """
 
@@ -194,7 +194,7 @@ class PendingItemView:
 class PublishedView:
     """The release at a target outside the workspace: time, actor and evidence.
 
-    `behind` describes the promoted release if the published one differs, else "".
+    `behind` describes the promoted release if it differs from the published release, else "".
     """
 
     target: str
@@ -274,9 +274,9 @@ class ActionLink:
 class ServerPage:
     """The page. Long lists are truncated.
 
-    `tools_total` and `findings_total` are the full numbers; `older` is the number of older events. `actions` are the
-    currently possible actions (`possible_actions`). `retired` is the actor and reason of the retirement, "" if the
-    server is not retired; `retired_since` is the time of the retirement, if known.
+    `tools_total` and `findings_total` count all tools and findings; `older` is the number of older events. `actions`
+    are the currently possible actions (`possible_actions`). `retired` is the actor and reason of the retirement, "" if
+    the server is not retired; `retired_since` is the time of the retirement, if known.
     """
 
     workspace: str

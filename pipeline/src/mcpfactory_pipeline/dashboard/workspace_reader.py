@@ -245,14 +245,14 @@ class WorkspaceReader:
         )
 
     def log_file(self, server: str, stage: str) -> Path:
-        """Return the path of the log of a stage's current run, else of its last run."""
+        """Return the log's path for the current run of a stage, or for its last run if it is not running."""
         return log_file(self._workspace(), server, stage)
 
     def log(self, server: str, stage: str) -> LogFacts:
-        """Return the path of a stage's log, and the status of the stage. The names are from a URL.
+        """Return the path of a stage's log, and the status of the stage. Both names come from a URL.
 
         Raises:
-            NotFoundError: the server or stage is unknown; then no file is read.
+            NotFoundError: the server or stage is unknown; in this case, no file is read.
         """
         workspace = self._workspace()
         _refuse_unknown(workspace, server)
@@ -273,7 +273,10 @@ class WorkspaceReader:
         )
 
     def digest(self) -> str:
-        """Return a text that changes with each state, history or running step. Cheap: reads no file contents."""
+        """Return a text that changes with each state, history or running step.
+
+        This is fast, because it does not read the contents of files.
+        """
         return hash_workspace_files(self._workspace().pipeline)
 
     def forget(self) -> None:
@@ -286,7 +289,7 @@ class WorkspaceReader:
         return inbox.validator(*inbox.status(workspace.server(server)))
 
     def stored_candidate(self, server: str, candidate: str) -> StoredCandidate:
-        """Return the local data of a candidate; empty for a missing or unknown candidate."""
+        """Return the data of a candidate on this machine; empty for a missing or unknown candidate."""
         artifacts = self._workspace().artifacts / server
         known = Store(self._workspace()).state(server).candidates.get(candidate)
         if known is None:

@@ -87,7 +87,7 @@ class Decision:
         return [replace(blocker, command=way) for blocker in found]
 
     def callers(self, candidate: str) -> str:
-        """Return the breaking changes of a candidate for callers of the channel's offer, as text; "" for none."""
+        """Return a candidate's breaking changes for callers of the channel's current offer, as text; "" for none."""
         offered = self.state.channels.get(self.policy.name)
         return breaking_changes_line(self.state.candidates[candidate], offered, self.policy.name, self.state.server)
 
@@ -119,7 +119,7 @@ class Decision:
         return about
 
     def check_precondition(self, candidate: str | None = None) -> dict[str, Any]:
-        """Return the facts of the decision, as a token and as text, before anything is recorded.
+        """Return the facts of the decision, as a token and as text, before the decision is recorded.
 
         Raises:
             StaleDecisionError: the facts do not match the token `precondition`.
@@ -181,7 +181,7 @@ def choose_candidate(state: ServerState, wanted: str, channel: ChannelPolicy | N
 
     Raises:
         NotFoundError: no id begins with `wanted`.
-        PromotionError: several ids match, or the server has no candidate yet.
+        PromotionError: several candidates match, or the server has no candidate yet.
     """
     if not wanted:
         if chosen := state.offered(channel.source if channel else None) or state.candidate:
@@ -216,9 +216,9 @@ def approve(
 ) -> dict[str, Any]:
     """Record the approval of a candidate for a channel without moving it; this lifts earlier rejections.
 
-    `sign_with` is an ssh key that signs the approval, which a `signed` channel requires. In the result, `blockers` are the
-    remaining blockers between candidate and channel (`plan.policy.Blocker`), and `lifted` are the withdrawn
-    rejections: actor and reason.
+    `sign_with` is an ssh key that signs the approval; a `signed` channel requires a signature. In the result,
+    `blockers` are the remaining blockers between candidate and channel (`plan.policy.Blocker`), and `lifted` are the
+    withdrawn rejections: actor and reason.
 
     Raises:
         PromotionError: the channel requires no approval, or a signature is missing; the actor is not an approver, or
@@ -295,7 +295,7 @@ def reject(
 ) -> dict[str, Any]:
     """Record the rejection of a candidate for a channel, and remove its approvals.
 
-    A later approval lifts it. A candidate that the channel already offers is not removed: use `rollback`.
+    A later approval lifts the rejection. A candidate that the channel already offers is not removed: use `rollback`.
 
     Raises:
         PromotionError: as for `approve`.
@@ -435,7 +435,7 @@ def offered_project_names(state: ServerState, channel: str = "", *, candidate: s
 def _require_approver(decision: Decision, verb: str = "approve", *, lifts: bool = False) -> None:
     """Refuse an actor who has no permission to approve or reject (`verb`).
 
-    With `lifts`, the decision reverts a rollback: every channel except the first permits such a decision.
+    With `lifts`, the decision reverts a rollback. Every channel except the first permits such a decision.
     """
     policy = decision.policy
     if policy.source is None or not (policy.approvals or lifts):

@@ -20,7 +20,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str = "") -> list[PromotionBlocker]:
     """Return the known drift of an adopted server; empty if `validate` has passed with a waiver for exactly that drift.
 
-    A `candidate` made from a URL has also drifted if another offer was adopted later, because the URL now serves that
+    A `candidate` from a URL has also drifted if another offer was adopted later, because the URL now serves that other
     offer.
 
     Raises:
@@ -83,7 +83,7 @@ def _accepted(state: ServerState, offer: str) -> bool:
 
 
 def _other_waiver(server: WorkspaceServer, known: Sequence[Drift]) -> str:
-    """Return text about drift waivers that cover another offer, with their authors; "" if none exist."""
+    """Return a text about drift waivers for another offer, with their authors; "" if there are no such waivers."""
     held = unexpired_waivers(read_waivers(server.folder), utc_now().date())
     others = [one for one in held if one.rule == DRIFT_RULE and uncovered_reason(one, replacement_hash(known))]
     return "".join(
@@ -141,8 +141,8 @@ def adopted_offer_commands(
 ) -> tuple[str, ...]:
     """Return the commands, in order, that bring the last adopted offer of a URL into a channel with an older offer.
 
-    If the URL now offers something else, the commands first adopt that offer. They also update a previous channel that
-    has an older offer. Problems that no decision removes, such as a failed check, are reported by `inbox`.
+    If the URL now offers something else, the commands first adopt that offer. The commands also update a previous
+    channel that has an older offer. `inbox` reports problems that no decision can solve, such as a failed check.
 
     Raises:
         ConfigError: as for `channel_drift_blockers`.

@@ -1,9 +1,9 @@
 """Decisions signed by ssh keys: the signed facts, the allowed signers, and the faults of invalid signatures.
 
-The public keys are in `pipeline/allowed_signers`, tracked with the workspace, in ssh-keygen's own format. Each line has
+The public keys are in `pipeline/allowed_signers`, in the format of ssh-keygen; Git tracks this file. Each line has
 a name, as in approvals, and a key. A signature covers the facts of the decision and a `nonce`, so that it is valid only
 once. For a `signed` channel, approvals, rejections, holds and unholds are signed. For a `signed` approval stage,
-approvals and rejections are signed. Rollbacks, and holds set by automation after a failed stage, need no signature,
+approvals and rejections must be signed. Rollbacks, and holds set by automation after a failed stage, need no signature,
 because they cannot release anything.
 """
 

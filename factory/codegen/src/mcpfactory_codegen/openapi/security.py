@@ -62,7 +62,10 @@ class Security:
         return () if self._asked or not self.schemes else (*((scheme.name,) for scheme in self.schemes), ())
 
     def of(self, operation: Node) -> tuple[tuple[str, ...], ...]:
-        """Return the alternatives of one operation. Its own list replaces the document's, even if it is empty."""
+        """Return the alternatives of one operation.
+
+        Even an empty list of the operation replaces the list of the document.
+        """
         security = operation.at("security")
         if security.value is None:
             return self._root

@@ -273,7 +273,7 @@ class _ProtectedResource:
 
 
 def _find_resource(url: str, challenge: AuthChallenge) -> Steps[_ProtectedResource | None]:
-    """Return the metadata of the MCP server at `url`, or None if there is none (first revision with authorization).
+    """Return the metadata of the MCP server at `url`, or None if it has none (as in the first revision).
 
     Raises:
         OAuthError: `resource_mismatch`, `unsafe_url`, `bad_metadata`, `bad_response`.

@@ -264,7 +264,10 @@ class OAuthProxy:
         return _short_id(client_id)
 
     async def _find_client(self, client_id: str) -> ProxyClient | None:
-        """Return a client, from the registration in its ID or the document at its ID. Return None if it is unknown."""
+        """Return a client.
+
+        Its ID contains the registration, or is the URL of a document. Return None if it is unknown.
+        """
         read = self._keys.read("client", client_id)
         if read is not None:
             return ProxyClient(client_id, _short_id(client_id), read["name"], tuple(read["redirect_uris"]))

@@ -62,7 +62,10 @@ def _fits(handler: Handler, part: str, value: Any) -> bool:
 
 
 def one_of_schema(branches: Sequence[CoreSchema]) -> CoreSchema:
-    """Check `oneOf`. Return the matching branch's result: a second validation would make nesting exponential."""
+    """Check `oneOf`.
+
+    Return the result of the matching branch: a second validation would take exponential time for nested schemas.
+    """
 
     def check(value: Any, handler: Handler) -> Any:
         fitted: list[Any] = []

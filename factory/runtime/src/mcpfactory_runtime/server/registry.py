@@ -239,7 +239,10 @@ class Prompt:
 
 
 class CompletionHandler:
-    """The completion handler. It takes reference, argument and context, or only the first of these."""
+    """The completion handler.
+
+    It takes the reference, and optionally also the argument, and then the context.
+    """
 
     __slots__ = ("context", "handler", "is_async", "names")
 

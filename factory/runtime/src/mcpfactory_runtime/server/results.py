@@ -138,7 +138,10 @@ class Image(_Media):
 
 
 class Audio(_Media):
-    """An audio recording; WAV, unless `mime_type` or the file's name gives another type (not in the oldest revision)."""
+    """An audio recording (not in the oldest revision).
+
+    It is WAV, unless `mime_type` or the file's name gives another type.
+    """
 
     __slots__ = ()
     _type = "audio"

@@ -18,7 +18,10 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 Changes = Sequence[tuple[str, bytes | None]]
-"""Keys of a space and their new values. None removes the entry, or all with a prefix if the key is `prefix*`."""
+"""Keys of a space and their new values.
+
+None removes the entry, or all entries with a prefix if the key is `prefix*`.
+"""
 
 
 class StoreError(OSError):

@@ -145,7 +145,7 @@ class SessionJournal:
     # -- ownership -----------------------------------------------------------------------------------------------
 
     async def claim(self) -> str | None:
-        """Return the other live process that owns the session, or None. Take over a session of a dead process."""
+        """Return the other live process that owns the session, or None. Take the session over if its owner is dead."""
         while True:
             owner = await self._store.get(self._space, _OWNER)
             if owner is None or owner == self._me:

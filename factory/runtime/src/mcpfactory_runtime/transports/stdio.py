@@ -62,7 +62,7 @@ async def serve_stdio(server: ServerInterface) -> None:
 
 
 def _exit_if_handlers_run() -> None:
-    """Exit if `def` handlers still run: their threads cannot be stopped, and the interpreter would wait for them."""
+    """Exit if `def` handlers still run: the interpreter would wait for their threads, which cannot be stopped."""
     if has_running_calls():
         with suppress(OSError, ValueError):
             sys.stderr.flush()
@@ -292,7 +292,7 @@ class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
             self._held.append(data)
 
     def write_held(self) -> bool:
-        """Write the held output, from any thread; return False if the client is slow and the loop must write it."""
+        """Write the queued output (in any thread); return False if the client is slow and the event loop must write."""
         with self._lock:
             if self._transport is None:
                 self._held = []

@@ -36,7 +36,7 @@ def dump_json(value: Any) -> str:
 
 
 def shorten(value: Any, room: int) -> tuple[Any, list[Truncation]]:
-    """Truncate a value to about `room` characters of compact JSON. Return it with the cuts, outermost first.
+    """Truncate a value to about `room` characters of compact JSON. Return the value and the cuts, outermost first.
 
     Raises:
         RecursionError: the value is nested too deeply.

@@ -58,7 +58,7 @@ class ModelEndpoint:
 
     @property
     def patience(self) -> float:
-        """Maximum seconds for an answer, over all attempts; unlike `timeout`, it also ends very slow answers."""
+        """Maximum seconds for an answer, over all attempts; this limit, unlike `timeout`, also ends slow answers."""
         return self.timeout * self.attempts
 
     @property

@@ -221,7 +221,7 @@ class ModelReport:
     def against(
         self, setting: ModelRunSetting, earlier: ModelReport, other: ModelRunSetting | None = None
     ) -> RateDifference:
-        """Return the change in pass rate since an earlier report, over common questions; `other` is its setting."""
+        """Return the change in pass rate since an earlier report, over common questions; `other` is its own setting."""
         other = other or setting
         shared = [
             case

@@ -1,4 +1,4 @@
-"""Rules about servers at a URL that need credentials. They do not apply to other servers."""
+"""Rules about servers at a URL that need credentials. These rules do not apply to other servers."""
 
 from __future__ import annotations
 

@@ -69,11 +69,11 @@ class MessageLog:
 
 
 class Conversation(Protocol):
-    """One session with one server: a process, or a series of HTTP requests. It fills the record `session`.
+    """One session with one server: a process, or a series of HTTP requests.
 
-    The checks do not use the runtime's client. They must send invalid messages (half a message, a wrong revision). They
-    must observe details that a client hides (other text on stdout, the end of the process). Moreover, a bug that the
-    runtime's client and server share would stay hidden.
+    The conversation fills the record `session`. The checks do not use the runtime's client. They must send invalid
+    messages (half a message, a wrong revision). They must observe details that a client hides (other text on stdout,
+    the end of the process). Moreover, a bug that the runtime's client and server share would stay hidden.
     """
 
     session: Session
@@ -125,7 +125,7 @@ def subscription_id(message: Json) -> Any:
 
 
 def split_streams(requests: Sequence[Json], heard: Sequence[Json]) -> tuple[NotificationStream, ...]:
-    """Assign messages from a shared channel to their streams (see `NotificationStream`)."""
+    """Assign messages that arrive on one channel to their streams (see `NotificationStream`)."""
     notified: list[list[Json]] = [[] for _ in requests]
     answers: dict[str, Json] = {}
     ids = [str(one["id"]) for one in requests]
@@ -167,7 +167,7 @@ def is_jsonrpc_answer(message: Json) -> bool:
 
 
 def progress_token(request: Json) -> Any:
-    """Return the progress token of a request; None if it has none."""
+    """Return the progress token in a request; None if it has none."""
     params = request.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     return meta.get("progressToken") if isinstance(meta, dict) else None

@@ -49,11 +49,11 @@ HttpExpectation = Callable[[HttpProbeAnswer], Iterator[Fault]]
 class HttpProbe:
     """One HTTP request that is correct except for one thing, and the expected answer.
 
-    `headers` has the headers that differ from a correct request (None removes a header), or is a function of the asker
-    and the correct headers. The request body is a per-request message with `method` and `params`, or `body`. With both
-    `method` and `body`, it is an array of two such messages, and `body` is the id of the second message. `meta` replaces
-    members of the per-request metadata; None removes a member. `session` is the probe that began the session of the
-    request (handshake lifecycle only). `place` returns the URL. `when` selects the servers to probe.
+    `headers` has the headers that differ from a correct request (None removes a header), or is a function that returns
+    them. The request body is a per-request message with `method` and `params`, or `body`. With both `method` and
+    `body`, it is an array of two such messages, and `body` is the id of the second message. `meta` replaces members of
+    the per-request metadata; None removes a member. `session` is the probe that began the session of the request
+    (handshake lifecycle only). `place` returns the URL. `when` selects the servers that get the probe.
     """
 
     name: str
@@ -75,7 +75,7 @@ class HttpProbe:
 
 
 def http_fault(answer: HttpProbeAnswer, words: str, lesser: Severity | None = None) -> Fault:
-    """Return a fault with the answer as its proof."""
+    """Return a fault whose proof is the answer."""
     return Fault(words, answer.probe, proof=answer.to_proof(), lesser=lesser)
 
 
@@ -193,7 +193,7 @@ def _call(name: str) -> Json:
 
 
 def _is_refused(probe: str) -> Callable[[HttpProbeSender], bool]:
-    """Return a condition: the server refuses the request of this probe."""
+    """Return a condition that is True if the server refused the request of a probe."""
     return lambda asker: probe in asker.answers and asker.answers[probe].status >= 400
 
 
@@ -369,7 +369,7 @@ def probe_http(
 ) -> dict[str, HttpProbeAnswer]:
     """Send the probes of each lifecycle that the server speaks; probes without an answer are left out.
 
-    The function blocks. At the time limit, it still waits for the answer to the last probe.
+    The function blocks. After the time limit, the function still waits for the answer to the last probe.
 
     Args:
         url: the URL of the endpoint, after redirects.
@@ -386,7 +386,7 @@ def probe_http(
 
 
 class HttpProbeSender:
-    """Sender of the probes, in order; a probe may depend on the answers to earlier ones.
+    """Sender of the probes, in order; a probe may depend on the answers to earlier probes.
 
     Attributes:
         answers: the answers by the name of the probe.
@@ -413,7 +413,7 @@ class HttpProbeSender:
 
     @property
     def loopback(self) -> bool:
-        """Return True if the server is at a loopback address."""
+        """Return True if the server's address is a loopback address."""
         return is_loopback(urlsplit(self.url).hostname)
 
     def run(self, rows: Iterable[HttpProbe]) -> None:
@@ -514,8 +514,8 @@ def _events(
 ) -> tuple[bytes, EventStreamAnswer]:
     """Return the first answer in an event stream (without an answer, the first event), and the state of the stream.
 
-    Earlier events are progress and log messages. With `wait`, a function that sets the read timeout, also wait for the
-    end of the stream.
+    The events before the answer are progress and log messages. With `wait`, a function that sets the read timeout, also
+    wait for the end of the stream.
     """
     began, read, rest, lines = time.monotonic(), 0, b"", list[bytes]()
     answer, other, data = b"", b"", list[bytes]()

@@ -184,8 +184,8 @@ class StdioConversation:
     ) -> tuple[WireExchange, WireExchange]:
         """Send a raw text and a message; see `Conversation.send_raw`.
 
-        Both are written at once. An answer to `text` arrives before, or shortly after, the answer to `message`.
-        Therefore a server that drops invalid messages causes no long wait.
+        Both messages are written together. An answer to `text` arrives before, or shortly after, the answer to
+        `message`. Therefore a server that drops invalid messages causes no long wait.
         """
         problem = await self._write(text)
         after = await self.ask(message, patience)
@@ -325,7 +325,7 @@ class StdioConversation:
         """Wait at most `patience` seconds for the end of the process; return True if it ended.
 
         `Process.wait` alone is not enough: in some Python versions it also waits until the pipes close. A process in a
-        separate session may keep them open.
+        separate session may keep the pipes open.
         """
         deadline = time.monotonic() + patience
         waiting = asyncio.ensure_future(self._process.wait())

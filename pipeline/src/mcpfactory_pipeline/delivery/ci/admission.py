@@ -2,7 +2,7 @@
 
 A job runs server code, so its claims are not trusted. `admit_job_events` replays the events by the rules of a run. A stage ends
 only after its own start and the end of all stages that it needs. A candidate comes from the build stage, and a check
-refers to a known candidate. Only the stage that fills a channel moves the channel, under the conditions of a run.
+refers to a known candidate. A channel moves only by its own stage, under the same conditions as in a run.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ HINT: Final = "do not use results of this job: check its log, and the code that 
 
 
 class ShardResultError(RefusedError):
-    """A refused job result: no event of that server is accepted. `code` is a key of `REFUSALS`."""
+    """A job result is refused, so that no event of its server is accepted. `code` is a key of `REFUSALS`."""
 
     def __init__(self, code: str, message: str, *, hint: str = HINT) -> None:
         super().__init__(f"{code}: {message}", hint=hint)
@@ -76,7 +76,7 @@ class AdmissionRules:
 
 @dataclass(slots=True)
 class _AdmissionState:
-    """The state of the server before an event, from the job's view."""
+    """The state of the server before an event, as the job saw it."""
 
     rules: AdmissionRules
     branch: ServerState

@@ -314,7 +314,7 @@ def _shortened(text: str, limit: int) -> str:
 
 
 _STEPS: Final = ((240, 3), (120, 2), (80, 1), (40, 0))
-"""Steps of truncation, as (maximum characters per description, maximum levels of optional arguments)."""
+"""Steps of truncation: (maximum characters per description, maximum levels of optional arguments)."""
 
 _DEEPEST: Final = 8  # maximum levels of arguments, required ones included
 _PARTS: Final = 200  # maximum number of nested schemas per tool, because a recursive schema has no end

@@ -366,7 +366,7 @@ class TaskManager:
         return True
 
     def unclaim(self, task_id: str, key: str) -> None:
-        """Release the claim, so that another call can ask an unanswered question. Watchers get the task again."""
+        """Release the claim, so that another call can ask the question again. Watchers get the task again."""
         self._claims.discard((task_id, key))
         watch = self._watches.get(task_id)
         if watch is not None:

@@ -298,7 +298,7 @@ def create_gate(auth: Authorization | None, server: ServerInterface, endpoint: s
 
 
 def called_tools(server: ServerInterface, body: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield name and scopes of each known tool that a body calls, also in a batch or through another tool."""
+    """Yield name and scopes of each known tool that a body calls (directly, in a batch, or through another tool)."""
     for message in body if isinstance(body, list) else (body,):
         method = message.get("method") if isinstance(message, Mapping) else None
         if isinstance(method, str) and method in _CALLS:

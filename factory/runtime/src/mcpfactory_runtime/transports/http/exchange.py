@@ -1,4 +1,4 @@
-"""Responses of the per-request lifecycle over HTTP: plain JSON unless the handler notifies the client or is slow.
+"""Responses of the per-request lifecycle over HTTP: plain JSON, or a stream for notifications and slow handlers.
 
 An error determines the status (404, 400), but may be raised late. Therefore nothing is sent before the first
 notification, the result, or `KEEP_ALIVE` seconds; after that, an error is sent on the stream, with status 200. A

@@ -422,7 +422,7 @@ def _run_workers(
     folder: str,
     announce: Callable[[], None],
 ) -> None:
-    """Serve with one worker process per listening socket until SIGINT or SIGTERM. Workers exit by SystemExit.
+    """Serve with one worker process per listening socket until SIGINT or SIGTERM. Workers end with SystemExit.
 
     Args:
         name: name of the server, for messages.

@@ -210,7 +210,7 @@ class HttpSession(Session):
         }
 
     async def restore_session(self, state: Json, unfinished: list[UnfinishedStream]) -> None:
-        """Continue a session of another process. Requests that the other process did not answer get an error."""
+        """Take over a session of another process. Requests that the other process did not answer get an error."""
         assert self._journal is not None
         revision = LEGACY[state["revision"]]
         self.connection.peer = Peer(revision, state["info"], state["capabilities"], state["log_level"])
