@@ -31,7 +31,7 @@ _LOOKS: Final = 3  # required consecutive scans without a process
 def hide_process() -> None:
     """Make `/proc/<pid>/environ`, `mem` and `fd` of this process unreadable for other programs, except root's.
 
-    This lasts until the process executes another program. On systems other than Linux, it does nothing.
+    The effect lasts until the process executes another program. On systems other than Linux, it does nothing.
     """
     _prctl(_PR_SET_DUMPABLE, 0)
 
@@ -42,7 +42,7 @@ def adopt_orphans() -> bool:
 
 
 def die_with_parent() -> bool:
-    """Have the system kill this process when its parent dies; return False if it cannot do that."""
+    """Let the system kill this process when its parent dies; return False if the system cannot do that."""
     return _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -59,7 +59,7 @@ def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
 
     Scans repeat until several of them find nothing, so that new processes are also found. A process that forks and
     exits is gone before its id is read. Its group remains, and a signal to the group reaches all later members. If each
-    fork also leaves the group, this process becomes the parent of each fork, and ends it.
+    fork also leaves the group, this process becomes the parent of each fork, and ends the fork.
     """
     ended: set[int] = set()
     seen: set[int] = set()

@@ -33,8 +33,8 @@ async def connect_server(
 ) -> AsyncIterator[Client]:
     """Start the server from its sources for the block; `environ` is added to the server's environment.
 
-    `home` is an empty folder for an untrusted server: the server runs there, with only the variables that any program
-    needs. `elicitation` answers the server's questions to a person.
+    `home` is an empty folder for an untrusted server: the server runs in this folder, with only the variables that
+    every program needs. `elicitation` answers the server's questions to a person.
 
     Raises:
         ServerError: the server does not start, does not speak MCP, or ends during the block.
@@ -98,7 +98,7 @@ async def serve_simulated_api(folder: Path) -> AsyncIterator[SimulatedApi]:
     Without this file, yield empty variables and values.
 
     Raises:
-        ConfigError: the program ends, or its first line is invalid.
+        ConfigError: the program ends too early, or its first output line is invalid.
     """
     if not has_simulated_api(folder):
         yield SimulatedApi()

@@ -1,8 +1,8 @@
 """Environment of a server that runs from its sources, with only the dependencies that it declares.
 
-The name of the environment's folder is a hash of everything that determines its content. So servers with the same
-requirements, for example all servers from one template, share one environment. A change of dependencies, runtime or
-interpreter selects another one. The server itself is not installed, so that an edit takes effect at once.
+The name of the environment's folder is a hash of everything that determines its content. So servers with equal
+requirements, such as all servers from one template, share one environment. A change of dependencies, runtime or
+interpreter selects another environment. The server itself is not installed, so that an edit takes effect at once.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def ensure_server_python(
 ) -> Path:
     """Return the interpreter for a server.
 
-    This is the interpreter of the server's own `.venv` if that meets the requirements. Otherwise, it is the interpreter
-    of an environment that is created for the server.
+    This is the interpreter in the server's own `.venv`, if that environment meets the requirements. Otherwise, an
+    environment is created for the server, and its interpreter is returned.
 
     Args:
         server: a server of a workspace.
@@ -113,10 +113,10 @@ def _key(needs: Requirements, wanted: tuple[str, ...]) -> str:
 
 
 def _runtime() -> str:
-    """Return the identity of this factory's runtime.
+    """Return the identity of the runtime that belongs to this factory.
 
-    An installed runtime is identified by its files and their hashes, an editable runtime by the location and the
-    requirements of its sources.
+    For an installed runtime, this is the files and their hashes. For an editable runtime, it is the location and the
+    requirements of the sources.
     """
     spec = find_spec("mcpfactory_runtime")
     assert spec is not None

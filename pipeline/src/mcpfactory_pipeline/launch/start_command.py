@@ -1,6 +1,6 @@
 """Commands that start a server of the workspace from its sources, and the diagnosis of a start that fails.
 
-The diagnosis is an error for the owner of the server, made from the server's stderr or a client's error.
+The diagnosis is an error message for the owner of the server. It comes from the server's stderr or a client's error.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def find_tool_failure(log: str, server: str, folder: Path) -> ServerError | None
 
 
 def diagnose_start(python: Path, package: str, folder: Path, *, sandbox: Sandbox) -> ServerError | None:
-    """Start a failed server again, in a sandbox and without input; return its error, or None if it starts now."""
+    """Start a failed server again, in a sandbox and without input; return its error, or None for a good start."""
     try:
         done = subprocess.run(
             sandbox.command(package_command(python, package, folder)),

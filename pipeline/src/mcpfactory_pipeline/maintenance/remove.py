@@ -1,4 +1,4 @@
-"""Remove a server: close its history, empty its channels, delete its folder, and report what remains elsewhere."""
+"""Remove a server: close its history, empty its channels, delete its folder, and report the remains in other places."""
 
 from __future__ import annotations
 
@@ -157,8 +157,8 @@ def close_history(
     """End the history of a server under this name, if it has one; return the previous state.
 
     `gone` is `removed` or `renamed to …`. With `keep_channels`, the channels keep their releases. The end is recorded
-    before the channels are emptied. If emptying fails, the inbox reports the remains, and the same command removes
-    them.
+    before the channels are emptied. If a channel cannot be emptied, the inbox reports the remains, and the same command
+    removes the remains.
     """
     with store.transaction(server, rehearsal=dry_run) as transaction:
         before = transaction.state

@@ -72,8 +72,8 @@ def plan(
     """Return a step for each stage, in the order of the stages (each stage follows those that it needs).
 
     `inputs` are the current inputs of each stage. `force` names stages to run even if they are up to date. `present`
-    is True if the files of the current candidate are on this machine. Missing files are built again if a stage needs
-    them.
+    is True if the files of the current candidate are on this machine. If a stage needs missing files, the files are
+    built again.
     """
     steps = _steps(stages, state, inputs, force, ())
     reading = {stage.name for stage in stages if "candidate" in stage.reads}
@@ -190,7 +190,10 @@ def _reasons(record: StageRecord | None, now: Mapping[str, str]) -> list[str]:
 
 
 def describe_input_change(name: str, before: str | None, after: str | None) -> str:
-    """Describe the change of an input. `before` or `after` is None if the input was or is not read."""
+    """Describe the change of an input.
+
+    `before` is None if the stage did not read the input, `after` is None if the stage does not read it now.
+    """
     if before is None:
         return f"{name} is read now"
     if after is None:
@@ -275,8 +278,8 @@ def required_stages(
 ) -> tuple[Stage, ...]:
     """Return the checks and approvals that a candidate needs for a channel.
 
-    Stages that need a channel count only if the candidate passes that channel first. If the channel lists `checks`,
-    only the listed stages count.
+    Stages that need a channel count only if the candidate has to pass that channel first. If the channel lists
+    `checks`, only the listed stages count.
     """
     allowed, found = channels_passed_before(channels, channel.name), []
     for stage in stages:

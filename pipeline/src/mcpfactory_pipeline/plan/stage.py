@@ -84,7 +84,7 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class BuiltCandidate:
-    """Built files in a working directory, and the resulting candidate; `backend` is the program that built them.
+    """Built files in a working directory, and the resulting candidate; `backend` is the program that built the files.
 
     For an adopted server, it also has the version, and facts that depend on the kind of the server.
     """
@@ -110,11 +110,11 @@ def offered_file_name(files: Iterable[str]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class StageInputs:
-    """All inputs visible to a stage. Paths are absolute.
+    """All inputs that a stage can see. Paths are absolute.
 
     `folder` is the server's source; `work` is an empty folder that is removed after the run; `artifacts` is
     `pipeline/artifacts/`; `keep` is the folder for artifacts of the stage (created on demand). `rejection` is the
-    comment of the person whose rejection restarts this stage, usually "".
+    comment of a person whose rejection restarts this stage, or "" (the usual case).
     """
 
     server: str
@@ -140,7 +140,7 @@ class StageInputs:
         return self.candidate
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data for a job in another process."""
+        """Return the inputs as plain data, for a job in another process."""
         return {**_plain(asdict(self)), "candidate": self.candidate and _plain(asdict(self.candidate))}
 
     @classmethod
@@ -154,7 +154,7 @@ class StageInputs:
 
 @dataclass(frozen=True, slots=True)
 class BuiltFiles:
-    """A new candidate: `files` maps file names to hashes; `facts` are a few facts about its sources."""
+    """A new candidate: `files` maps file names to hashes; `facts` are a few facts about the candidate's sources."""
 
     id: str
     version: str
@@ -186,18 +186,19 @@ class Stage:
     """A stage. `needs` are stages that must have passed; `reads` and `writes` are names in `fingerprint.INPUTS`.
 
     An input that the stage also writes is recorded with its value after the run, other inputs with the value before.
-    Increase `version` when the stage handles the same inputs differently. `run` is a function, as `module:function`;
-    only the process of a job imports it, so that a plan loads no stage code. `timeout` (seconds) and `memory` (bytes)
-    limit the stage and all its processes. A promotion depends on the outcome if `check` is True. A `sandboxed` stage
-    runs server code, with the isolation of the workspace. With `caller_environ`, the stage gets all environment
-    variables of the process that runs the pipeline. `settings` are passed to `run`, and count as an input. `channel` is
-    the channel that the stage fills, with its policy. `adopted` replaces `run` for an adopted server.
+    Increase `version` when a change of the stage gives another result for equal inputs. `run` is a function, as
+    `module:function`; only the process of a job imports it, so that a plan loads no stage code. `timeout` (seconds) and
+    `memory` (bytes) limit the stage and all its processes. A promotion depends on the outcome if `check` is True. A
+    `sandboxed` stage runs server code, with the isolation of the workspace. With `caller_environ`, the stage gets all
+    environment variables of the process that runs the pipeline. `settings` are passed to `run`, and count as an input
+    of the stage. `channel` is the channel that the stage fills, with its policy. `adopted` replaces `run` for an
+    adopted server.
 
-    A stage with an `approval` is never run: it passes by decisions of people. A stage that `awaits` its channel passes
+    A stage with an `approval` is never run; it passes when people approve it. A stage that `awaits` its channel passes
     when the channel offers the newest candidate. `before` names stages that need this stage without declaring it.
-    `watches` is the last channel that must offer the candidate before the stage runs; "" if there is no such channel.
+    `watches` is the last channel that must offer the candidate before the stage runs, or "".
     With `soak`, the stage runs repeatedly until the channel has offered the candidate for that many seconds. With
-    `rollback`, a failure moves the channel back.
+    `rollback`, a failure of the stage moves the channel back.
     """
 
     name: str

@@ -75,7 +75,7 @@ def pruned_lines(pruned: Mapping[str, int]) -> list[str]:
 
 
 class LineReporter(events.Reporter):
-    """Reporter that writes plain lines: text, which is wrapped on a terminal, or JSON."""
+    """Reporter that writes plain lines: JSON, or text (wrapped on a terminal)."""
 
     def __init__(self, stream: TextIO, *, as_json: bool) -> None:
         self._stream, self._as_json = stream, as_json
@@ -90,7 +90,7 @@ class LineReporter(events.Reporter):
 
 
 def _wrap_line(line: str) -> list[str]:
-    """Return a line wrapped to the terminal and indented; lines of a log are split without losing characters."""
+    """Return a line as indented lines that fit the terminal; lines of a log are split without a loss of characters."""
     width = shutil.get_terminal_size().columns
     if terminal_width(line) <= width:
         return [line]

@@ -31,7 +31,7 @@ _CONNECT: Final = 10.0  # seconds; timeout of the connection to a scheduler
 
 
 class DaskExecutor:
-    """The dask cluster of the scheduler at `address`; for "", a new cluster of `jobs` local worker processes."""
+    """The dask cluster of the scheduler at `address`; if `address` is "", a new cluster of `jobs` local processes."""
 
     def __init__(self, address: str, jobs: int | None = None) -> None:
         self._guard = threading.Lock()

@@ -80,8 +80,8 @@ def plan_servers(
     """Return the steps of a run, one for each stage of each named server (by default of all), without running them.
 
     `force` also plans stages that are up to date; `again` does so only for one stage and its dependents. `stages`
-    replaces the stages of the workspace; each must follow the stages that it needs. A server with unreadable files
-    has one step with the error.
+    replaces the stages of the workspace; each must follow the stages that it needs. A server with unreadable files has
+    just one step, which contains the error.
 
     Raises:
         NotFoundError: the server or stage is unknown.
@@ -98,7 +98,7 @@ def plan_servers(
 
 
 def _forced(stages: Sequence[Stage], again: str | None, force: bool) -> tuple[str, ...]:
-    """Return the stages to run regardless of their status: all with `force`, else `again` and its dependents."""
+    """Return the stages to run regardless of their status: with `force` all stages, else `again` and its dependents."""
     if force:
         return tuple(stage.name for stage in stages)
     return stages_from(stages, again) if again else ()
@@ -134,7 +134,7 @@ def run_pipeline(
     """Run the planned stages, several servers in parallel, and record every result.
 
     `jobs` is the number of parallel servers, by default the executor's capacity. `force` also runs stages that are up
-    to date; `again` does so only for one stage and its dependents. SIGINT, SIGTERM, or setting `stop` in another
+    to date; `again` forces only one stage and its dependents. SIGINT, SIGTERM, or setting `stop` in another
     thread ends the run cleanly: running stages are recorded as interrupted, finished results are kept.
     `stages` replaces the workspace's stages; `executor` is an executor, or a value for `make_executor`. At the end,
     artifacts beyond the limits in `[artifacts]` are pruned for the servers that ran. `run_id` is from `new_id`, for

@@ -47,7 +47,7 @@ _SHOWN: Final = 15  # maximum lines shown of a log
 
 
 def failed_stage_log_excerpt(lines: Sequence[str], gates: Collection[str]) -> list[str]:
-    """Return the lines about closed gates with their details; if no gate is closed, return the last lines."""
+    """Return the lines about closed gates and their details, or the last lines if no gate is closed."""
     found: list[str] = []
     about = False  # True while lines belong to a gate
     margin = 0
@@ -83,8 +83,8 @@ def rollback_failed_channels(
 ) -> list[str]:
     """Roll back and hold the channels whose candidate failed a stage with `on_failure = "rollback"`.
 
-    Return a description of each change. A channel without an earlier release is only held. Channels that already have
-    a hold are skipped, so repeated calls are safe.
+    Return a description of each change. A channel without an earlier release is held, but not rolled back. Channels
+    that already have a hold are skipped, so repeated calls are safe.
     """
     done = []
     for stage in stages:
@@ -153,7 +153,7 @@ def log_file(workspace: Workspace, server: str, stage: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class ServerRunner:
-    """Shared state of the runs of all servers. `slots` limits all jobs, `width` the jobs of one server."""
+    """State that the runs of all servers share. `slots` limits all jobs, `width` the jobs of one server."""
 
     workspace: Workspace
     stages: tuple[Stage, ...]
@@ -272,8 +272,8 @@ class ServerRunner:
     ) -> None:
         """Run independent steps in parallel, with retries, and record starts and ends in order.
 
-        A stage is announced as running before its start is recorded, and stays so until its end is recorded. If a
-        reader finds a start without an end, the stage is running.
+        A stage is announced as running before its start is recorded, and stays so until its end is recorded. So a
+        reader who finds a start without an end knows that the stage is running.
         """
         for attempt in range(1, self.attempts + 1):
             if attempt > 1 and self.stopped.wait(min(self.backoff * 2.0 ** (attempt - 2), _LONGEST_PAUSE)):

@@ -2,11 +2,11 @@
 
 The process is started at first use, stopped when idle, and restarted after it ends. For each call, the gateway
 forwards the result and the messages before it: progress, log messages, and questions. A server behind the gateway asks
-a question by ending its request (`input_required`), so the gateway knows the call of each question.
+a question by ending its request (`input_required`), so the gateway knows to which call a question belongs.
 
-A name is `<server>_<name>`. The server part never contains `_`, so the first `_` ends it, and different pairs cannot
-get the same name. A hash of the pair is appended if a character had to be replaced, if the name is too long, or if the
-name's end looks like such a hash.
+The gateway's name for a tool, resource or prompt is `<server>_<name>`. The server part never contains `_`, so the first
+`_` ends it, and different pairs cannot get the same name. A hash of the pair is appended if a character had to be
+replaced, if the name is too long, or if the name's end looks like such a hash.
 
 All server output passes through here. The rule of `validate` for hidden characters (`security.hidden-text`) applies:
 these characters are removed from descriptions, results, errors, log messages, progress and questions. Names, and values
@@ -43,7 +43,7 @@ _MAX_ERROR: Final = 500  # characters; maximum length of a stored error
 
 
 class ChildServer:
-    """A server and its only connection, which all calls share.
+    """A server behind the gateway, and its only connection, which all calls share.
 
     Args:
         name: of the server.
@@ -96,7 +96,7 @@ class ChildServer:
         """Return the result of one request; its questions are sent to the caller behind `ctx`.
 
         Raises:
-            ToolError: the server cannot be started, or ended during the call.
+            ToolError: the server cannot be started, or it ended during the call.
             McpError: the server returned an error.
         """
         self.calls += 1
@@ -187,7 +187,10 @@ class ChildServer:
         return Client.connect_stdio(await asyncio.to_thread(self._command), self._environ, inherit=False, **options)
 
     def _wait_idle(self) -> None:
-        """Stop the server after its idle time. A timer of an earlier call stays, and checks again when it fires."""
+        """Stop the server after its idle time.
+
+        The timer of an earlier call continues; when it fires, it checks the idle time again.
+        """
         loop = asyncio.get_running_loop()
         self._idle_since = loop.time()
         if self._idle_timer is None:
@@ -327,7 +330,10 @@ _WORDS: Final = _VALUES | {
     *("name", "uri", "uriTemplate", "mimeType", "type", "format", "pattern"),
     *("$ref", "$schema", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "contentEncoding", "contentMediaType"),
 }
-"""Members whose values must not change, because programs read them. Texts in all other members are descriptions."""
+"""Members whose values must not change, because programs read them.
+
+Texts in all other members count as descriptions.
+"""
 _SIGNS: Final = re.compile(rb"\\[ubf]|\x7f")  # JSON escapes of control characters in ASCII, and DEL
 
 

@@ -1,8 +1,8 @@
 """Tools of the agents' server, one for each operation that agents may use.
 
 The tool of a `ConfirmedOperation` checks the policy, makes a dry run (so that nobody is asked about an impossible
-operation), and asks a person. Then it executes the operation on the candidate that the question names, unless the facts
-have changed. The history records the agent as actor, and the person who confirmed.
+operation), and asks a person. Then, unless the facts have changed, the tool executes the operation on the candidate
+that the question names. The history records the agent as actor, and the person who confirmed.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class OperationTools:
     async def _confirm(
         self, ctx: Context, asked: ConfirmedOperation, *, returns: type[OperationResult]
     ) -> OperationResult:
-        """Execute an operation after a person confirmed it; if facts changed, show the changes and ask again.
+        """Execute an operation after a person confirmed it; if the facts have changed, show the changes and ask again.
 
         The key of the question covers every confirmed value, so an answer to an earlier question does not count.
         """
@@ -213,7 +213,7 @@ def _make(
 def _refuse_agents(workspace: Workspace, asked: ConfirmedOperation) -> None:
     """Raise `PromotionError` unless the policy of the channel or stage permits agents to decide.
 
-    For a stage that is not an approval stage, the decision itself raises the error. `install` concerns no channel.
+    If the stage is not an approval stage, the decision itself raises the error. `install` concerns no channel.
     """
     if not isinstance(asked, Decision | Publish):
         return
@@ -235,7 +235,7 @@ def _refuse_agents(workspace: Workspace, asked: ConfirmedOperation) -> None:
 
 
 def add_log_to_stage(steps: list[StageRun], event: events.FailedStageLog) -> None:
-    """Add a log to its step. This need not be the last step, because servers run in parallel."""
+    """Add a log to its step. This is not always the last step, because servers run in parallel."""
     for number, step in reversed(list(enumerate(steps))):
         if (step.server, step.stage) == (event.server, event.stage):
             steps[number] = replace(step, log=list(event.lines))

@@ -142,7 +142,7 @@ def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
 
 
 def _evaluation_stage(workspace: Workspace, channels: Sequence[ChannelPolicy]) -> Stage | None:
-    """Return the stage with the configured models; None if the workspace configures none.
+    """Return the stage with the configured models; None if the workspace configures no models.
 
     Raises:
         ConfigError: a channel has a gate on model reports, but no model is configured.
@@ -203,7 +203,7 @@ def _awaited(own: Sequence[Stage], channels: Sequence[ChannelPolicy]) -> list[St
 
 
 def _with_checks(stages: Sequence[Stage], stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
-    """Return a channel's stage; its needs include all checks that a candidate for the channel must pass."""
+    """Return a channel's stage, which needs all checks that a candidate for the channel must pass."""
     if stage.channel is None:
         return stage
     checks = [one.name for one in required_stages(stages, stage.channel, channels)]

@@ -118,7 +118,7 @@ def newest_valid_times() -> Mapping[str, str]:
 
 
 def read_event(line: bytes, limits: Mapping[str, str]) -> Event:
-    """Return the event of a line of a history; `limits` is what `newest_valid_times` returns.
+    """Return the event of a line of a history; `limits` is the result of `newest_valid_times`.
 
     Raises:
         ValueError: the event is invalid; `describe_invalid_event` returns the reason.
@@ -190,7 +190,7 @@ def stage_and_run_of(event: Event) -> Step:
 def describe_invalid_order(events: Iterable[Event]) -> Iterator[str]:
     """Describe events that no run can have recorded: stages that ended without a start, or twice.
 
-    Two clones may both record a crashed run as interrupted, and one clone may have continued the run. So an end
+    Two clones may both record a crashed run as interrupted, even if one of them continued the run. So an end
     after an interruption is valid, and so is an interruption after any end.
     """
     ended = dict[Step, str]()  # the last end of each step; "" while it runs

@@ -1,4 +1,4 @@
-"""State of one server, as the fold of its history. Pure: no files, no clock.
+"""State of one server, computed from all events of its history (a fold). Pure: no files, no clock.
 
 The rules of the fold (docs/reference/state.md):
 
@@ -6,15 +6,16 @@ The rules of the fold (docs/reference/state.md):
 - `stage.finished` replaces the stage's record. With `built`, it also makes the server's new candidate. With `channel`,
   it also moves a channel. Otherwise, an event with a candidate is a check of that candidate.
 - `stage.interrupted` replaces the stage's record, because the previous record no longer describes the files on disk.
-- `promoted` moves a channel. `rolled-back` moves and holds it. `held` and `released` set and lift a hold.
-- `approved` and `rejected` replace each other: an approval removes the rejections of that candidate for that channel,
-  and a rejection removes its approvals. With `stage`, they apply only to the content that the approval stage has
-  `shown`. A rejection with `restart` sends the work back to that stage, until the stage has finished.
+- `promoted` moves a channel. `rolled-back` moves and holds a channel. `held` and `released` set and lift a hold.
+- `approved` and `rejected` replace each other: an approval removes the rejections of the candidate for the channel, and
+  a rejection removes the approvals. With `stage`, they apply only to the content that the approval stage has `shown`. A
+  rejection with `restart` sends the work back to the stage named there, until this stage has finished.
 - `retired` removes the server from one channel and holds the channel, or removes it from all channels permanently;
   `revived` undoes a retirement. With `gone`, the server's folder was also removed (`removed`, or `renamed to …`).
-  With `kept`, its channels keep their releases.
-- `renamed` begins the history of a server whose old name is `previous`; it lifts a retirement of the new name.
-- `publish.started` begins publishing to a target; `published` ends it and records the release there.
+  With `kept`, the channels keep the server's releases.
+- `renamed` begins the history of a server whose old name is `previous`, and ends a retirement of the new name.
+- `publish.started` begins publishing to a target; `published` ends the publishing and records the release at the
+  target.
 
 A candidate that is built again keeps its number, its checks and its decisions. The state keeps the newest ten
 candidates, candidates that a channel offers or recently offered, and published candidates.

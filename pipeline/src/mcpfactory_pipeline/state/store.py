@@ -1,4 +1,4 @@
-"""Storage of state and history: the only module that writes them, and the only source of a server's state.
+"""Storage of state and history. Only this module writes these files, and it is the only source of a server's state.
 
 `Store.state` returns the fold of the history. The state file is a cache of the fold. An untracked snapshot records
 that history and state file agree. It has the sizes, times and inodes of both files, and a checksum of the fold's code.
@@ -6,9 +6,10 @@ If a recorded value differs, the history is folded again, and the result is comp
 
 A write has three steps. First, the new state is written next to the old one (temporary file, fsync). Then the event is
 appended. Last, the new state replaces the old one (rename, fsync of the folder). If the disk is too full for state or
-event, neither is recorded. If the process is killed, the state file is the old or the new one. After a kill between the
-last two steps, the state file is older than the history, and equals the fold of a prefix. The next writer updates this
-file. A state that is not the fold of any prefix was written by another program, and is refused with a hint.
+event, neither is recorded. If the process is killed, the state file is the old or the new one. If the process is killed
+between the last two steps, the state file is older than the history, and equals the fold of a prefix. The next writer
+updates this file. A state that is not the fold of any prefix was written by another program, and is refused with a
+hint.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def _rules() -> str:
 class Transaction:
     """History and state of one server while its state lock is held.
 
-    A rehearsal writes nothing, but otherwise behaves the same.
+    A rehearsal behaves like a transaction, but writes nothing.
     """
 
     def __init__(self, store: Store, server: str, state: ServerState, *, rehearsal: bool) -> None:
@@ -181,7 +182,7 @@ class Store:
         """Return `stage.interrupted` events for stages whose process died, with the time of their start.
 
         The next run records them. A note next to the locks names the process that runs a server, or died during the
-        run. A run on another machine leaves no note here.
+        run. A run on another machine leaves no note on this machine.
 
         Raises:
             StateError: as for `state`.
@@ -235,7 +236,7 @@ class Store:
 
     @contextmanager
     def transaction(self, server: str, *, rehearsal: bool = False) -> Iterator[Transaction]:
-        """Hold the state lock, so that the state read in the block is current when the block appends events.
+        """Hold the state lock, so that the state that the block reads is still current when the block appends events.
 
         A `rehearsal` takes no lock and writes nothing.
         """
@@ -283,7 +284,7 @@ class Store:
             yield
 
     def require_prefix_of_history(self, server: str, text: str, events: Sequence[Event]) -> None:
-        """Refuse a state file that no interrupted write can have left: it is not the fold of a prefix of the history.
+        """Refuse a state file that no interrupted write leaves, because it is not the fold of a prefix of the history.
 
         Raises:
             StateError: the reason, such as a merge conflict, another schema or damage.
@@ -299,7 +300,7 @@ class Store:
         )
 
     def state_text(self, server: str, *, broken: str | None = None) -> str | None:
-        """Return the content of a server's state file; None if it does not exist.
+        """Return the content of a server's state file; None if the file does not exist.
 
         If the file cannot be read, return `broken`, or raise `StateError` if `broken` is not given.
         """
@@ -326,7 +327,7 @@ class Store:
         If `text` is None, write nothing. The caller holds the state lock.
 
         Raises:
-            StateError: disk space or write permission is missing; raised before the block.
+            StateError: disk space or write permission is missing. The error is raised before the block.
         """
         if text is None:
             yield

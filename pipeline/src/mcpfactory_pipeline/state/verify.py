@@ -1,8 +1,8 @@
 """Compare every state with its history, and histories with a Git commit; repair states and histories.
 
-Repair rewrites states, and removes conflict markers from histories. It never drops an unreadable event, which may be
-a hold or a rejection: a person has to restore it. Histories only grow. A shortened history gives a consistent state, so
-only a comparison with a commit finds lost events.
+Repair rewrites states, and removes conflict markers from histories. Repair never drops an unreadable event, which may
+be a hold or a rejection; a person has to restore such an event. A history only grows. A history without its last events
+gives a consistent state, so only a comparison with a commit finds lost events.
 """
 
 from __future__ import annotations
@@ -151,10 +151,10 @@ def verify(
 ) -> list[Difference]:
     """Derive every state from its history again, and return the differences. Write nothing.
 
-    An event of the checked-out commit that is missing or changed is also a difference.
+    It is also a difference if an event of the checked-out commit is missing or changed.
 
     `changes` lists the actual and expected values of the state file. `names` are present or past servers of the
-    workspace. `head` is the result of `head_history_blobs`; without `head`, this function calls it.
+    workspace. `head` is the result of `head_history_blobs`; without `head`, this function calls `head_history_blobs`.
 
     Raises:
         NotFoundError: the server never existed.
@@ -172,7 +172,7 @@ def verify(
 
 
 def repair(workspace: Workspace, names: Sequence[str] | None = None) -> list[Difference]:
-    """Repair the differences that `verify` finds; return them with `mended`, True if the server's files now agree.
+    """Repair the differences that `verify` finds, and return them. `mended` is True if the server's files now agree.
 
     An unrepaired difference has a `hint` for a person: files of a newer mcpfactory, unreadable events, or unwritable
     files. If a history lacks events of a commit, the state is not rewritten: a new state would confirm the loss.
@@ -218,7 +218,7 @@ def _missing(
 
 
 def _mismatch(store: Store, server: str) -> BrokenServer | None:
-    """Return the difference between a server's state file and its history; None if they agree."""
+    """Return the difference between a server's state file and its history; None if the file and the history agree."""
     return isolate_server_errors(server, partial(_compare, store, server))
 
 
@@ -257,7 +257,7 @@ def _changes(store: Store, server: str) -> Iterator[str]:
 
 
 def _facts(value: Any, name: str = "") -> dict[str, str]:
-    """Return nested data as path → JSON value, one per fact, with dots between keys."""
+    """Return nested data as path → JSON value, one entry per fact; a path has dots between its keys."""
     if not isinstance(value, dict) or not value:
         return {name: json.dumps(value, ensure_ascii=False)}
     return {

@@ -25,7 +25,7 @@ def add_affected_clients(
 ) -> list[InboxItem]:
     """Extend items about a changed offer at a URL with the affected clients and their uninstall commands.
 
-    The clients' files are read only if there is such an item.
+    The clients' files are read only if such an item exists.
     """
     listed = list(items)
     if not any(_about_url(item) for item in listed):
@@ -49,7 +49,7 @@ _KINDS: Final = frozenset({"approval", "ready", "gate", "problem"})  # items tha
 
 
 def decision_page_channel(item: InboxItem, channels: Collection[str]) -> str:
-    """Return the channel whose decision page shows the facts about an item; "" if no page does."""
+    """Return the channel whose decision page shows the facts about an item; "" if no page shows them."""
     decides = item.kind in _KINDS and item.about in channels and " --stage " not in item.command
     return item.about if decides else ""
 
@@ -65,7 +65,7 @@ _SENT: Final = "told.json"  # file below pipeline/artifacts with the sent IDs of
 
 
 def inbox_item_id(workspace: str, item: InboxItem) -> str:
-    """Return the ID of a pending item: constant while it is pending, even if its message changes."""
+    """Return the ID of a pending item. The ID stays constant while the item is pending, even if its message changes."""
     # Without a start time, the message identifies an item, except for a waiver, whose message counts the days.
     key = item.since or ("" if item.kind == "waiver" else item.message)
     return uuid.uuid5(
@@ -78,8 +78,8 @@ def notify_inbox_items(
 ) -> list[InboxItem]:
     """Send pending items that were not sent before to the receivers of `[pipeline.events]`; return those items.
 
-    Items are of all servers, or of the named ones. Failed notifications are retried the next time. Without a receiver,
-    nothing is read.
+    The items are those of all servers, or of the named servers. Failed notifications are retried the next time. Without
+    a receiver, nothing is read.
 
     Raises:
         ConfigError: the settings are invalid.

@@ -107,7 +107,7 @@ class SecuritySchemeStatus:
     """Status of one security scheme.
 
     `missing` describes missing credentials; "" if complete. `hint` is the setting or command, with a link to the
-    provider. `tools` is the number of tools that need this scheme: 0 if every tool has an alternative.
+    provider. `tools` is the number of tools that need this scheme; it is 0 if every tool has an alternative.
     """
 
     scheme: str

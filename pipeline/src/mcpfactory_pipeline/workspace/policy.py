@@ -64,7 +64,7 @@ AGENT_DECISIONS: Final = ("approve", "reject")
 
 
 class GateLimits(Settings):
-    """Limits of a channel. A gate without a limit is open; a gate that cannot be checked is closed."""
+    """Limits of a channel. A gate without a limit is open. A gate that has a limit but cannot be checked is closed."""
 
     min_score: Number | None = Field(default=None, description="minimum score of `validate`", examples=[90])
     max_critical: Number | None = Field(default=None, description="maximum findings of severity 5", examples=[0])

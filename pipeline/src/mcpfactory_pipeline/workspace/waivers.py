@@ -40,7 +40,7 @@ _HEAD: Final = "# Findings of `mcpfactory validate` that are accepted for a time
 
 
 class Waiver(Settings):
-    """One accepted rule."""
+    """One rule whose findings a person accepts."""
 
     rule: Text = Field(description="the rule", examples=["descriptions.arguments"])
     tool: str = Field(
@@ -58,7 +58,7 @@ class Waiver(Settings):
         return f"covers {describe_offer(self.offer, self.seen)}" if self.offer else ""
 
     def days_left(self, today: date) -> int:
-        """Return the days until the waiver's last day; negative after it."""
+        """Return the days until the waiver's last day; negative after that day."""
         return (self.until - today).days
 
     def to_json(self) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def unexpired_waivers(waivers: Iterable[Waiver], today: date) -> tuple[Waiver, .
 def waivers_expiring_soon(folder: Path, *, clock: Clock = utc_now) -> tuple[tuple[Waiver, int], ...]:
     """Return the waivers of the server in `folder` that ended, or end within `EXPIRES_SOON_DAYS`.
 
-    Each is returned with its days left; the first to end is first.
+    Each waiver is returned with the number of days left, the first waiver to end first.
 
     Raises:
         ConfigError: as for `read_waivers`.

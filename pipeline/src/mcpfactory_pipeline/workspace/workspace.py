@@ -46,7 +46,7 @@ def isolate_server_errors(name: str, work: Callable[[], Result]) -> Result | Bro
 
 
 def broken_server_of_error(name: str, error: Exception) -> BrokenServer:
-    """Convert an error into one server's problem; an unexpected error also shows its type."""
+    """Convert an error into a problem of one server; for an unexpected error, the problem also shows the type."""
     if isinstance(error, PipelineError):
         return BrokenServer(name, str(error), error.hint)
     if isinstance(error, OSError) and error.filename is not None:
@@ -301,7 +301,7 @@ def is_evaluation_case_file(path: str) -> bool:
 
 
 def simulated_api_files(paths: Iterable[str]) -> list[str]:
-    """Return the files that the simulated API can use; empty without a simulated API.
+    """Return the files that the simulated API can use; empty if there is no simulated API.
 
     These are the files below `tests/`, except tests and generated files.
     """

@@ -1,4 +1,4 @@
-"""MCP clients that a server can be installed into, one row each. No other module knows a client by name.
+"""MCP clients that a server can be installed into, with one row per client. No other module knows a client by name.
 
 `docs/reference/clients.md` is generated from these rows. A path begins with `~` (the home folder) or `{config}` (the
 settings folder of programs: `~/.config` or `$XDG_CONFIG_HOME`, `~/Library/Application Support`, `%APPDATA%`). A
@@ -21,10 +21,10 @@ System = Literal["linux", "mac", "windows"]
 
 @dataclass(frozen=True, slots=True)
 class ClientConfigFile:
-    """A configuration file: its format, and the content of a new one.
+    """A configuration file: its format, and the content of a new file.
 
-    The first of `paths` that exists is used, else the first path. `systems` has the paths of operating systems with
-    other paths.
+    The first of `paths` that exists is used, else the first path. `systems` has the paths for operating systems that
+    use other paths.
     """
 
     paths: tuple[str, ...]
@@ -56,7 +56,7 @@ class ClientProfile:
             unsupported.
         header: how a header refers to such a variable; None if unsupported.
         folder: project folder in an entry of a project's file: `.` if the client starts servers there, or the client's
-            placeholder. None if the client has neither, so it cannot start servers from the project.
+            placeholder. None if the client has neither, and so cannot start servers from the project.
         gui: True if the client is started from a desktop, without the PATH of a shell.
         moved: environment variable with another folder for the user's file.
         note: information or tasks for a person.

@@ -20,8 +20,8 @@ class LaunchEntry:
     """A program to start.
 
     `program` is its name, and `path` its location on this machine. If the program is started by its path, the arguments
-    in `before` precede the others. `variables` are the names of its secrets, `plain` are other variables that it reads,
-    and `literals` are values of its environment. `todo` lists tasks of a person, one sentence each.
+    in `before` precede the others. `variables` are the names of secret variables, `plain` are other variables that the
+    program reads, and `literals` are values in its environment. `todo` lists tasks of a person, one sentence each.
     """
 
     program: str

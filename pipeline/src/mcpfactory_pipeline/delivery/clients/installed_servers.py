@@ -48,8 +48,9 @@ class InstalledServer(JsonRecord):
     """One server in one configuration.
 
     `server` is "" for a server from outside this workspace. `state` is `current`, `stale` (the workspace has another
-    version), `drifted` (its URL is known to differ from the adopted version), `broken` (it cannot start), `unreadable`
-    (the file cannot be read) or `other` (from outside this workspace). `message` is the reason.
+    version), `drifted` (according to the records, its URL offers something else than the adopted version), `broken` (it
+    cannot start), `unreadable` (the file cannot be read) or `other` (from outside this workspace). `message` is the
+    reason.
     """
 
     client: str
@@ -162,7 +163,7 @@ def _classify(entry: Mapping[str, Any], known: tuple[_KnownServer, ...]) -> tupl
 
 
 def _url_state(one: _KnownServer) -> tuple[str, str]:
-    """Return the state of a server at a URL from recorded data only; send no request."""
+    """Return the state of a server at a URL from recorded data, without a request."""
     try:
         known = default_channel_drift_blockers(one.workspace, one.server, Store(one.workspace).state(one.server.name))
     except PipelineError as error:  # the recorded drift is unreadable

@@ -31,9 +31,9 @@ _API: Final = re.compile(r"(?:.*/)?_generated/api\.py")
 _CONFIG: Final = re.compile(r"[^/]+/mcpfactory\.toml")
 _NO_CONFIG: Final = ServerConfig(server=ServerTable())
 _OPEN: Final = frozenset({("oauth2", 1), ("awsSigV4", 0), ("awsSigV4", 3)})
-"""Non-secret variables of security schemes (IDs and regions): kind of scheme, and position of the variable.
+"""Variables of security schemes that are not secret (IDs and regions): kind of scheme, and position of the variable.
 
-See `SecurityScheme` of the runtime.
+For the positions, see `SecurityScheme` of the runtime.
 """
 
 
@@ -90,11 +90,11 @@ class WheelMetadata:
 class CandidateRelease:
     """A promoted candidate: its files, checked against the hashes of the state, and their metadata.
 
-    `hashes` are name → `sha256:…`; `files` are name → bytes; `digest` is one hash of all. `config` is the
-    `mcpfactory.toml` in the source distribution; `server` is its name in the workspace. `title`, `instructions` and
-    `tools` come from the generated manifest, if there is one. `companions` are required wheels that a public
-    index may lack, such as the runtime's wheel if the runtime is used from its sources. `adopted` marks an adopted
-    project, whose candidate has no source distribution.
+    `hashes` are name → `sha256:…`; `files` are name → bytes; `digest` is one hash of all files. `config` is the
+    `mcpfactory.toml` in the source distribution; `server` is the server's name in the workspace. `title`,
+    `instructions` and `tools` come from the generated manifest, if it exists. `companions` are required wheels that
+    a public index may lack, such as the runtime's wheel if the runtime is used from its sources. `adopted` marks an
+    adopted project, whose candidate has no source distribution.
     """
 
     server: str
@@ -124,7 +124,7 @@ class CandidateRelease:
 
     @property
     def digest(self) -> str:
-        """One hash for the names and bytes of all files."""
+        """One hash over the names and bytes of all files."""
         return hash_named_texts(self.hashes)
 
 
@@ -145,7 +145,7 @@ def read_release(
         companions: additional required wheels.
 
     Raises:
-        StateError: a file is missing, differs from the checked one, or cannot be read as a package.
+        StateError: a file is missing, differs from the checked file, or is not a readable package.
         ConfigError: the server's configuration in the candidate is invalid.
     """
     files = {name: read_verified_file(artifact.folder / name, content) for name, content in artifact.files.items()}
@@ -242,7 +242,7 @@ def _schemes(code: ast.Module) -> list[tuple[str, str, tuple[str, ...]]]:
 
 
 def _addresses(code: ast.Module, *, several: bool) -> Iterator[ServerVariable]:
-    """Yield the variables of API addresses that other machines may have to set.
+    """Yield the variables for API addresses that may need another value on other machines.
 
     An API with several addresses may lack a base URL. If `several` documents make one server, it has no base URL, and
     a person may want to change each address.

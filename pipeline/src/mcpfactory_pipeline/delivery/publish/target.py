@@ -52,8 +52,8 @@ class TargetReleaseState:
 class TargetSettings:
     """The workspace's settings for a target: the defaults, overridden by `[publish.<target>]` in `mcpfactory.toml`.
 
-    `options` are texts by name. Secrets are only in `environ`; an option names the variable. In `folder`, the target
-    stores data that it needs to continue.
+    `options` are texts by name. Secrets are only in `environ`; an option has the name of the variable. In `folder`, the
+    target stores the data to continue an upload.
     """
 
     target: str
@@ -83,14 +83,14 @@ class TargetSettings:
 class PublishTarget:
     """One target of `publish`.
 
-    `build` returns the files for the target (name → bytes): always the same bytes for the same release. `check`
+    `build` returns the files for the target (name → bytes). The same release always gives the same bytes. `check`
     validates the release without a network. `inspect` returns the current state of the target. `upload` sends only the
     missing parts, and so continues an interrupted upload; it is called only if `inspect` found no `other` content. A
     target without `upload` is a file that people copy: it is built, and nothing is recorded. `options` is the model of
     the target's settings. `needs` returns the targets that must have the release first.
 
-    These functions raise `ConfigError` for invalid settings. `inspect` and `upload` also raise `TargetUnavailableError` if the
-    target fails or is unreachable, and `PublishError` if it refuses the release.
+    These functions raise `ConfigError` for invalid settings. `inspect` and `upload` raise `TargetUnavailableError` if
+    the target fails or is unreachable, and `PublishError` if the target refuses the release.
     """
 
     id: str
