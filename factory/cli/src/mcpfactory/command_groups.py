@@ -99,7 +99,7 @@ class LazyGroup(Group):
 
     @commands.setter
     def commands(self, _none: Any) -> None:
-        """Ignore commands that typer would add; `entries` already has them."""
+        """Ignore commands that typer would add; `entries` already has these commands."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands in the order of help texts."""

@@ -112,7 +112,7 @@ def normalize_name(name: str) -> str:
 
 
 def is_credential_parameter(place: str, name: str) -> bool:
-    """Return True if a header, cookie or query parameter of this name authenticates the caller."""
+    """Return True if a header, cookie or query parameter with this name authenticates the caller."""
     if place == "query":
         return any(place in rule.places and re.fullmatch(rule.name, normalize_name(name)) for rule in RULES)
     return is_secret(name)
@@ -301,7 +301,7 @@ def _sent_already(
 
 
 def _scheme(parameter: ApiParameter, binding: _Binding) -> str:
-    """Return the name of the scheme that replaces the parameter; add the scheme if it is missing."""
+    """Return the name of the scheme that replaces the parameter; add a missing scheme."""
     slot = _slot(parameter)
     if slot in binding.by_slot:
         return binding.by_slot[slot]

@@ -140,9 +140,9 @@ class ApiOperation:
     """One operation, identified by `(method, path)`. `pointer` is its place in the document. `method` is upper case.
 
     `label` is the label of its document if the API has several documents (`combine`); `key` and `pointer` contain the
-    label. `scopes` are the OAuth scopes that `security` requires, by scheme name. `server` is the name of one of
-    `Api.own_servers`, "" for the root. `extensions` has the fields whose names start with one of
-    `MARK_PREFIXES`, first those of the document, then of the path, then of the operation.
+    label. `scopes` are the OAuth scopes that `security` requires, by scheme name. `server` is a name from
+    `Api.own_servers`, or "" for the root. `extensions` has the fields whose names start with one of `MARK_PREFIXES`,
+    first those of the document, then of the path, then of the operation.
     """
 
     method: str
@@ -208,7 +208,7 @@ class Api:
 
     @property
     def base_url(self) -> str:
-        """Return the first URL of the root, or "" if it has none."""
+        """Return the first URL of the root, or "" if the root has no URL."""
         return next(iter(self.servers), "")
 
     @property

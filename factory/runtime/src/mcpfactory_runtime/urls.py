@@ -161,7 +161,10 @@ class RedirectTracker:
         self._seen: list[tuple[str, str]] = []
 
     def next(self, method: str, url: str, status: int, location: str) -> Redirect | None:
-        """Return the redirect of a response, or None if it is not a redirect. Arguments are those of `redirect_of`."""
+        """Return the redirect of a response, or None if it is not a redirect.
+
+        The arguments are those of `redirect_of`.
+        """
         found = redirect_of(method, url, status, location)
         if found is None or found.refusal:
             return found

@@ -161,7 +161,7 @@ _NO_TESTS: Final = "no test specified"  # the text of the test script that `npm 
 
 
 def recognize_project(workspace: Workspace, place: Path, request: AdoptionRequest, work: Path) -> RecognizedServer:
-    """Recognize the project in a folder, to adopt it in place or as a copy below `servers/`.
+    """Recognize the project in a folder, to adopt the project in place or as a copy below `servers/`.
 
     Raises:
         ConfigError: the folder is not a project, or its start command is unknown.

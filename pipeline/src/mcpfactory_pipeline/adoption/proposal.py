@@ -44,7 +44,7 @@ class RecognizedServer:
 
 @dataclass(frozen=True, slots=True)
 class ProposedFile:
-    """A file to write: its path in the workspace, its current content (None if it is new), and its new content."""
+    """A file to write: its path in the workspace, its current content (None for a new file), and its new content."""
 
     path: str
     before: str | None

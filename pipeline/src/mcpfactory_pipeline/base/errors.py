@@ -29,7 +29,7 @@ class ConfigError(PipelineError):
 
 
 class ServerError(PipelineError):
-    """The server does not start because of its own code or dependencies; the owner has to correct them."""
+    """The code or the dependencies of a server prevent its start; the owner has to correct them."""
 
     exit_code = Exit.SERVER_ERROR
 

@@ -110,7 +110,7 @@ KINDS: Final = tuple(_NAMES.values())
 
 
 class Reporter:
-    """Reporter of a run; this one reports nothing. Events come one at a time, from several threads."""
+    """Reporter of a run. This base class reports nothing. Events come one at a time, from several threads."""
 
     def emit(self, event: RunEvent) -> None:
         """Show one event."""

@@ -109,7 +109,7 @@ class ArchiveEntry:
 
 
 def zip_bytes(files: Mapping[str, bytes], *, compress: bool = False) -> bytes:
-    """Return a zip with these files, sorted by path, dated 1980-01-01 and with mode 0644.
+    """Return a zip with the given files, sorted by path, with the date 1980-01-01 and the mode 0644.
 
     Without `compress`, entries are uncompressed, so that the bytes do not depend on the version of a compression
     library.

@@ -113,7 +113,7 @@ def _install(wanted: Sequence[str], tools: Path, project: Path, options: Sequenc
 
 
 def _call(plan: Mapping[str, Any], tools: Path, sandbox: Sandbox, options: Sequence[str], *, log: bool) -> None:
-    """Call a hook; call it again after installing the requirements that it requested.
+    """Call a hook; if it requests requirements, install them and call the hook again.
 
     Raises:
         ToolRejectedInputError: the backend failed; the message is the end of its output.

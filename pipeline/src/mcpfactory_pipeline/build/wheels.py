@@ -144,7 +144,7 @@ def canonical_wheel(files: Mapping[str, bytes]) -> bytes:
 
 
 def canonical_wheel_name(files: Mapping[str, bytes]) -> str:
-    """Return the file name of a wheel with these files: distribution, version and tag."""
+    """Return the file name of a wheel with the given files: distribution, version and tag."""
     info = _info(files)
     tag = next(line[5:] for line in files[f"{info}/WHEEL"].decode().splitlines() if line.startswith("Tag: "))
     return f"{info.removesuffix('.dist-info')}-{tag}.whl"

@@ -132,7 +132,7 @@ def refuse_taken_project_name(workspace: Workspace, channel: str, project: str, 
     """Refuse to offer a server under a name that belongs to the runtime or to another server in the channel.
 
     Raises:
-        StateError: another server has the name; the message names it.
+        StateError: another server has the name; the message contains that server.
     """
     if project == RUNTIME:
         raise StateError(f"{server} has the distribution name of the runtime, {RUNTIME}", hint=NAME_HINT)

@@ -112,7 +112,7 @@ def lacks_candidate_files(channels: Path, channel: str, project: str, files: Map
 
 
 def channel_project_faults(channels: Path, channel: str, project: str, files: Mapping[str, str]) -> list[str]:
-    """Return the problems with a project in a channel on this machine: its page, and the bytes of each file.
+    """Return the problems with a project's page and files (byte for byte) in a channel on this machine.
 
     `files` are the promoted candidate's files, with their hashes. An empty list means that everything is correct.
     """
@@ -168,7 +168,7 @@ def offered_wheel_digest(channels: Path, channel: str, project: str) -> str | No
 
 
 def offered_project_file(channels: Path, channel: str, project: str) -> Path | None:
-    """Return the file that a project's page offers: a wheel, or an adopted server's record; None if missing."""
+    """Return the file that a project's page offers: a wheel, or an adopted server's record, or None if missing."""
     folder = channels / channel / "simple" / project
     found = re.search(rf'"(\.\./\.\./files/[0-9a-f]+/[^"#/]+(?:\.whl|{re.escape(RECORD)}))#', _page(folder))
     wheel = (folder / found[1]).resolve() if found else None

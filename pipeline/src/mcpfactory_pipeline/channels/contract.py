@@ -41,7 +41,7 @@ class Contract:
 
 @dataclass(frozen=True, slots=True)
 class ContractComparison:
-    """Effects of a newer tool list on callers of an older one."""
+    """Effects of a newer tool list on callers of an older tool list."""
 
     changes: tuple[Change, ...]
     before: Contract
@@ -122,7 +122,7 @@ def contract_to_text(tools: Sequence[Any], version: str = "") -> str:
 
 
 def stored_contract(folder: Path, version: str = "", source: str = "", *, manifest: bool = False) -> Contract | None:
-    """Return the contract of the candidate whose files are in `folder`; None if the files are missing.
+    """Return the contract of the candidate whose files are in `folder`, or None if the files are missing.
 
     Read the tool list that `validate` stored. If the contract is missing, or with `manifest`, read the manifest in the
     wheel.

@@ -312,7 +312,7 @@ class ApiVariables:
         return tuple(server_override_variables(self.prefix, self.servers, ""))
 
     def variables_for_address(self, url: str, root: str = "") -> dict[str, str]:
-        """Return the variables that point the whole API to one address.
+        """Return the environment variables that make one address the target of the whole API.
 
         Each additional server gets an address below `url` that ends with its name. `root` is the address of the root
         server if it differs from `url`.

@@ -229,7 +229,7 @@ def _takes_command(name: str, tool: Json) -> list[str]:
 
 
 def _free_texts(tool: Json) -> Iterator[tuple[str, bool]]:
-    """Yield (argument, True if it is an address) for the string arguments that the schema does not restrict."""
+    """Yield (name, True for an address) for each string argument that the schema does not restrict."""
     for key, value in properties_of(tool.get("inputSchema")).items():
         if isinstance(value, dict) and value.get("type") == "string" and not value.keys() - _FREE:
             yield key, bool(_ADDRESSES.search(_joined(key))) or value.get("format") in ("uri", "url")

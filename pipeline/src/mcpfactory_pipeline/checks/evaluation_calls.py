@@ -199,7 +199,7 @@ class _EvaluationRun:
                 group.create_task(one(case))
 
     def _may_be_called(self, case: EvaluationCase) -> bool:
-        """Return True if a case may be run: there is a simulated API, or all tools of the case are read-only."""
+        """Return True if a case may be run, that is, with a simulated API or if all tools of the case are read-only."""
         reads = (hint(self._tools.get(call.tool, {}), "readOnlyHint") is True for way in case.right for call in way)
         return self._evaluations.model is not None or all(reads)
 

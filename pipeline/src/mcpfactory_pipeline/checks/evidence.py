@@ -1,4 +1,4 @@
-"""Observations of one server, which the rules check. Data only; `validation.observe` and its helpers fill it.
+"""Observations of one server, which the rules check. Data only; `validation.observe` and its helpers fill the evidence.
 
 A rule never talks to a server. A missing observation has its reason in `missing`, so that a rule can distinguish "not
 applicable" from "not checked".
@@ -42,7 +42,7 @@ class ServerMessage:
 
     @property
     def params(self) -> Json:
-        """Return the params, or {} if they are not an object."""
+        """Return the params, or {} if the params are not an object."""
         params = self.message.get("params")
         return params if isinstance(params, dict) else {}
 
@@ -171,7 +171,7 @@ class RecordedCall:
 
 @dataclass(frozen=True, slots=True)
 class ConcurrentRequests:
-    """Requests of two clients with one id at the same time.
+    """Requests that two clients send at the same time, with the same id.
 
     `alone` are earlier answers to the same requests, sent alone; `again` are later ones, empty if `together` equals
     `alone`.
@@ -322,7 +322,7 @@ def is_search_call_tool(tool: Json) -> bool:
 
 
 def hint(tool: Any, name: str) -> Any:
-    """Return an annotation of a tool; None if it is missing."""
+    """Return an annotation of a tool, or None if it is missing."""
     annotations = tool.get("annotations")
     return annotations.get(name) if isinstance(annotations, dict) else None
 

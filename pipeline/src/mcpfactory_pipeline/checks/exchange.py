@@ -39,8 +39,8 @@ class ValidationTarget:
     """One MCP server in any language, by command (stdio) or by URL (Streamable HTTP).
 
     `command` is an argument list, never shell text; `cwd` is the server's working directory. `environ` is added to the
-    minimal environment that each validated server gets. The server is not trusted yet, so the caller's own environment
-    is not passed on.
+    minimal environment that each validated server gets. The server is not trusted yet, so it does not get the caller's
+    own environment.
 
     `cases` is a generated `cases.json`. With `cases`, every tool is called against a stub upstream, which is also made
     to fail. `api_timeout` is the server's API timeout in seconds during these failures. `package` is the folder of the
@@ -190,7 +190,7 @@ class WireExchange:
 
     @property
     def result(self) -> Json | None:
-        """The JSON-RPC result of the answer if it is an object, or None."""
+        """The JSON-RPC result of the answer if the result is an object, or None."""
         result = (self.received or {}).get("result")
         return result if isinstance(result, dict) else None
 

@@ -78,7 +78,7 @@ def _found_error(dialect: Any, schema: Any) -> tuple[str, str] | None:
 
 
 def instance_error(instance: Any, schema: Any) -> str:
-    """Return why `instance` does not match `schema`; "" if it does. An unusable schema is also an error."""
+    """Return why `instance` does not match `schema`; "" for a match. An unusable schema is also an error."""
     if is_nested_deeper(instance, MAX_DEPTH) or is_nested_deeper(schema, MAX_DEPTH):
         return f"it is nested deeper than {MAX_DEPTH} levels"
     try:

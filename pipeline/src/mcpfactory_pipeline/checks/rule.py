@@ -91,9 +91,9 @@ class JudgingScope(Protocol[T]):
 class Rule:
     """One requirement, its source, and its check.
 
-    `severity` is its weight: 5 an unusable server, 3 a broken requirement, 2 a disadvantage for the model, 1 a
-    recommendation. A failed `gate` makes the server not promotable at any score. The rule applies if the server speaks
-    a revision from `since` to `until` (both included, "" is open).
+    `severity` is the weight of the rule: 5 an unusable server, 3 a broken requirement, 2 a disadvantage for the model,
+    1 a recommendation. A failed `gate` makes the server not promotable at any score. The rule applies if the server
+    speaks a revision from `since` to `until` (both included, "" is open).
     """
 
     id: str

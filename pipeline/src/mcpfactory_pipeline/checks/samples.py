@@ -217,7 +217,7 @@ def compare_with_answer(call: RecordedCall) -> ValueComparison:
 
 
 def is_answer_only_text(call: RecordedCall) -> bool:
-    """Return True if the text contains the API's answer, but the structured content none of its values."""
+    """Return True if the text contains the API's answer, but the structured content contains none of its values."""
     body, result = api_answer_value(call), call.exchange.result or {}
     structured, wanted = result.get("structuredContent"), {text for _, text in _leaves(body) if text != "null"}
     if not isinstance(structured, dict) or not wanted or _as_json(answer_text(call.exchange)) != body:

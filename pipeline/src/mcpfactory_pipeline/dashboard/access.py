@@ -158,7 +158,7 @@ class DashboardSession:
 
 
 class DashboardAccess:
-    """People and their sessions. Used from one event loop."""
+    """People and their sessions. Use only in one event loop."""
 
     def __init__(self, people: Mapping[str, str], clock: Clock = time.monotonic) -> None:
         self._people = {name: _hash(token) for name, token in people.items()}

@@ -211,7 +211,10 @@ class ActionRoutes:
         explain: bool = True,
         before: Mapping[str, str] | None = None,
     ) -> ActionPage:
-        """Return an action's page, with a ticket if the user can confirm it. `before` are the facts already seen."""
+        """Return an action's page, with a ticket if the user can confirm the action.
+
+        `before` are the facts already seen.
+        """
         with acting_as(session.actor, source=session.source):
             detail = self.reader.server(name)
             chosen = any(values.get(one) for one in ABOUT)

@@ -1,7 +1,7 @@
 """Dashboard actions: a form for each operation, and the page of an action.
 
-Every action is checked before it can be confirmed. `possible_actions` tries commands to find the available actions of a
-server, with their channels and stages.
+Every action is checked before a person can confirm it. `possible_actions` tries commands to find the available actions
+of a server, with their channels and stages.
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ def action_page(
     before: Mapping[str, str] | None = None,
     possible: Sequence[Mapping[str, str]] = (),
 ) -> ActionPage:
-    """Return the page with these values; check the action if all required values are set.
+    """Return the page with the given values; check the action if all required values are set.
 
     With `explain`, report missing values. `possible` are the channels or stages that the action applies to; an empty
     form starts with the first one. With the token of an earlier check, the page lists the changes since the earlier

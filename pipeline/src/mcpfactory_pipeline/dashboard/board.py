@@ -252,7 +252,7 @@ class GraphPage:
 
 
 def graph_page(facts: WorkspaceFacts, *, query: str = "") -> GraphPage:
-    """Return the graph of a workspace. `query` selects servers whose name contains it."""
+    """Return the graph of a workspace. `query` selects servers whose name contains this text."""
     kept = [one for one in facts.servers if query.casefold() in one.name.casefold()]
     nodes = stage_graph(facts.stages, None, facts.channels)
     positions = [

@@ -296,7 +296,7 @@ def _closed(detail: ServerDetail, channel: str) -> Iterator[ChannelBlock]:
 
 
 def retirement_blocks(detail: ServerDetail) -> tuple[ChannelBlock, ...]:
-    """Return the retirement of a server; empty if it is not retired."""
+    """Return the retirement of a server; empty for a server that is not retired."""
     made = detail.facts.row.get("retired")
     if not made:
         return ()

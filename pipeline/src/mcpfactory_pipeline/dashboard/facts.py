@@ -179,7 +179,7 @@ class Pager:
 
 
 def paginate(entries: Sequence[_T], wanted: str, size: int) -> tuple[tuple[_T, ...], Pager]:
-    """Return the entries of the wanted page, counted from 1; an invalid page selects the nearest valid one."""
+    """Return the entries of the wanted page, counted from 1; an invalid page selects the nearest valid page."""
     pages = max(1, -(-len(entries) // size))
     page = page_number(wanted, pages)
     return tuple(entries[(page - 1) * size : page * size]), Pager(page, pages, len(entries))

@@ -206,7 +206,7 @@ def _cause(message: str, server: str) -> str:
 
 
 def _together(items: Sequence[InboxItem]) -> list[InboxItem]:
-    """Return the items in order, but move each item behind the first item with the same cause."""
+    """Return the items in their order, but place each item directly after the earlier items with the same cause."""
     first: dict[tuple[str, str], int] = {}
     keys = [(item.kind, _cause(item.message, item.server)) for item in items]
     for place, key in enumerate(keys):

@@ -323,7 +323,7 @@ def _action_links(possible: Mapping[str, tuple[Mapping[str, str], ...]]) -> Iter
 def server_page(
     detail: ServerDetail, possible: Mapping[str, tuple[Mapping[str, str], ...]] = MappingProxyType({})
 ) -> ServerPage:
-    """Return the page of one server; `possible` are its permitted actions (`possible_actions`)."""
+    """Return the page of one server; `possible` are the permitted actions (`possible_actions`)."""
     facts, row, report = detail.facts, detail.facts.row, detail.report
     cells, problem, tools = stage_cells(row), row.get("problem") or {}, tool_views(detail)
     findings = finding_views(detail.validation.get("findings", ()))

@@ -147,7 +147,7 @@ class WorkspaceReader:
         return self._once(("server", name), lambda: self._read_server(name))
 
     def _once(self, key: tuple[str, ...], read: Callable[[], T]) -> T:
-        """Return the result of `read`; without `live`, reuse the last result if its key is the same."""
+        """Return the result of `read`; without `live`, reuse the last result if the key has not changed."""
         if not self._live and self._read is not None and self._read[0] == key:
             return cast("T", self._read[1])
         found = read()

@@ -99,7 +99,7 @@ _DECIDED: Final = frozenset({"hold", "rejection", "approval", "retired"})  # kin
 def channel_drift_blockers(
     workspace: Workspace, server: WorkspaceServer, state: ServerState, channel: str
 ) -> list[PromotionBlocker]:
-    """Return the reasons why clients must not get an adopted server from a channel; empty if there are none.
+    """Return the reasons why clients must not get an adopted server from a channel; empty if there are no such reasons.
 
     The channel "" stands for the server's local files.
 

@@ -164,10 +164,10 @@ def rollback(
     """Roll a channel back to an earlier candidate (by default the last older one), and hold the channel.
 
     That candidate was accepted once, so gates and approvals are not checked again. Candidates that were rejected for
-    the channel, or rolled back out of it, are skipped. The offer that the channel had before is withdrawn, and returns
-    only with new approvals. Returns the result of `promote` with three more members: `skipped` (candidate → reason),
-    `drift` (known differences from the adopted server, which `install` refuses) and `unhold` (the command that lifts
-    the hold). `stage` and `store` are for automation: the failed stage, and the store of its run.
+    the channel, or rolled back out of the channel, are skipped. The offer that the channel had before is withdrawn, and
+    returns only with new approvals. Returns the result of `promote` with three more members: `skipped` (candidate →
+    reason), `drift` (known differences from the adopted server, which `install` refuses) and `unhold` (the command that
+    lifts the hold). `stage` and `store` are for automation: the failed stage, and the store of its run.
 
     Raises:
         PromotionError: no such candidate exists, or its bytes are not on this machine.

@@ -95,7 +95,7 @@ def _sources(project: Mapping[str, Any], names: Iterable[str]) -> str:
 
 
 def _root(folder: Path) -> dict[str, Any]:
-    """Return the workspace's `pyproject.toml`; empty if it is unreadable, which uv reports."""
+    """Return the workspace's `pyproject.toml`; empty if the file is unreadable (uv reports this)."""
     try:
         return tomllib.loads((folder.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError, IndexError):

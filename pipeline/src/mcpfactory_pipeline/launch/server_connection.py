@@ -113,7 +113,7 @@ async def serve_simulated_api(folder: Path) -> AsyncIterator[SimulatedApi]:
 async def run_simulated_api(
     command: Sequence[str], *, cwd: Path, environ: Mapping[str, str]
 ) -> AsyncIterator[SimulatedApi]:
-    """Run the program of a simulated API until the block ends; then kill all its processes.
+    """Run the program of a simulated API until the block ends; then kill all processes of the program.
 
     The program leads a session, so that Ctrl-C at a terminal does not end it with a traceback. It ends when its input
     ends, even if this process was killed.

@@ -81,8 +81,8 @@ def _change_line(change: Mapping[str, Any], *, dry_run: bool) -> str:
 class Install(ConfirmedOperation):
     """Add a server to the configuration of MCP clients.
 
-    Other entries in the files stay unchanged. Without NAME, list the workspace's servers that the configurations
-    of the user and of this folder contain, and mark stale entries.
+    Other entries in the files stay unchanged. Without NAME, list the workspace's servers that the configurations of the
+    user and of this folder contain, and mark stale entries.
     """
 
     command: ClassVar[str] = "install"

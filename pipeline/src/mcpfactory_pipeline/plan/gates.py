@@ -50,7 +50,7 @@ def _measured(limit: str) -> Callable[[Candidate, Release | None], Any]:
 
 
 def count_breaking_changes(candidate: Candidate, offered: Release) -> int | None:
-    """Return the number of changes that break callers of a release; None if unknown."""
+    """Return the number of changes that break callers of a release, or None if unknown."""
     known = candidate.summary("validate").get("contract")
     return known.get(offered.candidate) if isinstance(known, Mapping) else None
 

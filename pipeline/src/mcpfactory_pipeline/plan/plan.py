@@ -69,11 +69,11 @@ def plan(
     force: Container[str] = (),
     present: bool = True,
 ) -> tuple[PlanStep, ...]:
-    """Return a step for each stage, in the order of the stages (each stage follows those that it needs).
+    """Return a step for each stage, in the order of the stages (each stage follows the stages that it needs).
 
-    `inputs` are the current inputs of each stage. `force` names stages to run even if they are up to date. `present`
-    is True if the files of the current candidate are on this machine. If a stage needs missing files, the files are
-    built again.
+    `inputs` are the current inputs of each stage. `force` has the names of stages that run even if they are up to date.
+    `present` is True if the files of the current candidate are on this machine. If a stage needs missing files, the
+    files are built again.
     """
     steps = _steps(stages, state, inputs, force, ())
     reading = {stage.name for stage in stages if "candidate" in stage.reads}

@@ -64,7 +64,7 @@ def find_channel(channels: Sequence[ChannelPolicy], name: str) -> ChannelPolicy:
 def candidate_approvers(channel: ChannelPolicy, candidate: Candidate, since: Container[str] | None = None) -> list[str]:
     """Return the approvers of a candidate for a channel who are valid by today's list of approvers, sorted by name.
 
-    Spellings that differ only in case or spaces are one person. `since` are the people who approved after a rollback;
+    Names that differ only in case or spaces belong to one person. `since` are the people who approved after a rollback;
     None without a rollback.
     """
     given = [who for who in candidate.approvals.get(channel.name, {}) if since is None or who in since]

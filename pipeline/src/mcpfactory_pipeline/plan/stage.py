@@ -133,7 +133,7 @@ class StageInputs:
         """The candidate.
 
         Raises:
-            StageError: there is no candidate.
+            StageError: no candidate exists.
         """
         if self.candidate is None:
             raise StageError("there is no candidate", hint="run the stage build first")

@@ -67,7 +67,7 @@ def _summary(servers: dict[str, str], ran: int, seconds: float) -> list[str]:
 
 
 def pruned_lines(pruned: Mapping[str, int]) -> list[str]:
-    """Return the line about deleted files of old candidates; empty if there are none."""
+    """Return the line about deleted files of old candidates; empty if no files were deleted."""
     if not pruned:
         return []
     size = sum(pruned.values()) / 1e6

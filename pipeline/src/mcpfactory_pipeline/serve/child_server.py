@@ -89,7 +89,7 @@ class ChildServer:
 
     @property
     def awake(self) -> Client | None:
-        """The server's client if it is ready for a call, else None."""
+        """The server's client if the client is ready for a call, else None."""
         return self._client if self._client is not None and self._client.lost is None else None
 
     async def call(self, method: str, params: Json, ctx: Context) -> Json:
@@ -272,7 +272,7 @@ class ServerListing:
 
 
 def inner_uri(uri: str) -> tuple[str, str] | None:
-    """Return the server and the server's own URI for a URI of the gateway; None for any other URI."""
+    """Return the server and the server's own URI for a URI of the gateway, or None for any other URI."""
     if not uri.startswith(_SCHEME):
         return None
     server, slash, inner = uri[len(_SCHEME) :].partition("/")

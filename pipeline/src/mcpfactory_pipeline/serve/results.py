@@ -50,7 +50,10 @@ class PlanResult:
 
 @dataclass(frozen=True, slots=True)
 class FindingRow(Finding):
-    """A finding with its evidence. With `gate`, it blocks promotion of the candidate. `severity` 5 is the worst."""
+    """A finding with its evidence.
+
+    With `gate`, the finding blocks promotion of the candidate. `severity` 5 is the worst.
+    """
 
     evidence: Any = None
 

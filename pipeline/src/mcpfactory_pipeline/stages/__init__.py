@@ -254,7 +254,7 @@ def stages_until(stages: Sequence[Stage], name: str | None) -> tuple[Stage, ...]
 
 
 def stages_from(stages: Sequence[Stage], name: str) -> tuple[str, ...]:
-    """Return the names of a stage and of all stages that need it.
+    """Return the names of a stage and of all stages that need the stage.
 
     Raises:
         NotFoundError: unknown stage.

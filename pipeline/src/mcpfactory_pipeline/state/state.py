@@ -81,7 +81,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A channel's current release of a server, and its previous candidates, newest first."""
+    """A channel's current release of a server, and the previous candidates of the channel, newest first."""
 
     candidate: str
     version: str
@@ -121,10 +121,11 @@ class StageDecisions:
 class ServerState:
     """State of one server. `candidate` is the latest build.
 
-    `holds` is channel → `{"actor", "reason"}`; automation does not move these channels. `retired` has the same members
-    for a retired server, and `gone` if its folder was also removed. `published` is target → release there. `publishing`
-    is target → release whose publishing is in progress or was interrupted. `decisions` is stage → decisions about its
-    latest content. `sent_back` is stage → the person whose rejection restarts this stage, and the reason.
+    `holds` is channel → `{"actor", "reason"}`; automation does not move these channels. For a retired server, `retired`
+    has the same members, and also `gone` if the server's folder was removed. `published` is target → release there.
+    `publishing` is target → release whose publishing is in progress or was interrupted. `decisions` is stage →
+    decisions about its latest content. `sent_back` is stage → the person whose rejection restarts this stage, and the
+    reason.
 
     The state file omits `begun` (starts of stages without an end) and `last` (the ID of the newest event).
     """

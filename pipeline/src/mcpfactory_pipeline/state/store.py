@@ -227,7 +227,10 @@ class Store:
             return None
 
     def _write_snapshot(self, server: str, stamps: object, state: ServerState) -> None:
-        """Record that the files with these stamps agree. Ignore write errors: the snapshot is only a cache."""
+        """Record that history and state file, at these stamps, agree.
+
+        Ignore write errors: the snapshot is only a cache.
+        """
         begun = list(state.begun.values())
         content = {"rules": _rules(), "stamps": stamps, "last": state.last, "begun": begun}
         with contextlib.suppress(OSError):

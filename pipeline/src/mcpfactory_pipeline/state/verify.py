@@ -196,7 +196,7 @@ def repair(workspace: Workspace, names: Sequence[str] | None = None) -> list[Dif
 
 
 def _drop_half_line(store: Store, server: str) -> Iterator[Difference]:
-    """Remove an incomplete last line, and report it."""
+    """Remove an incomplete last line, and report the removal."""
     if (half := store.half_written(server)) is None:
         return
     try:
@@ -236,7 +236,7 @@ def _compare(store: Store, server: str) -> None:
 
 
 def _require_order(store: Store, server: str, events: Iterable[Event]) -> None:
-    """Refuse a history with events that no run can have recorded, because a repair would accept them."""
+    """Refuse a history with events that no run can have recorded, because a repair would accept such events."""
     if wrong := next(describe_invalid_order(events), ""):
         where = store.where(server, "history")
         raise StateError(

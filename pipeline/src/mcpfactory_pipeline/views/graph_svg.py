@@ -118,7 +118,7 @@ _LETTER: Final = 6.2
 
 @dataclass(frozen=True, slots=True)
 class _Card:
-    """Position and size of one place."""
+    """Position and size of one place in the graph."""
 
     place: GraphPlace
     x: int
@@ -267,7 +267,7 @@ def _tone(place: GraphPlace) -> str:
 
 
 def _said(place: GraphPlace, room: float = float("inf")) -> str:
-    """Return the line below the name, with fewer words if it is wider than `room` pixels."""
+    """Return the line below the name, with fewer words if the line is wider than `room` pixels."""
     node = place.node
     note = node.note if node.kind in {"gates", "approval"} and not node.status else ""
     words = [SIGNS[node.status][0] if node.status in SIGNS else node.status]

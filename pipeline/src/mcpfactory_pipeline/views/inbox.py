@@ -216,7 +216,7 @@ class InboxReader:
 
     @cached_property
     def _head(self) -> dict[str, str]:
-        """Return the histories in HEAD; they are cached, so that git runs only once."""
+        """Return the histories in HEAD. The result is cached, so that git runs only once."""
         return head_history_blobs(self.workspace)
 
     @cached_property
@@ -313,7 +313,7 @@ class InboxReader:
         }
 
     def _may_follow(self, state: ServerState, message: str) -> bool:
-        """Return True if the newest candidate can be promoted to the first channel (`_channels` handles the others)."""
+        """Return True if the newest candidate can be promoted to the first channel (`_channels` handles all others)."""
         first = self.channels[0]
         if not message.startswith(f"{first.name} ") or state.candidate is None:
             return False

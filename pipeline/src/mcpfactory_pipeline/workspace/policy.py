@@ -194,7 +194,7 @@ DEFAULT: Final = (
 
 
 def check_channel_order(channels: tuple[ChannelPolicy, ...]) -> tuple[ChannelPolicy, ...]:
-    """Return the channels; raise an error if a channel is not after its source."""
+    """Return the channels; raise an error if a channel comes before its source channel."""
     first, *others = channels
     if first.source is not None or first.approvals or first.approvers or first.soak:
         raise validation_error(

@@ -9,8 +9,8 @@ reason = "the vendor promised descriptions for the next release"
 until = 2027-01-31                   # last day on which it is valid
 ```
 
-A waiver of `security.drift` also names the offer that it covers: `offer`, the hash of the version that replaced the
-adopted one, and `seen`, its discovery date. Other offers are not covered.
+A waiver of `security.drift` also names the offer that it covers: `offer` is the hash of the version that replaced the
+adopted version, and `seen` is the date of its discovery. Other offers are not covered.
 
 Waivers have a separate file so that a repository can require specific reviewers.
 """
@@ -73,7 +73,7 @@ class WaiverFile(Settings):
 
 
 def uncovered_reason(waiver: Waiver, offer: str) -> str:
-    """Return the reason why a waiver cannot cover `offer`; "" if it can.
+    """Return the reason why a waiver cannot cover `offer`, or "".
 
     `offer` is the hash of the version that replaced the adopted version; "" if nothing replaced it.
     """
@@ -142,8 +142,8 @@ def waivers_expiring_soon(folder: Path, *, clock: Clock = utc_now) -> tuple[tupl
 def add_waiver(folder: Path, waiver: Waiver) -> Path:
     """Write a waiver into the file of the server in `folder`, and return the file.
 
-    The waiver replaces an earlier waiver of the same rule and tool. Comments in the file are kept unless a waiver is
-    replaced.
+    The new waiver replaces an earlier waiver of the same rule and tool. Comments in the file are kept unless a waiver
+    is replaced.
 
     Raises:
         ConfigError: as for `read_waivers`.

@@ -276,7 +276,7 @@ class ToolGroup:
 def suggest_tool_groups(api: Api, tools: Sequence[ApiTool], bound: int = BOUND) -> tuple[ToolGroup, ...]:
     """Return groups of tools, largest first; () if all tools together are within the bound, or if no groups are found.
 
-    Groups are the document's tags if these cover at least half of the tools, otherwise prefixes of its paths.
+    The groups are the document's tags if these cover at least half of the tools, otherwise prefixes of the paths.
     """
     if sum(tool.tokens for tool in tools) <= bound:
         return ()

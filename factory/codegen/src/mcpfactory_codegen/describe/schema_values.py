@@ -94,7 +94,7 @@ def constant_value(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> str | 
 
 
 def example_of(schema: dict[str, Any]) -> Any:
-    """Return a short example of a string schema without a documented format; None if no example is usable."""
+    """Return a short example of a string schema without a documented format, or None if no example is usable."""
     if "string" not in types_of(schema):
         return None
     if schema.keys() & {"enum", "const", "default", "format", "$ref"}:

@@ -120,7 +120,7 @@ class DescribedTools:
 
 
 def describe(api: Api, names: Names) -> tuple[ApiTool, ...]:
-    """Return the tools of an API, in the order of its operations. `describe_all` also reports omissions."""
+    """Return the tools of an API, in the order of the API's operations. `describe_all` also reports omissions."""
     return describe_all(api, names).tools
 
 

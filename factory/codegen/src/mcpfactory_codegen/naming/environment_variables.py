@@ -6,9 +6,10 @@ make the server read a variable of another program, such as GITHUB_TOKEN.
 Credentials are `<PREFIX>_<SCHEME>_<PART>`, without uninformative words: `bearerAuth` of the server bookshop is
 MCPF_BOOKSHOP_TOKEN, and `adminToken` is MCPF_BOOKSHOP_ADMIN_TOKEN. Parts are never names of settings.
 
-A server other than the root has a name, which is part of the variable that overrides its URL: `uploads.github.com` of
-the server github is overridden by MCPF_GITHUB_UPLOADS_BASE_URL. Such a variable cannot collide with a credential,
-because credential parts have other endings. All names are chosen together, so that no name depends on the order.
+A server other than the root has a name. The name is part of the variable that overrides the server's URL:
+`uploads.github.com` of the server github is overridden by MCPF_GITHUB_UPLOADS_BASE_URL. Such a variable cannot collide
+with a credential, because credential parts have other endings. All names are chosen together, so that no name depends
+on the order.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class _UnnamedOperation:
         return f"{lead}_{digest(self.key, length)}" if lead else digest(self.key, length)
 
     def exact(self) -> int:
-        """Return 2 if the current form is the whole operationId, 1 if it is the literal path, else 0."""
+        """Return 2 if the current form is the whole operationId, 1 if the form is the literal path, else 0."""
         if self.at >= len(self.forms) or self.forms[self.at] not in self.chosen or not self.fits():
             return 0
         return 2 - self.chosen.index(self.forms[self.at])

@@ -131,7 +131,7 @@ class RawOperation(NamedTuple):
 def read_operations(
     context: ReaderContext, security: Security, servers: tuple[str, ...]
 ) -> tuple[list[ApiOperation], list[SkippedOperation]]:
-    """Return the operations below `paths`, in the order of the document, and the skipped ones."""
+    """Return the operations below `paths`, in the order of the document, and the skipped operations."""
     operations: list[ApiOperation] = []
     skipped: list[SkippedOperation] = []
     taken: dict[str, Location] = {}

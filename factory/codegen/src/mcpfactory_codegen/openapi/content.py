@@ -88,7 +88,7 @@ def _is_list(schema: Node) -> bool:
 
 
 def choose_media_type(content: Node) -> Media | None:
-    """Return the preferred media type of a `content` map, or None if it has no usable one."""
+    """Return the preferred media type of a `content` map, or None if no media type is usable."""
     content = content.mapping()
     content.is_object("media-invalid", "`content` has to be an object of media types; ignored")
     usable: dict[str, Node] = {}
@@ -276,7 +276,7 @@ _STATUS: Final = re.compile(r"[1-5](?:[0-9][0-9]|XX)\Z")
 
 
 def read_responses(operation: Node) -> tuple[Response, ...]:
-    """Return all documented responses, sorted: 2xx by number, 2XX, default, then the others."""
+    """Return all documented responses, sorted: 2xx by number, 2XX, default, then all others."""
     responses = operation.at("responses").mapping()
     responses.is_object("response-invalid", "`responses` has to be an object; ignored")
     produces = _media_types(operation, "produces") if operation.context.spec.shape == "2" else []

@@ -134,7 +134,7 @@ class Node(NamedTuple):
         return Node(self.context, value, self.location.down(key))
 
     def members(self) -> Iterator[tuple[str, Node]]:
-        """Yield the nodes of an object, each with its key; nothing for other values."""
+        """Yield the nodes of an object, each with its key; yield nothing for another value."""
         for key, value in self.table.items():
             yield key, Node(self.context, value, self.location.down(key))
 
@@ -237,7 +237,7 @@ class Node(NamedTuple):
         return ""
 
     def example(self) -> Any:
-        """Return `example`, or the value of the first of `examples` (3.2 calls it dataValue)."""
+        """Return `example`, or the value (in 3.2, the `dataValue`) of the first of `examples`."""
         if "example" in self.value:
             return self.value["example"]
         examples = self.at("examples")

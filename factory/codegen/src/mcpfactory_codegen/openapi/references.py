@@ -185,7 +185,7 @@ class References:
         return LocatedNode(node, location)
 
     def _nearby(self, reference: str, at: Location) -> LocatedNode | None:
-        """Return the target of `#/$defs/x` in the nearest enclosing schema that has it.
+        """Return the target of `#/$defs/x` in the nearest enclosing schema that has this definition.
 
         Schemas are often pasted into a document together with their definitions.
         """

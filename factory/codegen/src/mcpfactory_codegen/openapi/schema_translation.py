@@ -157,7 +157,7 @@ class SchemaTranslator:
         self._named = SharedSchemaQueue(self._names, visibility)
 
     def translate(self, node: Any, location: Location, direction: Direction) -> JsonSchema:
-        """Return the schema of a parameter, body or response. Do not change the result: it is cached by location."""
+        """Return the schema of a parameter, body or response. Do not change the result, because it is cached."""
         key = (location, direction)
         if key not in self._inline:
             self._inline[key] = self._schema(node, TranslationContext(location, direction))

@@ -187,7 +187,7 @@ class Security:
 
 
 def _reduce(name: str, scheme: Node) -> ApiSecurityScheme | None:
-    """Return how a scheme's credential is sent, as a simpler scheme; None if the scheme is not supported."""
+    """Return a simpler scheme that shows how the credential is sent; None if the scheme is not supported."""
     node = scheme.value
     description = scheme.at("description").text()
     links = tuple(dict.fromkeys(one.rstrip(".,;:!?") for one in _LINK.findall(description)))[:_LINKS]

@@ -173,7 +173,7 @@ class SchemaNames:
         return name
 
     def variant_of(self, name: str, variant: Variant) -> str:
-        """Return a new unique name derived from the original one."""
+        """Return a new unique name that is derived from the original name."""
         return self._unique(f"{name}_{variant}")
 
     def _unique(self, wanted: str) -> str:

@@ -59,7 +59,7 @@ def load_overlay(path: Path, name: str = "") -> Overlay:
 
 
 def apply_overlays(document: Document, overlays: Sequence[Overlay]) -> Document:
-    """Return the document with the overlays applied in order; its bytes stay unchanged."""
+    """Return the document with the overlays applied in order; the document's bytes stay unchanged."""
     if not overlays:
         return document
     problems = ProblemCollector()

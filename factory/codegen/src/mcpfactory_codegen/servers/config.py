@@ -320,7 +320,7 @@ def read_config(folder: Path) -> ServerConfig:
 
 
 def parse_config(text: str, path: Path) -> ServerConfig:
-    """Return the configuration in the text of a file; `path` is its name in errors.
+    """Return the configuration in the text of a file; `path` is the file name for errors.
 
     Raises:
         SettingsError: it is not TOML, or a value cannot be used.

@@ -134,7 +134,7 @@ class ApiSource:
 
 
 Sources = str | Path | Sequence[str | Path | ApiSource] | None
-"""Document sources: paths or URLs, each with a label if there are several: `messaging=twilio.yaml`."""
+"""Document sources: paths or URLs. Each of several sources has a label: `messaging=twilio.yaml`."""
 
 
 def parse_api_sources(sources: Sources) -> tuple[ApiSource, ...]:

@@ -119,7 +119,8 @@ def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
 def stored_source(template: ServerTemplate, server: Path) -> str:
     """Return the template source for a server's configuration.
 
-    A directory in the workspace is stored by its path relative to the server's directory, others only by name.
+    A directory in the workspace is stored by its path relative to the server's directory, any other directory only by
+    name.
     """
     if template.shipped or parse_source(template.source).is_remote:
         return template.source
@@ -169,9 +170,10 @@ def runtime_range() -> str:
 
 
 def render(template: str | ServerTemplate, data: Mapping[str, Any]) -> dict[str, str]:
-    """Return the template's files, by path. `data` has the answers to its questions; other questions have defaults.
+    """Return the template's files, by path.
 
-    `runtime_range` is set in every template.
+    `data` has answers to the template's questions; all other questions get their defaults. `runtime_range` is set in
+    every template.
 
     Raises:
         TemplateSourceError: the template does not exist, is invalid, or would run code.
@@ -305,7 +307,7 @@ def render_in_subprocess(
 
 
 def _limit_process() -> None:
-    """Limit time, memory and file size of this process, if the system supports that."""
+    """Limit time, memory and file size of this process, if the system supports such limits."""
     try:
         import resource  # noqa: PLC0415 - not on every system
     except ImportError:

@@ -1,7 +1,7 @@
 """Tools for translation of other documents to OpenAPI 3.1: drafts, schema inference from samples, redaction of secrets.
 
 An inferred response schema must also accept responses that were not sampled. Therefore every value can be null,
-integers can have a fraction, and a member is required only if each of several samples has it.
+integers can have a fraction, and a member is required only if there are several samples and all have it.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def make_json_pointer(*tokens: str | int) -> str:
 
 
 def table(node: Any, key: str) -> dict[str, Any]:
-    """Return the object at a key, or {} if it is missing or not an object."""
+    """Return the object at a key, or {} if the value is missing or not an object."""
     value = node.get(key) if isinstance(node, dict) else None
     return value if isinstance(value, dict) else {}
 

@@ -86,7 +86,7 @@ async def cancel_tasks(tasks: Iterable[asyncio.Task[None]]) -> None:
 
 
 class ConnectionLostError(Exception):
-    """The connection failed or ended: the server exited, closed its output, or refused the connection."""
+    """The connection failed or ended, because the server exited, closed its output or refused the connection."""
 
 
 class HttpError(Exception):

@@ -1,8 +1,8 @@
 """MCP client that detects the lifecycle of a server.
 
 Params and results are dicts, as in the protocol. Detection (basic/versioning, Backward Compatibility): a server uses
-the per-request lifecycle if it answers `server/discover` with a result or with an error of that lifecycle. After any
-other response, or a timeout, the client sends `initialize`.
+the per-request lifecycle if it answers `server/discover` with a result or with an error of the per-request lifecycle.
+After any other response, or a timeout, the client sends `initialize`.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ class _Http(ClientChannel):
         return HttpAnswer(response.status_code, dict(response.headers.items()), content)
 
     async def _permitted_urls(self, url: str) -> list[str]:
-        """Return one URL per permitted address, with the address in place of the host name.
+        """Return one URL for each permitted address, with the address instead of the host name.
 
         The list is never empty. A remote server may refer to public addresses, and to the hosts in
         `OAuth.private_hosts`.
@@ -270,7 +270,7 @@ class HttpChannel(_Http):
         await self._post(data, {})
 
     def forget(self, request_id: Any) -> bool:
-        """Close the request's stream; in the per-request lifecycle, this cancels the request."""
+        """Close the request's stream; in the per-request lifecycle, the end of the stream cancels the request."""
         task = self._tasks.get(request_id)
         if task is not None:
             task.cancel()

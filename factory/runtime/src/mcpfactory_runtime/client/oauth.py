@@ -59,7 +59,7 @@ _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "registration_e
 
 @dataclass(frozen=True, slots=True)
 class _ServerToken:
-    """A token for one MCP server. `requested` are the requested scopes, `granted` those of the token."""
+    """A token for one MCP server. `requested` are the requested scopes, and `granted` are the scopes of the token."""
 
     access_token: str
     refresh_token: str

@@ -221,7 +221,7 @@ class ClientSession:
             future.set_exception(error)
 
     def delayed(self, request_id: Any, delayed: bool) -> None:
-        """Stop the timeout of a request, or restart it."""
+        """Stop or restart the timeout of a request."""
         if request_id in self._limits:
             limit, timeout = self._limits[request_id]
             limit.reschedule(None if delayed else asyncio.get_running_loop().time() + timeout)

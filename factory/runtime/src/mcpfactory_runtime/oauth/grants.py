@@ -85,7 +85,7 @@ def refresh_token_grant(context: GrantContext, refresh_token: str) -> Steps[Toke
     """Return new tokens for a refresh token. Keep the old refresh token if the response has none.
 
     Raises:
-        OAuthError: the authorization server refuses, or its response is invalid.
+        OAuthError: the authorization server refuses the request, or its response is invalid.
     """
     tokens = yield from _token(context, {"grant_type": "refresh_token", "refresh_token": refresh_token})
     return replace(tokens, refresh_token=tokens.refresh_token or refresh_token)

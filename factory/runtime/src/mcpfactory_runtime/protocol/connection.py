@@ -178,7 +178,7 @@ class Call:
     """A request from the peer. `Connection.answer` must follow, unless a `Notification` cancels it.
 
     `method` is a name from `METHODS`, which is the same for all revisions. `state` is for data of the handlers. `http`
-    is the HTTP request of the call, if it came over HTTP.
+    is the HTTP request of a call over HTTP.
     """
 
     __slots__ = ("http", "id", "method", "params", "peer", "state")
@@ -388,7 +388,7 @@ class Connection:
         return self._count, jsonrpc.encode(jsonrpc.request_message(self._count, revision.wire(method), params))
 
     def abandon(self, request_id: RequestId) -> None:
-        """Stop waiting for the response to one of our requests; a late response is ignored."""
+        """Stop waiting for the response to a request of this side; a late response is ignored."""
         self._waiting.discard(request_id)
 
     def notify(self, method: str, params: Json | None = None) -> bytes:

@@ -169,7 +169,7 @@ class _Flattener:
 
 
 def _without_combinators(schema: Json, notes: list[str]) -> Json:
-    """Return the schema with its `allOf` and alternatives merged into its own keywords."""
+    """Return the schema with `allOf` and alternatives merged into the schema's other keywords."""
     done = {key: value for key, value in schema.items() if key not in _COMBINING}
     for part in subschemas_of(schema, "allOf"):
         done = _intersection(done, part)

@@ -296,7 +296,7 @@ def boolean_from_text(value: Any) -> Any:
 
 
 def _container_from_text(opening: str, value: Any) -> Any:
-    """Return the array or object if a value is its JSON text, otherwise the value."""
+    """Return the array or object if the value is the JSON text of one, otherwise the value."""
     if isinstance(value, str) and value.lstrip().startswith(opening):
         try:
             return json.loads(value)

@@ -134,8 +134,8 @@ class CompositionMixin:
     def add_reading_tools(self) -> None:
         """Add tools that read resources and prompts, for clients that support only tools.
 
-        The tools are list_resources, read_resource, list_prompts and get_prompt. Only the request middleware of
-        `tools/call` applies to these tools.
+        The tools are list_resources, read_resource, list_prompts and get_prompt. For these tools, only the request
+        middleware of `tools/call` runs.
 
         Raises:
             ValueError: a name is taken; no tool was added.

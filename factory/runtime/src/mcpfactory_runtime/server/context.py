@@ -348,8 +348,8 @@ class Context(InjectedParameter):
         """Ask a person to agree to a costly or destructive action.
 
         Returns True if the person agreed, and False if `unless` waives the question. If the client cannot ask, the
-        error has a code, and the client repeats the call with the code. A model cannot invent a code, but it could use
-        a code without asking a person. In the per-request lifecycle the handler may be rerun, see `ask`.
+        error has a code, and the client repeats the call with the code. A model cannot invent a code, but the model
+        could use a code without asking a person. In the per-request lifecycle the handler may be rerun, see `ask`.
 
         Args:
             what: the action, as one sentence with names and amounts, shown to the person.

@@ -42,12 +42,12 @@ class Dependency:
 
 
 def Depends(provider: Provider) -> Any:  # noqa: N802 - a marker with the name that FastAPI uses
-    """Mark a parameter as filled by a provider, in its annotation (`Annotated[Shelf, …]`) or as its default.
+    """Mark a parameter as filled by a provider: in the annotation (`Annotated[Shelf, …]`) or as the default value.
 
     Args:
         provider: a function, a class, or a generator function that yields once and is resumed when the call has ended;
-            `async` or not. Each of its parameters is a `Context` or another dependency, or has a default. A provider
-            runs once per call; parameters with the same provider share its value.
+            `async` or not. Each parameter of the provider is a `Context` or another dependency, or has a default. A
+            provider runs once per call; parameters with the same provider share its value.
     """
     return Dependency(provider)
 

@@ -398,7 +398,7 @@ class Dispatcher:
         return self._contexts.get(call) or Context(self._host, call, channel, asyncio.get_running_loop())
 
     def _end(self, context: Context, call: Call) -> None:
-        """End the context of a handler, unless middleware still uses it."""
+        """End the context of a handler, unless middleware still uses the context."""
         if self._contexts.get(call) is not context:
             context.end()
 

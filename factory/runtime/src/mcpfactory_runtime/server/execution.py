@@ -112,7 +112,7 @@ async def run_handler(tool: Tool, arguments: Json, make_context: Callable[[], In
 
 
 async def _in_time(running: Awaitable[Any], name: str, seconds: float) -> Any:
-    """Await a handler; on timeout, cancel it and fail. A function in a thread continues to run."""
+    """Await a handler; after the timeout, cancel the handler and fail. A function in a thread continues to run."""
     limit = asyncio.timeout(seconds)
     try:
         async with limit:

@@ -195,7 +195,7 @@ class ReplyChannel(Protocol):
         """Send a request on the request's stream and wait for the result (handshake lifecycle only)."""
 
     def close_stream(self, retry: int | None) -> None:
-        """End the HTTP response early; the client fetches the rest later. Do nothing on other transports."""
+        """End the HTTP response early; the client fetches the rest later. On all other transports, do nothing."""
 
 
 class SessionChannel(ReplyChannel, Protocol):

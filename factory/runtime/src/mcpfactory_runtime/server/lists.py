@@ -91,7 +91,7 @@ class NotificationListener(Protocol):
     """A possible subscriber to change notifications."""
 
     def publish(self, method: str, params: Json) -> None:
-        """Forward the notification if this listener subscribed to it."""
+        """Forward the notification if this listener subscribed to such notifications."""
 
 
 class NotificationHub:

@@ -304,8 +304,8 @@ class Registry:
     def capabilities(self) -> Json:
         """Return the server's `capabilities`, with the members of all revisions.
 
-        Projection removes the members that the peer's revision lacks: `tasks` is a core feature of one revision,
-        `extensions` are part of the newest revision only.
+        Projection removes the members that the peer's revision lacks: `tasks` is a core feature of one revision, and
+        only the newest revision has `extensions`.
         """
         found: Json = {"logging": {}}
         extensions = dict(self.extensions)
@@ -498,7 +498,7 @@ def _check_running(tool: Tool) -> None:
 
 
 def check_tool_name(name: str) -> str:
-    """Return the name, if it is valid (server/tools, Tool Names).
+    """Return a valid name; refuse an invalid name (server/tools, Tool Names).
 
     Raises:
         ValueError: the name is invalid.

@@ -48,7 +48,7 @@ class SharedStore(ABC):
         """Open the store, to detect errors early. Otherwise the first call opens it."""
 
     async def aclose(self) -> None:  # noqa: B027 - likewise
-        """Close the store; the next call opens it again."""
+        """Close the store; the next call opens the store again."""
 
     @abstractmethod
     async def get(self, space: str, key: str) -> bytes | None:
@@ -91,7 +91,10 @@ class SharedStore(ABC):
 
     @abstractmethod
     async def receive(self, mailbox: str, wait: float) -> list[bytes]:
-        """Take a mailbox's messages in order; wait up to `wait` seconds if it is empty. One reader at a time."""
+        """Take a mailbox's messages in order; if the mailbox is empty, wait up to `wait` seconds.
+
+        One reader at a time.
+        """
 
 
 _SWEEP_EVERY: Final = 256  # writes between removals of expired data
@@ -190,7 +193,10 @@ class MemoryStore(SharedStore):
 
 
 LEASE: Final = 3.0
-"""Seconds without a heartbeat after which a process counts as dead. Other processes may then take over its sessions."""
+"""Seconds without a heartbeat after which a process counts as dead.
+
+Other processes may take over the sessions of a dead process.
+"""
 
 _DAY: Final = 86_400.0  # seconds
 _ALL: Final = "processes"  # space with the list of processes

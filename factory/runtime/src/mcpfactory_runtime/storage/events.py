@@ -120,8 +120,8 @@ class SharedSessions:
 class SessionJournal:
     """One session in the store, and the recorder of its streams. Event loop only.
 
-    Its key is a digest of the session ID, so that readers of the store cannot use the session. Recording methods return
-    at once; reading methods first wait until all changes are written.
+    The session's key is a digest of the session ID, so that readers of the store cannot use the session. Recording
+    methods return at once; reading methods first wait until all changes are written.
 
     Attributes:
         on_lost: called after another process has taken over the session.
@@ -263,7 +263,10 @@ class SessionJournal:
         return await self._store.get(self._space, _STATE) is not None
 
     async def load(self) -> tuple[Json, list[UnfinishedStream]] | None:
-        """Take the session over. Return its state and unfinished streams, or None if the store does not have it."""
+        """Take the session over.
+
+        Return the session's state and unfinished streams, or None if the store does not have the session.
+        """
         await self._sessions.wait_until_written()
         state = await self._store.get(self._space, _STATE)
         if state is None:

@@ -288,6 +288,6 @@ class SqliteTaskStore(TaskStore):
         super().__init__(create_store(f"sqlite:///{os.fspath(path)}"), clock=clock)
 
     async def close(self) -> None:
-        """Unregister this process and close the database. The next call opens it again."""
+        """Unregister this process and close the database. The next call opens the database again."""
         await super().close()
         await self._store.aclose()

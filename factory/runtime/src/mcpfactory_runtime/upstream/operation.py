@@ -174,7 +174,7 @@ class Xml:
     """XML node of a value in a request body (OpenAPI 3.1 §4.8.26, 3.2 §4.8.26).
 
     An empty `name` stands for the name of the member with the value; an item of an array takes the name of the array.
-    A value of kind "none" has no node of its own; its members become members of the parent. `members` describes the
+    A value of kind "none" has no node; the value's members become members of the parent. `members` describes the
     members of an object that are not simply elements under their own names. `items` describes each item of an array;
     items are siblings unless `wrapped` in a node. `shape` names the entry of `Body.shapes` with the `members` and
     `items` that several values share.

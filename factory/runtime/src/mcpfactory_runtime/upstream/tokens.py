@@ -163,7 +163,7 @@ class TokenManager:
 
     @property
     def client_id(self) -> str:
-        """Return the client's ID, or "" if it is unset.
+        """Return the client's ID, or "" if no ID is set.
 
         Raises:
             ToolError: a file or value cannot be used.
@@ -307,7 +307,7 @@ class TokenManager:
         return bool(grant.client_id) or set(scopes) <= set(grant.scopes)  # the scopes of a login are the user's choice
 
     async def _login(self) -> StoredToken | None:
-        """Return the login in the store, or None if the store has no login of this client."""
+        """Return this client's login from the store, or None if the store has no such login."""
         if not self._allows_login():
             return None
         return self._parsed(await asyncio.to_thread(open_store(self._environ).read, self._key))

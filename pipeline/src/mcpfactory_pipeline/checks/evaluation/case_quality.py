@@ -138,7 +138,7 @@ _HEAD: Final = """\
 
 @dataclass(frozen=True, slots=True)
 class ProposedCase:
-    """Proposed case that awaits review; `origin` is its source, `doubt` the question for the reviewer."""
+    """Proposed case that awaits review; `origin` is the case's source, `doubt` the question for the reviewer."""
 
     name: str
     question: str

@@ -35,7 +35,7 @@ class HttpScope:
     reason: str = ""
 
     def __call__(self, evidence: Evidence) -> RuleSubjects[HttpProbeAnswer] | RuleOutcome:
-        """Return the answers, or the outcome of the rule if there are none."""
+        """Return the answers, or the outcome of the rule if there are no answers."""
         if evidence.transport != "http":
             return not_applicable("the server is not at a URL")
         earlier = evidence.http.get(self.after)

@@ -101,8 +101,8 @@ class Conversation(Protocol):
     async def overlap(self, messages: Sequence[Json], patience: float, pause: float = 0.0) -> list[WireExchange]:
         """Send messages without waiting for answers, with a pause between them; return the exchanges. Never raises.
 
-        A message can be the `cancellation_message` of an earlier one. Canceled requests and notifications have no exchange in
-        the result.
+        A message can be the `cancellation_message` of an earlier message. Canceled requests and notifications have no
+        exchange in the result.
         """
 
     async def notify(self, message: Json) -> None:

@@ -564,6 +564,6 @@ def _is_primed(lines: list[bytes]) -> bool:
 
 
 def _answer(data: list[bytes]) -> bytes:
-    """Return the data of an event if it is an answer, else nothing."""
+    """Return the data of an event if the data is an answer, else nothing."""
     value = decode(text := b"\n".join(data))
     return text if isinstance(value, dict) and is_jsonrpc_answer(value) else b""

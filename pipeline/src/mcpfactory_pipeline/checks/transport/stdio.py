@@ -58,7 +58,7 @@ def pollution_hint(causes: Iterable[str]) -> str:
 
 
 def pollution_cause(line: bytes) -> str:
-    """Return a short description of an output line that is not a message, one of `_HINTS`."""
+    """Return a short description (from `_HINTS`) of an output line that is not a message."""
     if line.startswith((b"\xff\xfe", b"\xfe\xff")) or (b"{\x00" in line and line.count(b"\x00") * 3 > len(line)):
         return "UTF-16"
     if _CONTROL.search(line):
@@ -308,7 +308,7 @@ class StdioConversation:
         return ""
 
     async def _answer(self) -> Json | None:
-        """Return the next pending answer; None if the process closed its output."""
+        """Return the next pending answer, or None if the process closed its output."""
         while True:
             message = await self._inbox.get()
             if message is None:
@@ -401,7 +401,7 @@ def _encoded(message: Json | str) -> bytes:
 
 
 def peak_memory(pid: int) -> int | None:
-    """Return the peak memory of a living process in kilobytes; None if the system does not report it (proc(5))."""
+    """Return the peak memory of a living process in kilobytes; None if the system does not report this (proc(5))."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -59,7 +59,7 @@ class ShardResultError(RefusedError):
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRules:
-    """Conditions for admission: only events of `run` and of these kinds.
+    """Conditions for admission. Only events of the given `run` and `kinds` are admitted.
 
     `files` maps the files that approval stages show to their hashes in the workspace: `file:PATH` → hash.
     """

@@ -7,10 +7,10 @@ A push to the branch may also add people's decisions about candidates in the com
 candidate and its decision must not arrive together. Both arrive in one push if a pull request was merged without
 review.
 
-Promotions of a push are checked again (`pushed`), because `promote` checks the policy of the working tree. A line could
-be written by hand, or the same push could have removed a stage or lowered a policy. Each promotion is checked at the
-time of its event, with the stages and channels of the commit before the push. So a stricter policy in the push revokes
-no promotion. For a channel that is new in the push, the push's own policy applies.
+Promotions in a push are checked again (`pushed`), because `promote` applies the policy of the working tree. A line
+could be written by hand, or the same push could have removed a stage or lowered a policy. Each promotion is checked at
+the time of its event, with the stages and channels of the commit before the push. So a stricter policy in the push
+revokes no promotion. For a channel that is new in the push, the push's own policy applies.
 """
 
 from __future__ import annotations

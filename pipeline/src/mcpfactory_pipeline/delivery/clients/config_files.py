@@ -95,7 +95,7 @@ def _first(paths: list[Path]) -> Path:
 
 
 def read_text(file: Path) -> str | None:
-    """Return the text with unchanged line ends; None if the file does not exist.
+    """Return the text with unchanged line ends, or None if the file does not exist.
 
     Raises:
         ClientConfigError: the file cannot be read, or is not UTF-8.

@@ -161,7 +161,7 @@ class ClientChange(JsonRecord):
 
 
 def select_clients(names: Sequence[str]) -> list[ClientProfile]:
-    """Return the clients with these ids, without repetition.
+    """Return the clients with the given ids, each client only once.
 
     Raises:
         NotFoundError: a client is unknown.

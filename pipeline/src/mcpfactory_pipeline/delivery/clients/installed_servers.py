@@ -113,7 +113,7 @@ def starts_server(entry: Mapping[str, Any], workspace: Workspace, server: Worksp
 
 
 def entry_url(entry: Mapping[str, Any]) -> str:
-    """Return the URL that an entry connects to; "" if it starts a program."""
+    """Return the URL that an entry connects to; "" if the entry starts a program."""
     return next((str(entry[key]) for key in _URLS if entry.get(key)), "")
 
 

@@ -71,7 +71,7 @@ class WheelMetadata:
         return canonicalize_name(self.name)
 
     def link(self, *labels: str) -> str:
-        """Return the first URL with one of these labels, case-insensitive; "" for none."""
+        """Return the first URL with one of the labels (case does not count); "" if no label has a URL."""
         links = {label.lower(): url for label, url in self.urls.items()}
         return next((links[label] for label in labels if label in links), "")
 
@@ -244,8 +244,8 @@ def _schemes(code: ast.Module) -> list[tuple[str, str, tuple[str, ...]]]:
 def _addresses(code: ast.Module, *, several: bool) -> Iterator[ServerVariable]:
     """Yield the variables for API addresses that may need another value on other machines.
 
-    An API with several addresses may lack a base URL. If `several` documents make one server, it has no base URL, and
-    a person may want to change each address.
+    An API with several addresses may lack a base URL. If `several` documents make one server, the server has no base
+    URL, and a person may want to change each address.
     """
     servers = [tuple(str(ast.literal_eval(arg)) for arg in call.args) for call in _calls(code, "ServerAddress")]
     for call in _calls(code, "Upstream"):
@@ -280,7 +280,7 @@ def _config(server: str, sdists: list[bytes]) -> ServerConfig:
 def _variables(code: ast.Module, config: ServerConfig) -> Iterator[ServerVariable]:
     """Yield the variables of addresses, of security schemes, of `[server] environment` and `[publish.environment]`.
 
-    Fields in `[publish.environment.<NAME>]` override the fields from other sources.
+    Fields in `[publish.environment.<NAME>]` override fields from all other sources.
     """
     several = any(api.label for api in config.apis)
     found = {one.name: one for one in _addresses(code, several=several)}

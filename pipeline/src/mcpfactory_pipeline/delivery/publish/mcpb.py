@@ -133,7 +133,7 @@ def bundle_pyproject(release: CandidateRelease) -> bytes:
 
 
 def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
-    """Return the bundle. The same release and settings give the same bytes.
+    """Return the bundle. Equal releases and equal settings give equal bytes.
 
     The `python` type stores its resolved requirements and reuses them.
     """

@@ -66,8 +66,8 @@ _INSTALLED: Final = f"server/{LIBRARY}/"  # folder of installed files in a bundl
 def find_published_secrets(release: CandidateRelease, files: Mapping[str, bytes]) -> Iterator[str]:
     """Yield leaks in the files for a target: file and kind, never the secret.
 
-    Installed third-party files in a bundle are left out, because an index already has them. They are the files that no
-    wheel of the release contains.
+    Installed third-party files in a bundle are left out, because an index already has such files. Third-party files are
+    the files that no wheel of the release contains.
     """
     own = {member for name, wheel in wheels(release).items() for member, _ in _members(name, wheel, ())}
     found = [(name, *member) for name, content in files.items() for member in _members(name, content, own)]

@@ -19,7 +19,7 @@ _TAG: Final = re.compile(r"(?P<server>.+)-v(?P<version>\d{1,9}\.\d{1,9}\.\d{1,9}
 
 @dataclass(frozen=True, slots=True)
 class ReleaseTag:
-    """The tag of a release, with its commit."""
+    """The tag of a release, with the tagged commit."""
 
     server: str
     version: str
@@ -38,7 +38,7 @@ class ReleaseTag:
 
     @classmethod
     def read(cls, name: str, commit: str = "", *, annotated: bool = True) -> ReleaseTag | None:
-        """Return the tag of that name; None if it is not a release tag."""
+        """Return the tag of that name; None if the tag is not a release tag."""
         found = _TAG.fullmatch(name)
         return cls(found["server"], found["version"], commit, annotated) if found else None
 
@@ -55,7 +55,7 @@ class Repository:
         """Return the repository of a workspace.
 
         Raises:
-            ReleaseError: no repository exists, or it has no commit or is a shallow clone.
+            ReleaseError: no repository exists, or the repository has no commit or is a shallow clone.
         """
         here = cls(root, "")
         if here._ask("rev-parse", "--is-inside-work-tree") is None:

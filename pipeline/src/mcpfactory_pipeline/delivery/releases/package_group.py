@@ -151,7 +151,7 @@ class CheckedReleaseTag(JsonRecord):
 
 
 def check_release_tag(workspace: Workspace, name: str, *, branch: str = "") -> CheckedReleaseTag:
-    """Check that a tag exists, is checked out, matches the version of its sources, and is contained in `branch`.
+    """Check that a tag exists, is checked out, matches the version of its sources, and is on `branch`.
 
     Raises:
         NotFoundError: the server is unknown.

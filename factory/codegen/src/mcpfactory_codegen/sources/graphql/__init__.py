@@ -64,7 +64,7 @@ def is_introspection(data: dict[str, Any]) -> bool:
 
 
 def is_sdl(data: dict[str, Any]) -> bool:
-    """Return True if the data is the text of a schema, as `load` stores it."""
+    """Return True if the data is the text of a schema in the form that `load` stores."""
     return set(data) == {SDL}
 
 

@@ -244,7 +244,7 @@ def _description(node: Any) -> str:
 
 
 def _described(name: str, nodes: list[Any]) -> dict[str, Any]:
-    """Return the introspection data of a type; `nodes` are its definition and extensions."""
+    """Return the introspection data of a type; `nodes` are the type's definition and extensions."""
     kind = _kind(nodes[0])
     directives = {one.name.value: one for one in _all(nodes, "directives")}
     return {

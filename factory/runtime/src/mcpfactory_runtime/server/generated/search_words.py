@@ -2,8 +2,8 @@
 
 This module covers questions in general, independent of the available tools.
 
-Its tables are in `search_words.txt`. Add a row only if it helps in many APIs. Do not add the names of a single API,
-because the index learns their relations from the API's descriptions. The notation of a row of `[relations]`:
+Its tables are in `search_words.txt`. Add a row only if the row helps in many APIs. Do not add the names of a single
+API, because the index learns their relations from the API's descriptions. The notation of a row of `[relations]`:
 
 - `a b c`: each word may mean any other.
 - `a b > c d`: a or b in a question may mean the API terms c or d, but c does not mean a.
@@ -68,7 +68,7 @@ _VOWEL: Final = re.compile(r"[aeiouy]")
 
 
 def tokenize(text: str) -> list[str]:
-    """Return the words of a text in lower case, otherwise unchanged."""
+    """Return the words of a text, in lower case but otherwise unchanged."""
     return _TEXT.findall(text.lower())
 
 
@@ -193,7 +193,7 @@ def parse_search_question(text: str) -> SearchQuestion:
 
 
 def suggested_http_methods(word: str) -> frozenset[str]:
-    """Return the methods that a stem suggests; empty if it is not a known verb."""
+    """Return the methods that a stem suggests; empty if the stem is not a known verb."""
     return _VERB_METHODS.get(word, frozenset())
 
 

@@ -132,7 +132,7 @@ class ObservedHandler:
         """Answer one request: the result, its encoded form, or an awaitable of it.
 
         Raises:
-            McpError: the error to send; the awaitable may raise it as well.
+            McpError: the error to send. The awaitable may also raise this error.
         """
         begun = self._clock()
         request = ObservedRequest(call, channel, self._registry)

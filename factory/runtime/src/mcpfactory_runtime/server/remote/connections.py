@@ -127,7 +127,7 @@ class RemoteConnections:
 
     @property
     def first(self) -> Client | None:
-        """Return the client of the first connection, or None if it is closed or lost."""
+        """Return the client of the first connection, or None if that connection is closed or lost."""
         return self._first.client if self._first.usable else None
 
     async def open(self) -> Client:

@@ -1,4 +1,4 @@
-"""`RemoteServer`: a remote server mounted in a local one."""
+"""`RemoteServer`: a remote server that is mounted in a local server."""
 
 from __future__ import annotations
 
@@ -304,7 +304,7 @@ class RemoteServer(Server):
         """Forward a request and return its result.
 
         Raises:
-            ToolError: the server cannot be reached, or ended before it responded.
+            ToolError: the server cannot be reached, or ended before its response.
             McpError: the server's error.
         """
         try:

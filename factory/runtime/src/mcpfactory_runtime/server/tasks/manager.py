@@ -299,7 +299,7 @@ class TaskManager:
         return task
 
     async def change(self, task_id: str, change: Change) -> Task | None:
-        """Change a task and notify its watchers; return None if nothing changed."""
+        """Change a task and notify the watchers of the task; return None if nothing changed."""
         task = await self.store.update(task_id, change)
         if task is not None:
             self._publish(task_id, task)

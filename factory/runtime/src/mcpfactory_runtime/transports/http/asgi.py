@@ -109,7 +109,7 @@ async def send_json(send: Send, status: int, data: bytes, headers: Headers | Non
 
 
 def is_event_stream(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Return True if the headers are those of an event stream."""
+    """Return True if the headers belong to an event stream."""
     return any(name.lower() == b"content-type" and value.startswith(b"text/event-stream") for name, value in headers)
 
 

@@ -135,7 +135,7 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
         return 0 if in_body else len(held.partition(b"\n")[0]), len(held)
 
     def _refuse_head(self) -> bool:
-        """Refuse an incomplete request if its URL or headers are too large. Return True if it was refused."""
+        """Refuse an incomplete request if its URL or headers are too large. Return True after a refusal."""
         refused = None if self._surplus else check_header_size(*self._measure_incomplete())
         if refused is None:
             return False
@@ -299,7 +299,7 @@ def print_url(name: str, listener: socket.socket, host: str, path: str, more: st
 
 
 def print_server_message(name: str, text: str) -> None:
-    """Print a message of a server on stderr, as JSON if its log is JSON."""
+    """Print a message of a server on stderr, as JSON if the server logs JSON."""
     if _logs_json():
         log.info("%s: %s", name, text)
     else:
