@@ -187,7 +187,10 @@ def effect_of(operation: ApiOperation) -> Effect:
 
 
 def is_read_request(method: str, path: str) -> bool:
-    """Return True if method or path show that a request reads (`POST /books/search`). The path may be filled in."""
+    """Return True if method or path show that a request reads (`POST /books/search`).
+
+    The path may have values instead of parameters.
+    """
     return _effect(method, path, "", ()).kind == "reads"
 
 

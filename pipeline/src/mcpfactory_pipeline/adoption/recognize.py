@@ -76,7 +76,7 @@ def recognize(workspace: Workspace, request: AdoptionRequest) -> RecognizedServe
 
 
 def find_earlier_adoption(workspace: Workspace, kind: str, field: str, value: str) -> WorkspaceServer | None:
-    """Return the server of the workspace that was adopted from the same source; None if not exactly one matches."""
+    """Return the server of the workspace that was adopted from the same source; None unless exactly one matches."""
     found = [
         server
         for server in workspace.servers()

@@ -50,7 +50,7 @@ class PlannedCall:
 
     @property
     def question(self) -> str:
-        """Return the request if the API document says that it only reads, despite its method; otherwise return ""."""
+        """Return a request that only reads according to the API document, despite its method; "" for any other."""
         asks = self.case is not None and self.request is not None and self.case.get("reads") is True
         return f"{self.request['method']} {self.request['path']}" if asks and self.request is not None else ""
 

@@ -275,7 +275,7 @@ class WorkspaceReader:
     def digest(self) -> str:
         """Return a text that changes with each state, history or running step.
 
-        This is fast, because it does not read the contents of files.
+        The call is fast, because it does not read the contents of files.
         """
         return hash_workspace_files(self._workspace().pipeline)
 

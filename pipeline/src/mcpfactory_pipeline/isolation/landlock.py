@@ -63,7 +63,7 @@ def landlock_version() -> int:
 
 
 def restrict_this_process(read: list[str], write: list[str]) -> None:
-    """Drop root's capabilities and access to all files except these, for this process and its future children.
+    """Drop root's capabilities and access to files outside the paths, for this process and its future children.
 
     Missing paths are ignored.
 

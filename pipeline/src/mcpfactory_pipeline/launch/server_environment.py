@@ -115,8 +115,8 @@ def _key(needs: Requirements, wanted: tuple[str, ...]) -> str:
 def _runtime() -> str:
     """Return the identity of the runtime that belongs to this factory.
 
-    For an installed runtime, this is the files and their hashes. For an editable runtime, it is the location and the
-    requirements of the sources.
+    The identity of an installed runtime consists of its files and their hashes. The identity of an editable runtime
+    consists of the location and the requirements of its sources.
     """
     spec = find_spec("mcpfactory_runtime")
     assert spec is not None

@@ -146,7 +146,7 @@ def find_tool_failure(log: str, server: str, folder: Path) -> ServerError | None
 
 
 def diagnose_start(python: Path, package: str, folder: Path, *, sandbox: Sandbox) -> ServerError | None:
-    """Start a failed server again, in a sandbox and without input; return its error, or None for a good start."""
+    """Start a failed server again, in a sandbox without input; return its error, or None if the start succeeds."""
     try:
         done = subprocess.run(
             sandbox.command(package_command(python, package, folder)),

@@ -192,7 +192,7 @@ class Gateway:
         return await self._children[server].call(method, params, ctx)
 
     def _forward_log(self, contexts: Sequence[Context], params: Json) -> None:
-        """Forward a server's log message to its call; with several calls in flight, only if they have one client."""
+        """Forward a server's log message to its call; with several calls in flight, only if one client made them."""
         if self._private or len(contexts) == 1:
             contexts[-1].log(str(params.get("level", "info")), params.get("data"), params.get("logger"))
 

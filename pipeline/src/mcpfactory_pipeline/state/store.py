@@ -227,7 +227,7 @@ class Store:
             return None
 
     def _write_snapshot(self, server: str, stamps: object, state: ServerState) -> None:
-        """Record that history and state file, at these stamps, agree.
+        """Record that history and state file agree at the given stamps.
 
         Ignore write errors: the snapshot is only a cache.
         """

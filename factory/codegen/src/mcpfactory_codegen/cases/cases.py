@@ -443,7 +443,8 @@ _SET_SERVERS: Final = (
 def test_files(api: Api, names: Names, tools: Sequence[ApiTool], package: str, *, dialect: bool) -> dict[str, str]:
     """Return the files below `tests/_generated`, by path.
 
-    `dialect`: True if the server sets a default dialect. If it does, the tests select the dialect `standard`.
+    `dialect`: True if the server sets a default dialect. With a default dialect, the tests select the dialect
+    `standard`.
     """
     module = Path(__file__).with_name("test_tools.txt").read_text("utf-8").replace("PACKAGE", package)
     if api.own_servers:

@@ -7,7 +7,7 @@ Rules, in this order:
    common its words are in the API.
 3. If several operations propose a name, the operation whose operationId is exactly that name gets it; otherwise the
    operation whose path segments all other paths contain. The other operations get longer names, from words of their
-   path, their method, and finally a digest of both.
+   path, their method, and finally a digest of method and path.
 4. `pinned` names have priority: a published server keeps the names that its callers use.
 5. Each document of a server is named separately. If two documents would share a name, it gets the label as a
    prefix: `messaging_list_services` and `verify_list_services`. The document without a label, which is the oldest one,

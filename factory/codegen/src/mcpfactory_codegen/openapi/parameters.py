@@ -14,7 +14,7 @@ from mcpfactory_codegen.openapi.context import Node, UnusableOperationError
 from mcpfactory_runtime.upstream.operation import STYLES, ParameterLocation, Style, forbidden_header_reason
 
 _NOT_OURS: Final = frozenset({"accept", "content-type"})
-"""Header parameters that OpenAPI ignores (3.1 §4.8.12.1). `credentials` handles `Authorization`, the third one."""
+"""Header parameters that OpenAPI ignores (3.1 §4.8.12.1). `credentials` handles the third header, `Authorization`."""
 _SHELL: Final = ("name", "description", "required", "deprecated", "allowEmptyValue", "explode", "allowReserved")
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
 _HINT: Final = "a parameter has `name`, `in` and `schema`"

@@ -308,7 +308,7 @@ _SCHEMES: Final = {"apikey": "apiKey", "oauth": "oauth2", "oauth2.0": "oauth2", 
 
 
 def _normalized_scheme(scheme: Node) -> Node:
-    """Return a security scheme with valid values: The types `basic`, `bearer` and `apikey` are corrected."""
+    """Return a security scheme with valid values: the types `basic`, `bearer` and `apikey` are corrected."""
     node, kind = scheme.value, scheme.value.get("type")
     if not isinstance(kind, str):
         return scheme

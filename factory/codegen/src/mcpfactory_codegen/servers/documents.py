@@ -237,7 +237,7 @@ def read_combined_api(
 
 
 def _without_matched(apis: Sequence[ApiConfig], chosen: Mapping[str, Api]) -> dict[str, Api]:
-    """Return the APIs. Omit problems about selection terms that match in another document of the server."""
+    """Return the APIs, but omit problems about selection terms that match in another document."""
     unmatched = {
         label: {one.pointer: one for one in api.problems if one.code == "selection-unmatched"}
         for label, api in chosen.items()
@@ -257,7 +257,7 @@ def _without_matched(apis: Sequence[ApiConfig], chosen: Mapping[str, Api]) -> di
 
 
 def _pointers(api: ApiConfig) -> set[str]:
-    """Return a pointer such as `include-tag=books` for each selection term, as in problems."""
+    """Return, for each selection term, the pointer that problems use, such as `include-tag=books`."""
     chosen = {name: getattr(api, name) for name in Selection.model_fields}
     chosen["include_methods"] = [one.upper() for one in api.include_methods]
     return {f"{name.removesuffix('s').replace('_', '-')}={term}" for name, terms in chosen.items() for term in terms}

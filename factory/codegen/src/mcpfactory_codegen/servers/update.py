@@ -182,7 +182,7 @@ def _built(
     *,
     notify: Notify,
 ) -> GeneratedServer:
-    """Return the server generated from new and stored documents. The `sources` are those of `generate`."""
+    """Return the server generated from new and stored documents. `sources` has the same meaning as in `generate`."""
     if not config.document:
         return from_template(config, template)
     every = dict(documents.stored)

@@ -264,9 +264,9 @@ class OAuthProxy:
         return _short_id(client_id)
 
     async def _find_client(self, client_id: str) -> ProxyClient | None:
-        """Return a client.
+        """Return the client with a client ID.
 
-        Its ID contains the registration, or is the URL of a document. Return None if it is unknown.
+        The ID contains the client's registration, or is the URL of a metadata document. Return None if it is unknown.
         """
         read = self._keys.read("client", client_id)
         if read is not None:

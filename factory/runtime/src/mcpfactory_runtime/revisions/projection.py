@@ -1,7 +1,7 @@
 """Projection of results, notifications and elicitation forms to the peer's revision.
 
 Handlers use the newest revision. This module removes the fields and content types that the peer's revision does not
-have, according to `records` and the table of nested types below. Types that are in neither of these stay unchanged. The
+have, according to `records` and the table of nested types below. Types without an entry stay unchanged. The
 arguments are never modified.
 
 `normalize_elicitation_form` converts any supported schema to the newest kind of form. `project_elicitation_form` converts

@@ -296,7 +296,7 @@ def boolean_from_text(value: Any) -> Any:
 
 
 def _container_from_text(opening: str, value: Any) -> Any:
-    """Return the array or object if the value is the JSON text of one, otherwise the value."""
+    """Parse a value that is the JSON text of an array or an object; return any other value unchanged."""
     if isinstance(value, str) and value.lstrip().startswith(opening):
         try:
             return json.loads(value)

@@ -149,7 +149,7 @@ def resolve(schema: Any, root: Mapping[str, Any]) -> Any:
 
 
 def resolve_definition(schema: Any, definitions: Mapping[str, Any]) -> Any:
-    """Follow `$ref`s at the top of a schema; definitions are resolved as by `resolve`."""
+    """Follow `$ref`s at the top of a schema to their targets in `definitions`."""
     return resolve(schema, {"$defs": definitions})
 
 

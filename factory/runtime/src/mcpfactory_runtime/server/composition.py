@@ -255,8 +255,8 @@ class MountedServer:
     def sync_items(self) -> set[str]:
         """Register the part's current items in the parent, and remove the others. Return the parent's changed lists.
 
-        Items that the parent's author removed or changed stay that way. If the name of an item was taken meanwhile, the
-        item is omitted with a warning.
+        Removals and changes that the parent's author made stay in effect. If the name of an item was taken meanwhile,
+        the item is omitted with a warning.
         """
         own, changed = self.part.registry, set()
         for kind, taken in self._taken.items():

@@ -241,7 +241,7 @@ class Prompt:
 class CompletionHandler:
     """The completion handler.
 
-    It takes the reference, and optionally also the argument, and then the context.
+    The handler takes the reference, or also the argument, or also the argument and the context.
     """
 
     __slots__ = ("context", "handler", "is_async", "names")

@@ -140,7 +140,7 @@ class Image(_Media):
 class Audio(_Media):
     """An audio recording (not in the oldest revision).
 
-    It is WAV, unless `mime_type` or the file's name gives another type.
+    The format is WAV, unless `mime_type` or the file's name gives another type.
     """
 
     __slots__ = ()

@@ -516,7 +516,9 @@ class Server(ObservabilityMixin, CompositionMixin):
 
     @asynccontextmanager
     async def running(self, *, alone: bool = True) -> AsyncIterator[None]:
-        """Run the lifespans of the server and its mounted servers in this process. Only the transport enters it, once.
+        """Run the lifespans of the server and its mounted servers in this process.
+
+        Only the transport enters this context, once.
 
         Args:
             alone: False for a mounted server: its parent waits until all mounted servers have listed their items.

@@ -98,9 +98,9 @@ class DirectCalls:
         return event
 
     def _poll_handler(self, leading: asyncio.Future[Any], seen: Call | None) -> None:
-        """Take the stream back if a handler still runs since the last poll.
+        """Take the stream back if the handler that ran at the last poll still runs.
 
-        The future of its thread then answers the call.
+        The future of the handler's thread then answers the call.
         """
         if self._leading is not leading:
             return

@@ -221,7 +221,10 @@ class ModelReport:
     def against(
         self, setting: ModelRunSetting, earlier: ModelReport, other: ModelRunSetting | None = None
     ) -> RateDifference:
-        """Return the change in pass rate since an earlier report, over common questions; `other` is its own setting."""
+        """Return the change in pass rate since an earlier report, over common questions.
+
+        `other` is the setting of that report.
+        """
         other = other or setting
         shared = [
             case

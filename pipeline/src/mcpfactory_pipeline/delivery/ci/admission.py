@@ -2,7 +2,7 @@
 
 A job runs server code, so its claims are not trusted. `admit_job_events` replays the events by the rules of a run. A stage ends
 only after its own start and the end of all stages that it needs. A candidate comes from the build stage, and a check
-refers to a known candidate. A channel moves only by its own stage, under the same conditions as in a run.
+refers to a known candidate. Only the stage of a channel moves the channel, under the same conditions as in a run.
 """
 
 from __future__ import annotations

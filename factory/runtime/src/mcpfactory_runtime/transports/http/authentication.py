@@ -109,7 +109,7 @@ _CALLS: Final = wire_names(CALL_TOOL)
 
 
 class AnonymousAccessGate:
-    """Gate that admits all callers. It refuses tools that require scopes, because it cannot check scopes."""
+    """Gate that admits all callers. The gate refuses tools that require scopes, because it cannot check scopes."""
 
     hosts: frozenset[str] = frozenset()
 
