@@ -39,7 +39,7 @@ class CommandEntry(NamedTuple):
 
 
 class _Base:
-    """Parsing and help that commands and groups share."""
+    """Base class for parsing and help, which commands and groups share."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an option that is given twice, because the parser would use only the last one."""

@@ -147,7 +147,7 @@ _GOOGLE: Final = re.compile(r"https://(accounts\.google\.com|oauth2\.googleapis\
 
 @dataclass(slots=True)
 class _Binding:
-    """State of credential binding: inputs, schemes, and the outcome per parameter.
+    """State while credentials are bound to schemes: inputs, schemes, and the outcome for each parameter.
 
     `schemes` has the document's schemes, and schemes made from parameters.
     """

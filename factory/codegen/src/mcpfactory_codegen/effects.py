@@ -122,7 +122,7 @@ _REPLACED: Final = re.compile(
 class Effect:
     """Effect of an operation. `verb` is the word that determines the effect, "" if the method determines it.
 
-    `contradicts`: the method is safe, but the words describe a change. `adds`: by its words, a second call has a
+    `contradicts`: the HTTP method is safe, but the words describe a change. `adds`: by its words, a second call has a
     further effect. `additive`: the words only describe a creation or addition.
     """
 

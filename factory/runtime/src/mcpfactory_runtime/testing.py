@@ -100,9 +100,9 @@ def differences(documented: Any, answered: Any) -> list[str]:
     """Return a sentence with a path for each difference in shape between `answered` and `documented`.
 
     Each member of a documented object must exist with the same JSON type; additional members are ignored. A string must
-    have the format of the documented string: digits, a date, a URL … The last item of a documented list also applies to
-    further items, and the answered list must not be empty. A documented null permits any value, an empty string permits
-    any string.
+    have the format of the documented string, such as digits, a date or a URL. The last item of a documented list also
+    applies to further items, and the answered list must not be empty. A documented null permits any value, an empty
+    string permits any string.
 
     Args:
         documented: example of the answer as JSON; a set permits its values, a compiled pattern the matching strings.

@@ -37,7 +37,7 @@ _MORE_THAN_A_REQUIREMENT: Final = re.compile(r"[\r\n]|\$\{")
 
 
 class WheelHashMismatchError(ToolRejectedInputError):
-    """Error for an index without the wanted file; `hashes` are the hashes of the files that the index has."""
+    """Error for an index without the wanted file; `hashes` are the hashes of all files on the index."""
 
     def __init__(self, message: str, hashes: Sequence[str]) -> None:
         super().__init__(message)

@@ -49,7 +49,7 @@ HIDDEN: Final = re.compile(
     f"[\x00-\x08\x0b\x0c\x0e-\x1f{''.join(f'{chr(low)}-{chr(high)}' for low, high in _NEVER)}]"
     f"|[{_MARKS}]{{4,}}|[{_JOINERS}]{{3,}}|(?!{_EMOJI})[{_JOINERS}]{{2}}|(?<=[ -~])[{_JOINERS}](?=[ -~])"
 )
-"""Characters that a model reads and a person does not see."""
+"""Characters that a model reads but a person does not see."""
 INVISIBLE: Final = re.compile(f"{HIDDEN.pattern}|[\x7f-\x9f]")
 """`HIDDEN`, DEL, and the control characters beyond ASCII."""
 _LONGEST_TEXT: Final = 100_000  # maximum searched characters of a text

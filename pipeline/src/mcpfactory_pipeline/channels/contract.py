@@ -1,6 +1,6 @@
 """The contract with callers of a server: the tool list of the candidate that a channel offers.
 
-The stage `validate` stores the tool list of each candidate as `tools.json`. A comparison of two lists gives the
+The stage `validate` stores the tool list of each candidate as `tools.json`. A comparison of two tool lists gives the
 breaking changes and the required version step. `mcpfactory_codegen.servers.manifest_diff` classifies each change.
 """
 

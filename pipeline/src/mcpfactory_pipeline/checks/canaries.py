@@ -193,7 +193,7 @@ def _words(name: str) -> str:
 
 
 def canary_template_probes(templates: Sequence[Any], canaries: Canaries) -> Iterator[CanaryProbe]:
-    """Yield reads of resources whose first template variable is the canary's path, plain and percent-encoded."""
+    """Yield resource reads. The first template variable is the canary's path, once plain and once percent-encoded."""
     for one in templates[:_MOST_TOOLS]:
         text = one.get("uriTemplate") if isinstance(one, dict) else None
         first = VARIABLE.search(text) if isinstance(text, str) else None

@@ -167,7 +167,7 @@ def declared_test_faults(test: DeclaredTest, result: Mapping[str, Any], snapshot
 
 
 def snapshot_text(result: Mapping[str, Any]) -> str:
-    """Return an answer in the format of snapshots."""
+    """Return an answer in the form of a snapshot."""
     text = result_text(result)
     kept = {"isError": result.get("isError") is True, "data": _data(result, text)}
     return json.dumps(kept, indent=2, sort_keys=True, ensure_ascii=False) + "\n"

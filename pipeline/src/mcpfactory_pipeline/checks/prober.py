@@ -1,6 +1,6 @@
-"""Order of the probes sent to a server, and their sessions. Answers go into `Evidence`; nothing is evaluated here.
+"""Order of the probes that are sent to a server, and the sessions of the probes.
 
-Sessions, each in a separate process on stdio:
+Answers go into `Evidence`; nothing is evaluated here. Sessions, each in a separate process on stdio:
 1. the newest handshake revision, as a client that declares features: lists, probes, tool calls; repeated once if the
    server does not answer;
 2. every older handshake revision: only `initialize`, and probes that only this revision has;

@@ -49,11 +49,11 @@ def _split(url: str) -> SplitResult:
 class RequestRecorder:
     """Proxy that forwards requests to `upstream` and records them; use it as a context manager.
 
-    `secrets` (name → value) must not be recorded. `servers` (name → URL) are the API's additional servers. A request to
-    the folder NAME below `additional_servers_url` is forwarded to the server NAME. `additional_servers_url` has a
-    separate port, because the upstream may have a path with the same name, and the upstream's credentials must not
-    reach another host. `cases` are the recordings so far, as stub cases. Raises ConfigError if the upstream is not an
-    http or https URL.
+    `secrets` (name → value) are values that must not be recorded. `servers` (name → URL) are the API's additional
+    servers. A request to the folder NAME below `additional_servers_url` is forwarded to the server NAME.
+    `additional_servers_url` has a separate port, because the upstream may have a path with the same name, and the
+    upstream's credentials must not reach another host. `cases` are the recordings so far, as stub cases. Raises
+    ConfigError if the upstream is not an http or https URL.
     """
 
     def __init__(self, upstream: str, secrets: Mapping[str, str], servers: Mapping[str, str] = _NONE) -> None:

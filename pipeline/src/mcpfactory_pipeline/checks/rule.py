@@ -174,7 +174,7 @@ def _each(scope: Scope[Any], find: Callable[..., Iterator[Fault]]) -> Check:
 
 
 def rule_outcome(subjects: int, faults: Iterable[Fault]) -> RuleOutcome:
-    """Return the outcome for a number of subjects; with 0, the rule does not apply."""
+    """Return the outcome for a number of subjects; with 0 subjects, the rule does not apply."""
     if subjects == 0:
         return not_applicable("there is nothing to check")
     return RuleOutcome(tuple(faults), subjects)

@@ -1,4 +1,4 @@
-"""Sample arguments for a tool, and values of the stub API to look for in results."""
+"""Sample arguments for a tool, and values of the stub API that must appear in results."""
 
 from __future__ import annotations
 

@@ -73,8 +73,8 @@ async def observe_server(
     """Return the observations of `target`, and the values that a report must mask.
 
     `timeout` is the time limit in seconds, plus extra time for each case. The same limit applies again to the API
-    failures, and again to the expected calls of `evaluations`. `connect` opens the connection if the server is reached
-    neither by command nor by URL.
+    failures, and again to the expected calls of `evaluations`. `connect` opens the connection to a server that has
+    neither a command nor a URL.
 
     A server started here gets the canary as value of each secret that its report lists. If `target` has cases, the
     server's API is the stub upstream. Bad servers produce findings, never exceptions. Runs on asyncio.

@@ -344,7 +344,7 @@ def public_origin(url: str) -> str:
     """Return the origin of a public URL, in the form that browsers send. No URL ("") gives no origin ("").
 
     Raises:
-        ConfigError: the URL is not an origin, or has a path (pages are at the root).
+        ConfigError: the URL is not an origin, or it has a path.
     """
     if not url:
         return ""

@@ -134,7 +134,10 @@ class ActionRoutes:
         return answer
 
     def _refuse_foreign_origin(self, request: Request, *, program: bool) -> None:
-        """Refuse requests from pages of other sites. Browsers send the origin of each POST; programs need not."""
+        """Refuse requests from pages of other sites.
+
+        Browsers send the origin with each POST; programs may omit the origin.
+        """
         origin = request.headers.get("origin")
         ours = {self._origin or f"{request.url.scheme}://{request.headers.get('host', '')}"}
         if self._origin and not _caller(request).proxied:  # the request of a local user who bypasses the proxy

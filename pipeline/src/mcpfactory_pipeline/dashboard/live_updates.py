@@ -43,7 +43,7 @@ class LogTail:
 
     @property
     def end(self) -> int:
-        """Return the offset of the end of `text` in bytes."""
+        """Return the offset in bytes of the end of `text`."""
         return self.start + len(self.text)
 
 
@@ -147,7 +147,7 @@ Poll = Callable[[], PageSnapshot | None]
 
 
 class TooManySubscribersError(PipelineError):
-    """Error if the maximum number of listeners is reached."""
+    """Error for a listener above the maximum number of listeners."""
 
 
 class _Follower:

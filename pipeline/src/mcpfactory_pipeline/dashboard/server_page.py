@@ -491,7 +491,10 @@ def _variable(one: Mapping[str, Any]) -> DisplayedFact:
 
 
 def _history(detail: ServerDetail) -> Iterator[HistoryRow]:
-    """Yield the newest events, newest first. Rows with truncated text also have the full text while there is room."""
+    """Yield the latest events, beginning with the newest.
+
+    Rows with truncated text also have the full text while there is room.
+    """
     room = _WHOLE
     for event in reversed(detail.history[-_HISTORY:]):
         row = _event(event)

@@ -280,11 +280,11 @@ class WorkspaceReader:
         return hash_workspace_files(self._workspace().pipeline)
 
     def forget(self) -> None:
-        """Make the next response about many servers current, regardless of `age`."""
+        """Ensure that the next response about many servers has current data, regardless of `age`."""
         self._last = None
 
     def validator(self, server: str) -> SuggestionValidator:
-        """Return a validator that tries commands about a server as an authorized actor, without writing anything."""
+        """Return a validator that tries commands about a server as an authorized actor, but writes nothing."""
         workspace, inbox = self._open()
         return inbox.validator(*inbox.status(workspace.server(server)))
 

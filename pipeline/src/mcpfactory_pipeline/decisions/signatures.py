@@ -1,10 +1,10 @@
 """Decisions signed by ssh keys: the signed facts, the allowed signers, and the faults of invalid signatures.
 
-The public keys are in `pipeline/allowed_signers`, in the format of ssh-keygen; Git tracks this file. Each line has
-a name, as in approvals, and a key. A signature covers the facts of the decision and a `nonce`, so that it is valid only
-once. For a `signed` channel, approvals, rejections, holds and unholds are signed. For a `signed` approval stage,
-approvals and rejections must be signed. Rollbacks, and holds set by automation after a failed stage, need no signature,
-because they cannot release anything.
+The public keys are in `pipeline/allowed_signers`, in the format of ssh-keygen; Git tracks this file. Each line of the
+file has a key and a name (as in approvals). A signature covers the facts of the decision and a `nonce`, so that it is
+valid only once. For a `signed` channel, approvals, rejections, holds and unholds are signed. For a `signed` approval
+stage, approvals and rejections must be signed. Rollbacks, and holds set by automation after a failed stage, need no
+signature, because they cannot release anything.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OF_STAGES: Final = ("stage", "shown", "restart")  # signed if present
 
 
 def sign_decision(key: Path, server: str, event: str, facts: Mapping[str, Any]) -> dict[str, str]:
-    """Return the event members `nonce` and `signature` of a decision by the current actor.
+    """Return the members `nonce` and `signature` for the event of a decision by the current actor.
 
     Raises:
         ConfigError: the key cannot sign.

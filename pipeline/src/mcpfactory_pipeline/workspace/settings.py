@@ -189,7 +189,7 @@ class EventSettings(Settings):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of events for log and webhook."""
+        """The kinds of events for the log and for the webhook."""
         return self.wanted if self.wanted is not None else _DEFAULT_KINDS if self.format == "json" else _FOR_PEOPLE
 
     @property

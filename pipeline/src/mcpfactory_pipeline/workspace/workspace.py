@@ -355,7 +355,8 @@ def _codeowners(text: str) -> Owners:
 def _pattern(text: str) -> re.Pattern[str]:
     """Return a CODEOWNERS pattern as a regex.
 
-    `*` matches within a folder, `**` across folders. A leading or inner slash anchors the pattern at the root.
+    `*` matches within a folder, `**` across folders. A pattern with a slash at its start or inside it matches only from
+    the root.
     """
     rooted = "/" in text.rstrip("/")
     parts = re.split(r"(\*\*/?|\*|\?)", text.strip("/"))

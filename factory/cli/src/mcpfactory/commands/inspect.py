@@ -139,7 +139,7 @@ def _texts_of(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _print_most_expensive(tools: list[dict[str, Any]]) -> None:
-    """Print the most expensive tools if a few make up most of the cost."""
+    """Print the most expensive tools if a few tools make up most of the cost."""
     expensive = sorted(tools, key=lambda tool: -tool["tokens"])[:_MOST]
     whole, part = sum(tool["tokens"] for tool in tools), sum(tool["tokens"] for tool in expensive)
     if len(tools) > 2 * _MOST and part:

@@ -168,7 +168,7 @@ def _query(given: Given) -> Pairs | None:
 
 
 def _pairs(name: str, value: Any, style: str, explode: bool | None) -> Pairs | None:
-    """Return the pairs of a value in a query or form. The default style is exploded `form`."""
+    """Return the (name, value) pairs of a value in a query or form. The default style is exploded `form`."""
     delimiter, exploded = _QUERY[style or "form"]
     explode = exploded if explode is None else explode
     if delimiter is None and isinstance(value, dict | list):

@@ -257,7 +257,7 @@ def _default(where: str, what: str) -> Problem:
 
 
 BOUND: Final = 20_000
-"""Tokens, a tenth of common context windows; a tool list with more tokens gets suggestions of groups."""
+"""Limit of tokens: a tenth of common context windows. For a longer tool list, groups are suggested."""
 
 _MOST: Final = 15
 _SHARE: Final = 0.9  # share of all tools; a larger group is not a useful selection

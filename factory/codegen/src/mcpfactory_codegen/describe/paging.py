@@ -118,7 +118,7 @@ class _Inputs:
     types: Mapping[str, frozenset[str]]
 
     def first(self, words: frozenset[str], *, whole: bool) -> str:
-        """Return the first input in `words` that accepts only numbers (with `whole`) or also other types (without)."""
+        """Return the first input in `words` with only number types; without `whole`, the first with other types."""
         return next(
             (n for n, kinds in self.types.items() if n in words and (kinds <= _WHOLE and bool(kinds)) is whole), ""
         )
@@ -187,7 +187,7 @@ def _by_cursor(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
 
 
 def _by_number(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
-    """Return paging by page number or offset; a next URL or number in the response takes precedence."""
+    """Return paging by page number or offset; prefer a next URL or a next number from the response."""
     if name := inputs.first(_PAGE, whole=True):
         return _PagingMatch("page", name, seen.at(_URLS))
     if name := inputs.first(_OFFSET, whole=True):

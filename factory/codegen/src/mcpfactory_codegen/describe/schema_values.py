@@ -1,4 +1,4 @@
-"""Meanings of enum values, constant values, and examples of a schema.
+"""Texts about a schema: meanings of enum values and constant values, and examples.
 
 Meanings are read from common extensions: `x-enum-descriptions`, `x-enumDescriptions`, `x-enumNames`,
 `x-enum-varnames`, `x-ms-enum`.

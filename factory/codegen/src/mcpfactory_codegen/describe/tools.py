@@ -56,7 +56,7 @@ _SELECT: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class ArgumentLocation:
-    """Location of an argument in the request; `inspect --json` shows `place` as `in`."""
+    """Location of an argument in the request; `inspect --json` prints `place` under the name `in`."""
 
     place: str
     name: str

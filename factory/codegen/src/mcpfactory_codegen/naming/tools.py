@@ -26,7 +26,7 @@ from mcpfactory_codegen.naming.operation_words import OperationIdWords, PathWord
 from mcpfactory_codegen.text import digest, join_and_shorten, singular, word_pairs, words
 
 TOOL_LIMIT: Final = 64
-"""Maximum characters of a name, by the strictest clients."""
+"""Maximum characters of a name, from the limits of the strictest clients."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _EXACT: Final = {"PUT": "replace", "PATCH": "patch", "POST": "post"}
@@ -71,7 +71,7 @@ class _UnnamedOperation:
         return self.at >= len(self.forms) or len("_".join(self.forms[self.at])) <= TOOL_LIMIT
 
     def keep(self, rivals: Iterable[tuple[str, ...]]) -> bool:
-        """If the form is too long, keep the words that the rivals lack. Return True if that changes `kept`."""
+        """If the form is too long, keep the words that the rivals lack. Return True if `kept` changes."""
         if self.fits():
             return False
         own, before = Counter(self.forms[self.at]), self.kept
@@ -336,7 +336,7 @@ class _NameShortener:
     def _droppable(self) -> list[int]:
         """Return the indexes of droppable words.
 
-        Excluded are verbs, kept words and the last two words, which name the subject.
+        Verbs, kept words and the last two words (which name the subject) are not droppable.
         """
         return [
             index

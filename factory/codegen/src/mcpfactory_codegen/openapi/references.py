@@ -82,7 +82,7 @@ class References:
         """Return the node itself, or the node at the end of its `$ref` chain.
 
         Raises:
-            UnresolvedError: the chain ends at a missing target, or is a cycle.
+            UnresolvedError: the chain of references ends at a missing target, or is a cycle.
         """
         seen: set[Location] = set()
         while isinstance(node, dict) and isinstance(reference := node.get("$ref"), str):

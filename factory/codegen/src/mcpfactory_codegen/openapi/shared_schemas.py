@@ -226,7 +226,7 @@ Definitions = dict[str, JsonSchema]
 
 
 def break_cycles(schemas: Definitions, new_name: Callable[[str], str], report: Callable[[str], None]) -> None:
-    """Break the cycles of `schemas` in place.
+    """Break the cycles in `schemas`, and change `schemas` itself.
 
     `new_name` returns the name for the base of a schema. `report` is called with each schema that lost a reference.
     """

@@ -153,7 +153,7 @@ def _find(data: Any, path: str, field: str) -> list[tuple[Any, ...]]:
 def _containers(
     root: dict[str, Any], targets: list[tuple[Any, ...]], *, backwards: bool = False
 ) -> list[tuple[Any, Any]]:
-    """Return container and key of each target. `backwards`: inner and later targets first, for removal."""
+    """Return the container and the key of each target. `backwards`: inner and later targets first, for removal."""
     if backwards:
         targets = sorted(
             set(targets), key=lambda steps: [(isinstance(step, int), step) for step in steps], reverse=True

@@ -338,7 +338,7 @@ _SHOWN: Final = 800
 
 
 class FormatError(Exception):
-    """Error for generated code that cannot be formatted, always a bug in the generator."""
+    """Error for generated code that cannot be formatted. The cause is always a bug in the generator."""
 
 
 def format_python_files(files: Mapping[str, str]) -> dict[str, str]:

@@ -393,7 +393,8 @@ class _FileMerge:
 def _merged(target: Path, base: str | None, theirs: str | None) -> _FileMerge:
     """Merge one file.
 
-    `base` is the text generated last time, `theirs` the text generated now; each is None if no text was generated.
+    `base` is the text that was generated last time, and `theirs` is the text generated now. Each is None if no text was
+    generated.
     """
     if not target.exists() and not target.is_symlink():
         if base is None and theirs is not None:

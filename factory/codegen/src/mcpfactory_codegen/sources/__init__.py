@@ -1,6 +1,7 @@
 """Kinds of API documents: OpenAPI, and other formats that are translated to OpenAPI. Pure.
 
-Each kind is a row of `SOURCES`. A translation records the origin of each part, so that problems point into the source.
+Each kind of document is a row of `SOURCES`. A translation records the origin of each part, so that problems point into
+the source.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ class Principal(str):
     claims: Mapping[str, Any]
 
     def __new__(cls, issuer: str, subject: str, client: str, scopes: frozenset[str], claims: Json) -> Principal:
-        """Create a principal; the arguments are the attributes."""
+        """Create a principal; the arguments are the values of the attributes."""
         principal = super().__new__(cls, json.dumps([issuer, subject, client]))
         principal.issuer, principal.subject, principal.client, principal.scopes = issuer, subject, client, scopes
         principal.claims = MappingProxyType(claims)

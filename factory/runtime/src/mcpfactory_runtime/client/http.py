@@ -452,7 +452,7 @@ class SseChannel(_Http):
 
 
 def _refused(response: httpx.Response, content: bytes) -> HttpError:
-    """Return the error for a response without a message. This is the target of a redirect, or the JSON error."""
+    """Return the error for a response without a message. The error has the target of a redirect or the JSON error."""
     asked, location = response.request, response.headers.get("location", "")
     redirect = redirect_of(asked.method, str(asked.url), response.status_code, location)
     text = content.decode("utf-8", "replace") if redirect is None else redirect.reason

@@ -34,7 +34,7 @@ class _LineChannel(ClientChannel):
         """Write all bytes. Raises ConnectionLostError."""
 
     async def _ended(self) -> Exception:
-        """Return the error for the end of the server's output."""
+        """Return the error to raise at the end of the server's output."""
         return ConnectionLostError("the server closed its output")
 
     async def send(self, message: Any, headers: Mapping[str, str]) -> None:

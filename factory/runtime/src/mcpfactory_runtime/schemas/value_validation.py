@@ -92,7 +92,7 @@ def merge_errors(refusals: Iterable[ValidationError]) -> ValidationError:
 
 
 def short_json(value: Any) -> str:
-    """Return a value as short JSON."""
+    """Return a value as JSON text, cut to a short length."""
     text = json.dumps(value, ensure_ascii=False, default=repr)
     return text if len(text) <= _MAX_ECHO else text[: _MAX_ECHO - 1] + "…"
 

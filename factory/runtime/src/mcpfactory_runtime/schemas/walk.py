@@ -24,7 +24,7 @@ COMBINATORS: Final = ("allOf", "anyOf", "oneOf")
 IN_PLACE: Final = frozenset({"$ref", *COMBINATORS, "not", "if", "then", "else", "dependentSchemas"})
 """Keywords that apply a schema to the same value. A reference cycle through only these keywords never ends."""
 DATA: Final = frozenset({"const", "default", "enum", "example", "examples"})
-"""Keywords with data instead of schemas."""
+"""Keywords that contain data, not schemas."""
 TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 _HOPS: Final = 12  # maximum references to follow in a chain
 _PREFIX: Final = "#/$defs/"

@@ -159,8 +159,8 @@ class Context(InjectedParameter):
     ) -> Awaitable[None]:
         """Report progress to a client that requested it; only growing values are sent (basic/utilities/progress).
 
-        Above the server's rate limit, older values are dropped. The newest value is sent at the latest when the handler
-        ends.
+        Above the server's rate limit, older values are dropped. The newest value is sent when the handler ends, or
+        earlier.
         """
         token = self.meta.get("progressToken")
         if (type(token) is not str and type(token) is not int) or progress <= self._reported or self._ended:
@@ -303,7 +303,7 @@ class Context(InjectedParameter):
         url: str | None = None,
         key: str | None = None,
     ) -> Elicited:
-        """Ask the user; see `Elicit`. In the per-request lifecycle the handler may be rerun, see `ask`.
+        """Ask the user; see `Elicit`. In the per-request lifecycle, the handler may run again (see `ask`).
 
         Raises:
             McpError: MISSING_CAPABILITY if the client cannot ask the user.

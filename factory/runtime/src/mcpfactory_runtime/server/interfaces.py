@@ -1,4 +1,4 @@
-"""Interfaces (`typing.Protocol`) of servers and channels, which avoid imports, and checks of authors' arguments."""
+"""Interfaces (`typing.Protocol`) of servers and channels, to avoid imports, and checks of authors' arguments."""
 
 from __future__ import annotations
 

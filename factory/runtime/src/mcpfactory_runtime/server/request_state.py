@@ -27,7 +27,7 @@ LIFETIME: Final = 3600.0
 """Seconds that a user has to answer."""
 
 CODE_LIFETIME: Final = 600.0
-"""Seconds that a code is valid."""
+"""Validity of a code in seconds."""
 
 _NOT_BOUND: Final = {"_meta", "inputResponses", "requestState"}  # differ between a request and its repetition
 _HEAD: Final = 10  # bytes of a code's head (5: expiry in seconds since the epoch, 5: random), and of the HMAC after it

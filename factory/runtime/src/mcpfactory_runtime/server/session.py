@@ -253,7 +253,7 @@ class Session:
                 future.set_result(answer.result)
 
     def close_stream(self, retry: int | None) -> None:
-        """Do nothing: the stream belongs to the session."""
+        """Do nothing, because the stream belongs to the session."""
 
     def publish(self, method: str, params: Json) -> None:
         """Send a change notification if this is a handshake session with a matching subscription."""

@@ -1,7 +1,7 @@
 """Stores shared by processes: the interface, the memory store, and the registry of the processes.
 
 A store contains *spaces* and *mailboxes*. A space is a sorted map from text to bytes. It expires as a whole, unless its
-lifetime is extended. A mailbox is a queue that one process reads. Spaces and mailboxes hold all shared data (tasks,
+lifetime is extended. A mailbox is a queue that one process reads. Spaces and mailboxes contain all shared data (tasks,
 sessions, streams, rates, used states, caches). To support another database, implement the methods of `SharedStore`.
 """
 

@@ -77,7 +77,7 @@ def remember_secrets(secrets: Sequence[str]) -> None:
 
 
 def known_secrets_redaction() -> Redaction:
-    """Return the redaction of all remembered secrets."""
+    """Return the `Redaction` of all remembered secrets."""
     return Redaction(sorted(_seen.copy(), key=len, reverse=True))
 
 

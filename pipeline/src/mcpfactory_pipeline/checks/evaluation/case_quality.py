@@ -33,7 +33,7 @@ _TEXTS: Final = ("title", "description")
 def distort_tool_list(tools: Sequence[Mapping[str, Any]], words: str) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Return the list with swapped descriptions or names, and a map (shown name → tool) of the names that differ.
 
-    Each tool swaps with the tool half a list away, because neighbors are often similar.
+    Each tool is swapped with the tool half a list away, because neighbors are often similar.
 
     Args:
         tools: the tools as the server lists them.

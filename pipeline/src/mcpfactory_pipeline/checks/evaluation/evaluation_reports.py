@@ -246,7 +246,7 @@ def write_model_report(folder: Path, report: ModelReport) -> Path:
 
 
 def load_model_report(file: Path) -> ModelReport:
-    """Return the report in a file.
+    """Read the report from a file.
 
     Raises:
         StateError: the file is unreadable or invalid.

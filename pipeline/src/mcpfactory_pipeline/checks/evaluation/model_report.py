@@ -132,7 +132,7 @@ def hash_cases(cases: Iterable[EvaluationCase]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModelPrices:
-    """Prices per million tokens, from the workspace settings only."""
+    """Prices per million tokens; they come only from the workspace settings."""
 
     read: float
     written: float

@@ -33,7 +33,7 @@ class Logging(Middleware):
 
     Args:
         logger: default: `mcpfactory_runtime.requests`.
-        arguments: True also logs the arguments, which may contain private data.
+        arguments: True to log also the arguments, which may contain private data.
         clock: returns seconds.
     """
 

@@ -211,7 +211,7 @@ async def forward(
 
     Raises:
         McpError: the server's error, or the caller cannot answer the server's question.
-        InputRequired: the caller must answer first (a BaseException).
+        InputRequired (a BaseException): the caller must answer first.
         ConnectionLostError, HttpError, ProtocolError, TimeoutError: as for `Client.request`.
     """
     sent = {**params, "_meta": (_meta(ctx) if client.modern else {}) | _trace(ctx)}

@@ -394,7 +394,7 @@ class TaskManager:
     # -- shutdown ------------------------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Fail the running tasks because the server is shutting down."""
+        """Mark the running tasks as failed, because the server is shutting down."""
         supervisors = list(self._supervisors)
         for run in list(self._runs.values()):
             with suppress(Exception):

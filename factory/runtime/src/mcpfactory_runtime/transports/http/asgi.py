@@ -225,7 +225,7 @@ class LifespanTask:
     message arrives, the end of the event loop cancels the task, which then exits the context managers in order.
 
     Args:
-        enter: enters the context managers into the stack.
+        enter: function that enters the context managers into the stack.
     """
 
     __slots__ = ("_enter", "_over", "_started", "_task")

@@ -80,7 +80,7 @@ class FailureLimit:
         return 0.0 if bucket.take() else bucket.wait
 
     def record_success(self, address: str, token: bytes) -> None:
-        """Uncount the attempt, and exempt the valid token from the limit."""
+        """Remove the attempt from the count, and exempt the valid token from the limit."""
         if self._addresses is not None and token not in self._good:
             self.cancel_attempt(address)
             if len(self._good) >= _TOKENS:
