@@ -92,7 +92,7 @@ _PATIENCE: Final = 15.0  # seconds; maximum wait for a server's exit after the e
 
 
 def package_command(python: Path, package: str, folder: Path) -> list[str]:
-    """Return the command that runs a server's package with an interpreter, by a start script that explains failures."""
+    """Return the command that runs a server's package with an interpreter and a start script that explains failures."""
     return [str(python), "-P", str(_SCRIPT), package, str(folder)]
 
 

@@ -159,7 +159,7 @@ def _offers_other(channel: ChannelPolicy, state: ServerState) -> list[str]:
 def _unless_held(
     channel: ChannelPolicy | None, state: ServerState, reasons: tuple[str, ...], verdicts: Mapping[str, str]
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the verdict "run", unless the stage fills a channel that has a hold or closed gates."""
+    """Return the verdict "run", or another verdict if the stage fills a channel that has a hold or closed gates."""
     if channel is None:
         return RUN, reasons
     if hold := state.holds.get(channel.name):

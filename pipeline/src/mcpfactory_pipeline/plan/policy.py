@@ -75,7 +75,7 @@ def candidate_approvers(channel: ChannelPolicy, candidate: Candidate, since: Con
 def missing_approvals(wanted: int, given: Collection[str], approvers: Iterable[str]) -> str:
     """Describe the missing approvals, as `1 of 2 approvals missing, from Grace`; return "" if none are missing.
 
-    `given` are the people who approved; `approvers` are the people who can approve, if the policy names any.
+    `given` are the people who approved; `approvers` are the people who can approve, if the policy lists any.
     """
     if len(given) >= wanted:
         return ""

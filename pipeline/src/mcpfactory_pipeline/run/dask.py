@@ -86,7 +86,7 @@ class DaskExecutor:
             cluster.close(timeout=10)
 
     def _connected_client(self) -> Any:
-        """Return a client, and start the cluster at the first job; return None if the run was ended."""
+        """Return a client, and start the cluster at the first job; return None if the run has already ended."""
         with self._guard:
             if self._cancelled.is_set():
                 return None

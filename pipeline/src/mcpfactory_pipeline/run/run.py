@@ -54,7 +54,7 @@ class RunOutcome:
 
     @property
     def interrupted(self) -> bool:
-        """Return True if the run was ended before completion."""
+        """Return True if the run ended before completion."""
         return "interrupted" in self.servers.values()
 
     @property

@@ -222,7 +222,7 @@ def _wheelhouse(wheels: Mapping[str, bytes], work: Path) -> Path:
 
 
 def _is_local(path: str) -> bool:
-    """Return True for files that depend on the installation: programs, caches, metadata of the installer."""
+    """Return True for a file that depends on the installation: a program, a cache, or metadata of the installer."""
     parts = PurePosixPath(path).parts
     return (
         parts[0] in {"bin", "Scripts", ".lock"}

@@ -52,7 +52,7 @@ class ServerVariable:
 class WheelMetadata:
     """The core metadata in the wheel.
 
-    `requires` are the unparsed requirements, `urls` label → URL, `scripts` program → entry point.
+    `requires` are the unparsed requirements. `urls` maps label → URL, and `scripts` maps program → entry point.
     """
 
     name: str

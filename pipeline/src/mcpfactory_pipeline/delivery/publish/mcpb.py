@@ -55,7 +55,10 @@ def bundle_name(release: CandidateRelease, kind: str) -> str:
 
 
 def bundle_manifest(release: CandidateRelease, settings: Mapping[str, str]) -> dict[str, Any]:
-    """Return `manifest.json` of a bundle, version 0.4 for `uv`, 0.3 for `python`. Missing values are omitted. Pure."""
+    """Return `manifest.json` of a bundle: version 0.4 for the type `uv`, version 0.3 for the type `python`.
+
+    Missing values are omitted. Pure.
+    """
     about, kind = release.metadata, settings["type"]
     fields: dict[str, Any] = {
         "manifest_version": _TYPES[kind],

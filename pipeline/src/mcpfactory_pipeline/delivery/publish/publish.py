@@ -140,7 +140,7 @@ def publish(
     clock: Clock = utc_now,
     table: Mapping[str, PublishTarget] = TARGETS,
 ) -> list[PublishOutcome]:
-    """Publish the candidate that a channel offers of a server.
+    """Publish the candidate of a server that a channel offers.
 
     Args:
         workspace: workspace of the server.

@@ -1,8 +1,8 @@
-"""Release plan: the servers to release, and the version of each. Reads git, the tree and the servers; writes nothing.
+"""Release plan: the servers to release, and the version of each.
 
-The last release is the newest tag `<server>-vX.Y.Z` that this branch contains. A server without a tag is compared with
-its candidate in a channel that people promote into. Without such a candidate, the version in the server's sources is
-used.
+This module reads git, the working tree and the servers, and writes nothing. The last release is the newest tag
+`<server>-vX.Y.Z` that this branch contains. A server without a tag is compared with its candidate in a channel that
+people promote into. Without such a candidate, the version in the server's sources is used.
 
 A server is released if its package changed since the last release, or if it has a changelog fragment. The contract
 (`contract.py`) determines the version, and fragments can raise it.
