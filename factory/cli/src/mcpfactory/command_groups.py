@@ -27,7 +27,7 @@ _SECTIONS: Final = {field: section for section, fields in _FIELDS.items() for fi
 
 
 class CommandEntry(NamedTuple):
-    """Entry of a command in help texts, and its location: `module:name` of a function, an app or an operation.
+    """A command's entry in help texts, and the `module:name` of its function, app or operation.
 
     `summary` repeats the first sentence of the command's help, so that listing commands does not import
     them. A test compares the two texts.
@@ -39,7 +39,7 @@ class CommandEntry(NamedTuple):
 
 
 class _Base:
-    """Parsing and help that commands and groups share."""
+    """Base class for parsing and help, which commands and groups share."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an option that is given twice, because the parser would use only the last one."""
@@ -101,7 +101,7 @@ class LazyGroup(Group):
 
     @commands.setter
     def commands(self, _none: Any) -> None:
-        """Ignore commands that typer would add; `entries` already has them."""
+        """Ignore commands that typer would add; `entries` already has these commands."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands in the order of help texts."""
@@ -125,7 +125,7 @@ class LazyGroup(Group):
 
 
 def lazy_group(entries: Mapping[str, CommandEntry]) -> type[TyperGroup]:
-    """Return a group of these commands, for `typer.Typer(cls=…)`."""
+    """Return a group of the given commands, for `typer.Typer(cls=…)`."""
     return type("Commands", (LazyGroup,), {"entries": entries})
 
 

@@ -1,4 +1,4 @@
-"""Shell completion of names: fast, because it imports little and reads only folder names and one small file."""
+"""Shell completion of names. It is fast, because it imports little and reads only folder names and one small file."""
 
 from __future__ import annotations
 

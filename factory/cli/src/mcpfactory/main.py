@@ -184,7 +184,7 @@ _MACHINE: Final = {
 
 
 def convert_os_error(error: BaseException) -> McpfactoryError | None:
-    """Return an operating system error about a file as an error for people; None for other errors."""
+    """Convert an operating system error about a file into an error for people; return None for other errors."""
     if not isinstance(error, OSError) or error.filename is None or error.errno not in _MACHINE:
         return None
     names = " → ".join(str(name) for name in (error.filename, error.filename2) if name is not None)

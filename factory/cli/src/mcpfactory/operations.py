@@ -50,8 +50,8 @@ def make_typer_command(
 
     Args:
         operation: class whose fields are the options.
-        show: prints the result as text.
-        perform: replaces running the operation and printing the result.
+        show: function that prints the result as text.
+        perform: function that runs instead of the operation and of `show`.
     """
 
     def command(*, dry_run: bool, as_json: bool, **values: Any) -> None:

@@ -122,7 +122,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def width() -> int | None:
-    """Return the number of columns of stdout; None if it is not a terminal."""
+    """Return the number of columns of stdout; None if stdout is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 

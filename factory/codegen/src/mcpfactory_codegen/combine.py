@@ -1,7 +1,7 @@
 """Merge of a server's API documents into one API. Pure.
 
 Every document has a label, except possibly the first. The operations, problems and conflicting names of a labeled
-document carry its label. An API without a label keeps all its names, so adding a second document does not rename the
+document contain the label. An API without a label keeps all its names, so adding a second document does not rename the
 first.
 """
 
@@ -41,7 +41,7 @@ def add_label(api: Api, label: str) -> Api:
 
 
 def combine(apis: Mapping[str, Api], shared: Iterable[str] = ()) -> Api:
-    """Return one API with all operations of several APIs, which are given by label.
+    """Return one API with all operations of the APIs in `apis` (label → API).
 
     A single API with the label "" is returned unchanged. The base URL of each document becomes a separate server named
     by the label, unless all base URLs are equal. Equal shared schemas are merged. Different schemas with the same name
@@ -77,7 +77,7 @@ def _schemes(apis: Sequence[Api]) -> tuple[ApiSecurityScheme, ...]:
 
 
 def common_title(titles: Sequence[str]) -> str:
-    """Return the first words that all titles share; if there are none, all titles."""
+    """Return the words with which all titles begin, or all titles if no such words exist."""
     titles = [" ".join(title.split()) for title in titles]
     common: list[str] = []
     for parts in zip(*(title.split(" ") for title in titles), strict=False):
@@ -107,7 +107,7 @@ def _tags(apis: Sequence[Api]) -> dict[str, str]:
 
 
 def _with_servers(apis: Mapping[str, Api]) -> dict[str, Api]:
-    """Return the APIs with their roots as named servers.
+    """Return the APIs with each root converted to a named server.
 
     Only a root that all APIs share, or the root of the document without a label, stays the root.
     """
@@ -264,7 +264,7 @@ def _credential_names(holders: Mapping[_Identity, Sequence[str]]) -> dict[_Ident
     """Return the name of each scheme.
 
     A scheme keeps its name if it is in the document without a label, shared by the user, or in all documents. Otherwise
-    the label of the first document with the scheme is the prefix, so that later documents change no name.
+    the prefix is the label of the first document with the scheme, so that later documents change no name.
     """
     everyone = {label for labels in holders.values() for label in labels}
     plain = [

@@ -1,9 +1,9 @@
 """Detection of credentials among the parameters of an API, and conversion to security schemes. Pure.
 
-Many documents describe an API key, or the token that a scheme already sends, again as a parameter of each operation.
-A parameter is a credential by its name, its place and its description (`RULES`). The names `key` and `token` alone are
-ambiguous: the description, a scheme of the document or the use in nearly every operation must confirm them. In doubt,
-a parameter is data. The user's `[credentials]` in `mcpfactory.toml` override all rules.
+In many documents, each operation has a parameter for an API key, or for a token that a scheme already sends.
+`RULES` recognize a credential by the name, the place and the description of its parameter. The names `key` and `token`
+alone are ambiguous: the description, a scheme of the document or the use in nearly every operation must confirm them.
+In doubt, a parameter is data. The user's `[credentials]` in `mcpfactory.toml` override all rules.
 
 A required credential is added to each alternative of `security`; an optional credential adds further alternatives.
 
@@ -112,7 +112,7 @@ def normalize_name(name: str) -> str:
 
 
 def is_credential_parameter(place: str, name: str) -> bool:
-    """Return True if a header, cookie or query parameter of this name authenticates the caller."""
+    """Return True if a header, cookie or query parameter with this name authenticates the caller."""
     if place == "query":
         return any(place in rule.places and re.fullmatch(rule.name, normalize_name(name)) for rule in RULES)
     return is_secret(name)
@@ -149,7 +149,7 @@ _GOOGLE: Final = re.compile(r"https://(accounts\.google\.com|oauth2\.googleapis\
 
 @dataclass(slots=True)
 class _Binding:
-    """State of credential binding: inputs, schemes, and the outcome per parameter.
+    """State while credentials are bound to schemes: inputs, schemes, and the outcome for each parameter.
 
     `schemes` has the document's schemes, and schemes made from parameters.
     """
@@ -187,7 +187,7 @@ def convert_credential_parameters(api: Api, options: CredentialOptions = NO_OPTI
 
 
 def _shares(operations: Collection[ApiOperation]) -> Mapping[Slot, float]:
-    """Return the share of operations that have each parameter; {} if there are too few operations."""
+    """Return, for each parameter, the share of operations with that parameter; {} if there are too few operations."""
     counts = Counter(slot for one in operations for slot in {_slot(parameter) for parameter in one.parameters})
     return {slot: count / len(operations) for slot, count in counts.items() if len(operations) >= _FEW}
 
@@ -305,7 +305,7 @@ def _sent_already(
 
 
 def _scheme(parameter: ApiParameter, binding: _Binding) -> str:
-    """Return the name of the scheme that replaces the parameter; add the scheme if it is missing."""
+    """Return the name of the scheme that replaces the parameter; add a missing scheme."""
     slot = _slot(parameter)
     if slot in binding.by_slot:
         return binding.by_slot[slot]
@@ -356,7 +356,7 @@ def _security(
 
 
 def _together(names: Iterable[str], binding: _Binding) -> tuple[str, ...]:
-    """Return the names without schemes that write to the same place as an earlier scheme."""
+    """Return the names, except schemes that write to the same place as an earlier scheme."""
     kept: dict[object, str] = {}
     for name in names:
         kept.setdefault(binding.schemes[name].credential_location if name in binding.schemes else name, name)

@@ -244,7 +244,7 @@ def _effect(method: str, path: str, name: str, texts: Sequence[str]) -> Effect:
 def _change(found: _OperationWords, *, certain: bool, reading: bool) -> str:
     """Return the word that describes a change; "" if no word does.
 
-    `certain`: the operation is certainly read-only by its method, so possible nouns do not count.
+    `certain`: the method alone shows that the operation is read-only, so words that can be nouns do not count.
     """
     reads = any(said.reads for said in found.texts)
     if change := next((one for one in (*found.texts, found.second) if one.changes and one.clear), None):
@@ -276,7 +276,8 @@ def _asks(found: _OperationWords, *, reading: bool) -> bool:
     """Return True if the verbs of name, path or text show that a request reads, even if its method does not.
 
     A verb at the end of a name can be a noun (saved search), so path or text must have the same verb. “List” must
-    have a plural object. A POST can create what it “gets”, such as a token. `reading`: the method is safe.
+    have a plural object. A POST operation named “get” can still create something, such as a token. `reading`: the
+    method is safe.
     """
     spoken = (*found.every, *words(found.text))
     lists = "list" in {found.name.verb, *(said.verb for said in found.texts)}

@@ -1,7 +1,7 @@
 """Inputs of an operation: its parameters, and its body split into properties where useful.
 
 A JSON or form body with known properties becomes one input per property, because models fill flat arguments more
-reliably. Any other body is one input. All code that names, describes or writes arguments uses this list.
+reliably. Any other body is one input. All code that names, describes or writes arguments uses this list of inputs.
 
 An argument keeps the API's spelling if Python permits it, to match the API's documentation: `bookId` stays `bookId`,
 but `X-Request-Id` becomes `x_request_id`. If several places use one name, the first of `PLACES` keeps the name; in
@@ -51,7 +51,7 @@ class Input:
 
     @property
     def slot(self) -> tuple[str, str]:
-        """Return the identity within an operation: (place, wire name)."""
+        """Return the input's identity within its operation: (place, wire name)."""
         return self.place, self.name
 
 

@@ -76,8 +76,8 @@ class Encoding:
 class ApiBody:
     """The request body in the selected media type. `schema` has no read-only properties.
 
-    `xml` is the root of an XML body, and `shapes` has the types that it references, as in the runtime's `Operation`.
-    `graphql` is the document of a GraphQL request; the properties of `schema` are its variables.
+    `xml` is the root of an XML body, and `shapes` has the types that the root references, as in the runtime's
+    `Operation`. `graphql` is the document of a GraphQL request; the properties of `schema` are its variables.
     """
 
     content_type: str
@@ -141,7 +141,7 @@ class ApiSecurityScheme:
 
 @dataclass(frozen=True, slots=True)
 class ApiOperation:
-    """One operation. `pointer` is its place in the document; `(method, path)` is its identity. `method` is upper case.
+    """One operation, identified by `(method, path)`. `pointer` is its place in the document. `method` is upper case.
 
     `label` is the label of its document if the API has several documents (`combine`); `key` and `pointer` contain this
     label. `scopes` are the OAuth scopes that `security` requires, by scheme name. `server` is the name of one of
@@ -193,7 +193,7 @@ class SkippedOperation:
 class Api:
     """A whole API.
 
-    `servers` are the absolute base URLs of its root, preferred first, with the defaults of their variables.
+    `servers` are the absolute base URLs of the API's root, preferred first. Variables in the URLs have their defaults.
     `own_servers` are the other servers that operations use, sorted by name.
     """
 
@@ -212,7 +212,7 @@ class Api:
 
     @property
     def base_url(self) -> str:
-        """Return the first URL of the root, or "" if it has none."""
+        """Return the first URL of the root, or "" if the root has no URL."""
         return next(iter(self.servers), "")
 
     @property
@@ -281,7 +281,7 @@ class ProblemCollector:
         self._count: dict[str, int] = {}
 
     def add(self, code: str, pointer: str, message: str, hint: str = "") -> None:
-        """Report one problem. `code` is a key of PROBLEM_CODES (KeyError otherwise), which also gives the level."""
+        """Report one problem. `code` is a key of PROBLEM_CODES (else KeyError); the key gives the level."""
         level = PROBLEM_CODES[code]
         if (code, pointer) in self._seen:
             return
@@ -318,7 +318,7 @@ _JSON_LINES: Final = re.compile(r"application/(x-ndjson|ndjson|jsonl|x-jsonlines
 
 
 def carries_json(content_type: str, schema: JsonSchema | None, schemas: dict[str, JsonSchema]) -> bool:
-    """Return True if content is JSON: by its media type, or because only JSON has the structure of its schema."""
+    """Return True if the media type is JSON, or if only JSON can match the schema."""
     name = media_type(content_type)
     if name in {"", "*/*"} or is_json(content_type):
         return True

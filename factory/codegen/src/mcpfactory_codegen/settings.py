@@ -55,7 +55,7 @@ class OneOf:
 
 
 def validation_error(message: str, hint: str, *at: str | int) -> PydanticCustomError:
-    """Return the error that a validator of a model raises; `at` are keys below the validated value."""
+    """Return the error that a validator of a model raises; `at` is the path from the validated value to the error."""
     return PydanticCustomError("setting", "{message}", {"message": message, "hint": hint, "at": at})
 
 
@@ -128,7 +128,8 @@ Keys = tuple[str | int, ...]
 def _place(error: ErrorDetails, data: Any) -> tuple[Keys, Any]:
     """Return the keys of the table or value that an error is about, and the value.
 
-    pydantic adds the branches of unions to the keys. An unknown or missing key is an error of its table.
+    pydantic adds the branches of unions to the keys. An error about an unknown or missing key belongs to the key's
+    table.
     """
     keys: list[str | int] = []
     parts = error["loc"][:-1] if error["type"] == "extra_forbidden" else error["loc"]
@@ -267,7 +268,7 @@ def _toml(value: Any) -> str:
 
 
 def _schemas(root: Mapping[str, Any], keys: Keys, data: Any) -> list[Mapping[str, Any]]:
-    """Return the JSON Schemas of the value at these keys: several, if it may have several types."""
+    """Return the JSON Schemas of the value at these keys; a value with several possible types has several schemas."""
     found = list(schema_alternatives(root, root, data))
     for key in keys:
         data = data[key]
@@ -314,7 +315,7 @@ def json_schema(*models: type[Settings]) -> dict[str, Any]:
 
 
 def quoted(text: str) -> str:
-    """Return a string literal for TOML and Python: JSON, without control characters that JSON does not escape."""
+    """Return a string literal for TOML and Python, as JSON without control characters that JSON does not escape."""
     return json.dumps(strip_controls(text), ensure_ascii=False)
 
 

@@ -36,7 +36,7 @@ def word_group(name: str) -> frozenset[str]:
 
 
 def word_pairs(name: str) -> dict[str, str]:
-    """Return a group of pairs from words.txt, written as `indices=index`."""
+    """Return a group of pairs from words.txt, where a pair is written as `indices=index`."""
     return dict(pair.split("=") for pair in word_group(name))
 
 
@@ -59,7 +59,7 @@ def snake_case(text: str) -> str:
 
 @lru_cache(maxsize=65536)
 def singular(word: str) -> str:
-    """Return the singular of a usual English plural; other words stay unchanged: `alias`, `status`, `dns`."""
+    """Return the singular of a usual English plural; words such as `alias`, `status` and `dns` stay unchanged."""
     if len(word) < 4 or not word.endswith("s") or word.endswith(_KEPT_S):
         return word
     if word in _ODD_PLURALS:
@@ -155,7 +155,7 @@ def closest_match(word: str, known: Iterable[str]) -> str:
 
 
 def did_you_mean(word: str, known: Collection[str], what: str) -> str:
-    """Return a hint with the closest and all known names: `did you mean 'shop'? servers: books, shop`."""
+    """Return a hint with the closest name and the known names, such as `did you mean 'shop'? servers: books, shop`."""
     names = list(known)
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     there = f"{what}: {', '.join(names[:_SHOWN])}{more}" if names else f"{what}: none"

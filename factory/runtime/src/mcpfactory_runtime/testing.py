@@ -26,7 +26,7 @@ __all__ = ["compile_schema", "connect", "differences", "override"]
 
 
 class MemoryStream:
-    """The client's end of a connection. The server handles sent bytes at once; bytes from the server are queued."""
+    """The client's end of a connection. The server handles sent bytes immediately; bytes from the server are queued."""
 
     def __init__(self, server: ServerInterface) -> None:
         self._lines = LineReader(server.max_message_size)

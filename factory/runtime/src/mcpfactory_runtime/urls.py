@@ -41,8 +41,8 @@ _SPECIAL: Final = tuple(
 def is_public(address: str) -> bool:
     """Return True if an IP address is public.
 
-    Loopback, private, link-local, multicast and reserved addresses are not public. Neither are addresses that embed
-    such an address.
+    Loopback, private, link-local, multicast and reserved addresses are not public. Addresses that embed such an address
+    are not public either.
 
     Args:
         address: as returned by the resolver; a zone (`fe80::1%eth0`) is permitted.
@@ -121,7 +121,7 @@ Refusal = Literal["", "target", "origin", "downgrade", "method", "circle"]
 """Reason why a redirect is not followed.
 
 `target`: not an http address. `origin`: another origin. `downgrade`: from https to http. `method`: the status does not
-permit repeating the method. `circle`: a loop, or too many redirects.
+permit repeating the method. `circle`: the redirects form a loop, or are too many.
 """
 
 _REASONS: Final[dict[Refusal, str]] = {
@@ -202,7 +202,7 @@ def redirect_of(method: str, url: str, status: int, location: str) -> Redirect |
 
 
 def is_same_origin(url: str, target: str) -> bool:
-    """Return True if the target has the same origin as a URL, or is its https version."""
+    """Return True if the target has the same origin as a URL, or is the https version of the URL."""
     ours, theirs = _split(url), _split(target)
     if ours is None or theirs is None or (ours.hostname or "").rstrip(".") != (theirs.hostname or "").rstrip("."):
         return False

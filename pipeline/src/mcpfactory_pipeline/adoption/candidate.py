@@ -86,8 +86,8 @@ class AdoptionRecord:
     The record is one of the candidate's files, and lists the other files by hash.
 
     `name` is the name of the package or server. `start` is the command line, empty for a server at a `url`.
-    `environment` lists the variables that the server reads. For a command, `path` is the original folder of its files,
-    where the files are restored before the start.
+    `environment` lists the variables that the server reads. For a command, `path` is the original folder of its files.
+    Before the start, the files are restored there.
     """
 
     server: str
@@ -170,7 +170,7 @@ _PATIENCE: Final = 600  # seconds to wait for another process that prepares the 
 class InstalledCandidate:
     """Candidate that can be started: its record, its folder, and the command line.
 
-    `readable` lists the paths outside the system that the process must read. `holds` maps the installed files to
+    `readable` lists the paths, apart from system paths, that the process must read. `holds` maps the installed files to
     their hashes; it is empty if they were not verified.
     """
 

@@ -1,4 +1,4 @@
-"""Adopt a command with its files, and refuse commands that start something else."""
+"""Adopt a command with its files, and refuse commands that start other programs."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def unpack(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None
 
 
 def resolve_program_paths(folder: str, place: Path, start: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line with the paths of the files in `place/folder` instead of their names."""
+    """Return the command line, with each file name replaced by the file's path in `place/folder`."""
     inside = place / folder
     return tuple(str(inside / word) if (inside / word).is_file() else word for word in start)
 
@@ -130,10 +130,10 @@ def refuse_secrets_in_command(what: str, commands: Sequence[Sequence[str]]) -> N
 
 
 def refuse_wrapper_program(words: Sequence[str]) -> None:
-    """Refuse a program that only fetches or starts another program, because the bytes of the other would be unchecked.
+    """Refuse a program that only fetches or starts another program, because the other program would be unchecked.
 
     Raises:
-        RefusedError: the program fetches or starts another one.
+        RefusedError: the program fetches or starts another program.
     """
     starter = _starter(words)
     inner = [part for word in words[1:] for part in _split(word)] if starter else list(words)
@@ -156,7 +156,7 @@ def refuse_wrapper_program(words: Sequence[str]) -> None:
 
 
 def _starter(words: Sequence[str]) -> bool:
-    """Return True if the program starts another one: a wrapper, or a shell with a command in its arguments."""
+    """Return True if the program starts another program: a wrapper, or a shell with a command in its arguments."""
     name = _program_name(words[0])
     options = takewhile(lambda word: word.startswith("-") or word.lower() in {"/c", "/k"}, words[1:])
     return name in _STARTERS or (name in _SHELLS and any(map(_SHELL_TEXT.fullmatch, options)))

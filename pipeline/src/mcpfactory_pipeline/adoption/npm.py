@@ -88,7 +88,7 @@ def npm_integrity(data: bytes) -> str:
 def fetch_tarball(spec: str, work: Path, *, log: bool = True) -> tuple[dict[str, Any], bytes]:
     """Return npm's metadata of a package, and its tarball, verified by the integrity in the metadata.
 
-    Raises as `run_npm` does.
+    Raises the errors of `run_npm`.
     """
     said = json.loads(run_npm("pack", spec, "--json", "--pack-destination", str(work), cwd=work, log=log))
     about: dict[str, Any] = said[0] if isinstance(said, list) else next(iter(said.values()))
@@ -155,9 +155,9 @@ def collect(sources: AdoptionSources) -> CollectedFiles:
 
 
 def install_dependency_tree(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
-    """Install a candidate's dependency tree in `place`; npm verifies each package by the integrity in the lock.
+    """Install a candidate's dependency tree in `place`; npm verifies each package by the integrity value in the lock.
 
-    Raises as `run_npm` does, and ConfigError if the lock does not pin every package.
+    Raises the errors of `run_npm`, and ConfigError if the lock does not pin every package.
     """
     about = json.loads((files / "package.json").read_bytes())
     check_node_lock((files / LOCKS["node"]).read_bytes(), own=next(iter(about["dependencies"])))

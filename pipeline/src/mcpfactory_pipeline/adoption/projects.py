@@ -70,7 +70,7 @@ def build_python_project(sources: AdoptionSources) -> CollectedFiles:
 def build_node_project(sources: AdoptionSources) -> CollectedFiles:
     """Build and pack a Node.js project in a copy of its sources.
 
-    Its dependencies are installed from its lock, without scripts; the project's own build runs in a sandbox.
+    The project's dependencies are installed from its lock, without scripts; the project's build runs in a sandbox.
 
     Raises as `run_npm` does, and ConfigError if the lock does not pin every package.
     """
@@ -108,7 +108,7 @@ def build_node_project(sources: AdoptionSources) -> CollectedFiles:
 
 
 def check_npm_project_lock(folder: Path, *, called: str = "") -> None:
-    """Check that a project's lock, if it exists, pins every package by its integrity.
+    """Check that a project's lock, if it exists, pins every package by an integrity value.
 
     Raises:
         ConfigError: a package is not pinned, or npm would prefer another lock file.
@@ -161,7 +161,7 @@ _NO_TESTS: Final = "no test specified"  # `npm init` writes a test script that p
 
 
 def recognize_project(workspace: Workspace, place: Path, request: AdoptionRequest, work: Path) -> RecognizedServer:
-    """Recognize the project in a folder, to adopt it in place or as a copy below `servers/`.
+    """Recognize the project in a folder, to adopt the project in place or as a copy below `servers/`.
 
     Raises:
         ConfigError: the folder is not a project, or its start command is unknown.

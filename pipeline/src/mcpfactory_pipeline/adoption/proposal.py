@@ -44,7 +44,7 @@ class RecognizedServer:
 
 @dataclass(frozen=True, slots=True)
 class ProposedFile:
-    """A file to write: its path in the workspace, its current content (None if it is new), and its new content."""
+    """A file to write: its path in the workspace, its current content (None for a new file), and its new content."""
 
     path: str
     before: str | None
@@ -176,7 +176,7 @@ def _rows(found: RecognizedServer) -> dict[str, Any]:
 
 
 def _updated(file: Path, found: RecognizedServer, server: str) -> str:
-    """Return the text of a server's file with the changed fields of `[adopted]`; everything else is unchanged."""
+    """Return the text of a server's file with the changed fields of `[adopted]`; all other text is unchanged."""
     config = read_toml(file)
     before = read_settings_file(ServerConfig, file).adopted
     if before is None:

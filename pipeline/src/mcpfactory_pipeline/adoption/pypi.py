@@ -37,7 +37,7 @@ _MORE_THAN_A_REQUIREMENT: Final = re.compile(r"[\r\n]|\$\{")
 
 
 class WheelHashMismatchError(ToolRejectedInputError):
-    """Error for an index without the wanted file; `hashes` are the hashes of the files that the index has."""
+    """Error for an index without the wanted file; `hashes` are the hashes of all files on the index."""
 
     def __init__(self, message: str, hashes: Sequence[str]) -> None:
         super().__init__(message)
@@ -157,7 +157,7 @@ def compile_lock(requirements: Sequence[str], constraints: Sequence[str], work: 
 
 
 def refuse_unsafe_requirement(text: str) -> None:
-    """Refuse text that uv would read as more than a requirement, or would have to build.
+    """Refuse text that is more than one requirement for uv, or that uv would have to build.
 
     For example, uv builds the folder that `-e FOLDER` names, regardless of its other options.
 
@@ -227,7 +227,7 @@ def create_locked_environment(files: Path, names: Sequence[str], place: Path, *,
 
 
 def resolve_python_command(place: Path, start: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line in an environment: its first word is a program of the environment, or `python`."""
+    """Return the command line in an environment. The first word is a program of the environment, or `python`."""
     return (str(programs(place) / start[0]), *start[1:])
 
 

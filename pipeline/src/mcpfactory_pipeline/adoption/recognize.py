@@ -76,7 +76,7 @@ def recognize(workspace: Workspace, request: AdoptionRequest) -> RecognizedServe
 
 
 def find_earlier_adoption(workspace: Workspace, kind: str, field: str, value: str) -> WorkspaceServer | None:
-    """Return the workspace's server that was adopted from the same source; None if none or several match."""
+    """Return the server of the workspace that was adopted from the same source; None unless exactly one matches."""
     found = [
         server
         for server in workspace.servers()
@@ -255,8 +255,8 @@ def _tar_files(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
 def _chosen(given: Sequence[str], programs: Sequence[str], name: str) -> tuple[str, ...]:
     """Return the command line.
 
-    If the first given word is a program of the package, the given words are the command line. Otherwise the words are
-    the arguments of the package's program.
+    If the first given word is a program of the package, the given words are the command line. Otherwise, the words are
+    arguments for the package's program.
     """
     if given and given[0] in programs:
         return tuple(given)

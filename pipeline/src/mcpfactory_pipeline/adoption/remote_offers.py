@@ -82,7 +82,10 @@ def parse_offers(text: bytes) -> dict[str, Any]:
 
 
 def hash_offers(offers: Offers) -> str:
-    """Return one hash of all offers of a server, regardless of their order and the server's name and version."""
+    """Return one hash of all offers of a server.
+
+    The order of the offers and the server's name and version do not count.
+    """
     parts: dict[str, Any] = {
         kind: sorted(json.dumps(row, sort_keys=True) for row in offers.get(kind, ())) for kind in _KEYS
     }

@@ -69,7 +69,7 @@ class AdoptionSources:
 
 @dataclass(frozen=True, slots=True)
 class CollectedFiles:
-    """Files to run, by name, with their package name and version; `facts` are short values to store in the state."""
+    """Files to run, by name, with their package name and version; `facts` are short values for the state."""
 
     name: str
     version: str

@@ -13,7 +13,7 @@ class PipelineError(McpfactoryError):
 
 
 class WorkspaceError(PipelineError):
-    """Missing or unusable workspace, or one that cannot be created here."""
+    """The workspace is missing or unusable, or cannot be created here."""
 
     exit_code = Exit.NOT_FOUND
 
@@ -29,7 +29,7 @@ class ConfigError(PipelineError):
 
 
 class ServerError(PipelineError):
-    """Start failure caused by a server's own code or dependencies, which the owner has to correct."""
+    """The code or the dependencies of a server prevent its start; the owner has to correct them."""
 
     exit_code = Exit.SERVER_ERROR
 
@@ -39,7 +39,7 @@ class StateError(PipelineError):
 
 
 class StageError(PipelineError):
-    """A stage could not do its work, for a reason other than its input: it is `errored` and can be retried."""
+    """A stage failed for a reason other than its input. The stage is `errored` and can be retried."""
 
 
 class RefusedError(PipelineError):

@@ -12,7 +12,7 @@ class RunEvent:
     """Something that happened in a run."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data that starts with the event's name."""
+        """Return the event as plain data, with its name first."""
         return {"event": _NAMES[type(self)], **asdict(self)}
 
 
@@ -76,7 +76,10 @@ class RunWaiting(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class ServerUnusable(RunEvent):
-    """A server cannot be run, because its state or configuration is broken. The run continues with the others."""
+    """A server cannot be run, because its state or configuration is broken.
+
+    The run continues with the other servers.
+    """
 
     server: str
     message: str
@@ -85,7 +88,7 @@ class ServerUnusable(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class RunFinished(RunEvent):
-    """A run ended: servers by outcome, and the duration; `pruned` maps deleted candidate folders to their bytes."""
+    """A run ended: servers by outcome, and the duration. `pruned` maps deleted candidate folders to sizes in bytes."""
 
     servers: Mapping[str, str]
     ran: int

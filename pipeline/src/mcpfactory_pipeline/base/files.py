@@ -16,7 +16,7 @@ _MAX_JSON: Final = 32 * 1024 * 1024  # maximum size in bytes of a file that is r
 
 
 def read_json(file: Path) -> Mapping[str, Any]:
-    """Return the JSON object in a file; empty if the file is missing, too large or contains anything else."""
+    """Return the JSON object in a file; {} if the file is missing, too large or contains no JSON object."""
     try:
         found = {} if file.stat().st_size > _MAX_JSON else json.loads(file.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -28,7 +28,7 @@ def read_regular_file(file: Path, most: int) -> bytes:
     """Return the content of a regular file. Pipes, devices and files that are too large are refused without reading.
 
     Raises:
-        OSError: also for a file that is not regular, or has more than `most` bytes.
+        OSError: the file cannot be read, is not a regular file, or has more than `most` bytes.
     """
     descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(descriptor, "rb") as stream:
@@ -138,7 +138,7 @@ def remove_temporary_files(file: Path) -> None:
 
 
 def move_into_place(temporary: Path, file: Path) -> None:
-    """Replace a file durably with its temporary file."""
+    """Replace a file with its temporary file, durably."""
     temporary.replace(file)
     if os.name == "posix":  # Windows cannot open a folder as a file, and so cannot sync a folder
         descriptor = os.open(file.parent, os.O_RDONLY)
@@ -155,7 +155,7 @@ _PYTHONS: Final = ("invalid", "Invalid", "Exceeds the limit", "could not convert
 def unreadable_json_reason(error: Exception) -> str:
     """Return a readable reason why a JSON file cannot be read, from the error that was raised.
 
-    The text of a `ValueError` is used, unless Python itself wrote it.
+    The text of a `ValueError` is used, unless the text comes from Python itself.
     """
     if isinstance(error, KeyError):
         return f"{error.args[0]!r} is missing"

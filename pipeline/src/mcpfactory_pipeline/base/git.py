@@ -10,7 +10,7 @@ from typing import Final
 from mcpfactory_pipeline.base.errors import ConfigError
 
 _ALWAYS: Final = ("--no-optional-locks", "-c", "safe.bareRepository=explicit")
-"""Options of every command.
+"""Options for every git command.
 
 A pull request can contain a folder that git treats as a bare repository. Its configuration could run programs.
 """

@@ -109,7 +109,7 @@ class ArchiveEntry:
 
 
 def zip_bytes(files: Mapping[str, bytes], *, compress: bool = False) -> bytes:
-    """Return a zip with these files, sorted by path, dated 1980-01-01 and with mode 0644.
+    """Return a zip with the given files, sorted by path, with the date 1980-01-01 and the mode 0644.
 
     Without `compress`, entries are uncompressed, so that the bytes do not depend on the version of a compression
     library.
@@ -155,13 +155,13 @@ def canonical_json(value: object) -> str:
     """Return data as JSON with sorted keys, an indent of two and no final line end; keys must be strings.
 
     Raises:
-        TypeError: a value cannot be written as JSON.
+        TypeError: a value has no JSON form.
     """
     return _written(value, "\n")
 
 
 def _written(value: object, line: str) -> str:
-    """Return a value as JSON text that begins within a line; `line` is the start of further lines."""
+    """Return a value as JSON text that begins within a line; `line` is the text at the start of each further line."""
     if isinstance(value, str):
         return _quoted(value)
     if isinstance(value, dict):

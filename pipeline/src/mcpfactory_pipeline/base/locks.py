@@ -66,7 +66,7 @@ def run_lock(
     description of the process that holds the lock.
 
     Raises:
-        InterruptedError: `stopped` returned True before the lock was free.
+        InterruptedError: `stopped` returned True before the lock became free.
     """
     file, note = folder / f"{server}.run.lock", _holder_note(folder, server)
     wait = _run_notes(folder) / f"{run}.{server}{_WAITS}"

@@ -49,7 +49,7 @@ HIDDEN: Final = re.compile(
     f"[\x00-\x08\x0b\x0c\x0e-\x1f{''.join(f'{chr(low)}-{chr(high)}' for low, high in _NEVER)}]"
     f"|[{_MARKS}]{{4,}}|[{_JOINERS}]{{3,}}|(?!{_EMOJI})[{_JOINERS}]{{2}}|(?<=[ -~])[{_JOINERS}](?=[ -~])"
 )
-"""Characters that a model reads and a person does not see."""
+"""Characters that a model reads but a person does not see."""
 INVISIBLE: Final = re.compile(f"{HIDDEN.pattern}|[\x7f-\x9f]")
 """`HIDDEN`, DEL, and the control characters beyond ASCII."""
 _LONGEST_TEXT: Final = 100_000  # maximum characters of a text that are searched
@@ -79,7 +79,7 @@ def iterate_json_strings(value: Any) -> Iterator[str]:
 def printable(text: str, *, color: bool = False) -> str:
     r"""Return the text with control characters, invisible characters and CI commands escaped (`\x1b`).
 
-    With `color`, color codes stay; without it they are removed.
+    Color codes stay with `color`, and are removed otherwise.
     """
     text = text.replace("\r\n", "\n")
     if color:
@@ -91,7 +91,7 @@ def printable(text: str, *, color: bool = False) -> str:
 
 
 def printable_line(text: str) -> str:
-    """Return printable text on one line; line ends and tabs are escaped, so that names cannot add lines."""
+    """Return printable text on one line; line ends and tabs are escaped, so that a name cannot add a line."""
     return printable(text.translate(_LINE_ENDS))
 
 
@@ -241,7 +241,7 @@ class InvalidReasonError(ConfigError):
 
 
 def normalize_reason(text: str) -> str:
-    """Return a reason as a single line, ready to be recorded.
+    """Return a reason as a single line, for a record.
 
     Raises:
         InvalidReasonError: the reason has more than `MAX_REASON_LENGTH` characters, or only invisible ones.

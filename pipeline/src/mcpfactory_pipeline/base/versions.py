@@ -1,6 +1,6 @@
 """Versions of the tools in use, and semantic version steps.
 
-Below 1.0, a minor step may break callers, and a patch may add features.
+Before version 1.0, a minor step may break callers, and a patch may add features.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def checked_out_commit(folder: Path) -> str:
 
 
 def editable_source_folder(name: str) -> Path | None:
-    """Return the source folder of an editable installation; None for a regular one."""
+    """Return the source folder of an editable installation; None for a regular installation."""
     try:
         found: Distribution = distribution(name)
         origin = json.loads(found.read_text("direct_url.json") or "{}")
@@ -120,7 +120,7 @@ def is_sufficient_step(before: str, after: str, needed: Step) -> bool:
 
 
 def next_version(version: str, needed: Step) -> str:
-    """Return the smallest version after `version` with a step as large as `needed`."""
+    """Return the next version after `version` for a step of the size `needed`."""
     major, minor, patch = Version.read(version)
     if needed == "none":
         return version

@@ -1,6 +1,7 @@
 """Virtual environments of a candidate, and their installed packages.
 
-An environment is built from bytes that were hashed immediately before. It is reused only while its files are unchanged.
+The bytes for an environment are hashed immediately before its creation. It is reused only while its files are
+unchanged.
 """
 
 from __future__ import annotations
@@ -144,7 +145,7 @@ def environment_for_validate(inputs: StageInputs, candidate: Artifact) -> Candid
 
     Raises:
         ToolRejectedInputError: the candidate cannot be installed.
-        StageError: the tooling failed, or the wheel is not the one that was built.
+        StageError: a tool failed, or the wheel is not the wheel that was built.
     """
     return _environment(inputs, candidate, _CHECKED, [], {})
 
@@ -213,7 +214,7 @@ def _made(inputs: StageInputs, folder: Path, wheel: Path, packages: Sequence[str
 
     Raises:
         ChangedFilesError: installed files differ from the package contents.
-        ToolRejectedInputError, StageError: as `run_uv`.
+        ToolRejectedInputError, StageError: as for `run_uv`.
     """
     shutil.rmtree(folder, ignore_errors=True)
     run_uv("venv", "--quiet", str(folder), cwd=inputs.work)

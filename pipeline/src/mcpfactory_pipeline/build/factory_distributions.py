@@ -74,7 +74,7 @@ def describe_runtime() -> str:
 
 
 def cached_runtime_wheel(artifacts: Path, *, build: bool = True) -> Path | None:
-    """Return the wheel of the runtime in use, cached in `.wheelhouse/` of the artifacts by content hash.
+    """Return the wheel of the runtime in use; it is cached by content hash in `.wheelhouse/` of the artifacts.
 
     Without `build`, return None if the runtime is used from sources and its wheel has not been built yet.
 
@@ -238,7 +238,7 @@ def write_sdist_and_wheel(source: Path, into: Path) -> dict[str, str]:
 
 
 def requires_runtime(wheel: Path) -> bool:
-    """Return True if a wheel declares the runtime as a dependency; False if it is damaged, which uv reports later."""
+    """Return True if a wheel declares the runtime as a dependency; False if the wheel is damaged (uv reports this)."""
     try:
         declared = read_dist_info(wheel, "METADATA").get_all("Requires-Dist", [])
     except zipfile.BadZipFile:

@@ -1,4 +1,4 @@
-"""Build frontend (PEP 517) that first fetches the backend's requirements, then runs the backend in a sandbox.
+"""Build frontend (PEP 517) that fetches the backend's requirements, and then runs the backend in a sandbox.
 
 `uv build` does both in one step, and would give uv's variables and cache to the backend, which is untrusted code.
 """
@@ -38,8 +38,8 @@ def build_in_sandbox(
 ) -> list[Path]:
     """Build packages from a copy of `files` with the hooks (`sdist`, `wheel`) and return their paths in `work/dist`.
 
-    If both are built, the wheel is built from the source distribution. `constraints` are the required versions of the
-    backend; `settings` are the isolation settings of a stage.
+    If both distributions are built, the wheel is built from the source distribution. `constraints` are the required
+    versions of the backend; `settings` are the isolation settings of a stage.
 
     Raises:
         ToolRejectedInputError: the package does not build.
@@ -113,7 +113,7 @@ def _install(wanted: Sequence[str], tools: Path, project: Path, options: Sequenc
 
 
 def _call(plan: Mapping[str, Any], tools: Path, sandbox: Sandbox, options: Sequence[str], *, log: bool) -> None:
-    """Call a hook; call it again after installing the requirements that it requested.
+    """Call a hook; if it requests requirements, install them and call the hook again.
 
     Raises:
         ToolRejectedInputError: the backend failed; the message has the end of the backend's output.

@@ -126,7 +126,7 @@ def run_uv(
     environ: Mapping[str, str] | None = None,
     log: bool = True,
 ) -> None:
-    """Run uv with an interpreter (by default the current one); log its output if a log is open.
+    """Run uv with an interpreter (by default the current one); log the output if a log is open.
 
     Raises:
         ToolRejectedInputError: uv rejected its input (a package that does not build, requirements that cannot be

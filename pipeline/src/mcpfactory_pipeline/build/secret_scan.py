@@ -48,7 +48,7 @@ def token_kind(content: bytes) -> str:
 
 
 def find_secrets_in_packages(packages: Iterable[Path]) -> Iterator[str]:
-    """Yield each secret found in wheels and source distributions as file and kind, without its value."""
+    """Yield file and kind of each secret in wheels and source distributions, but not the secret's value."""
     yield from find_secrets_in_files(
         (package.name, name, content) for package in packages for name, content in _members(package)
     )

@@ -33,7 +33,7 @@ def build_wheel(source: Path, files: Iterable[str], work: Path, *, log: bool = T
 
     The build uses a copy of `files` in `work`, so the sources stay unchanged.
 
-    Without `log` nothing is printed.
+    Without `log`, nothing is printed.
 
     Raises:
         ToolRejectedInputError: the package does not build.
@@ -146,7 +146,7 @@ def canonical_wheel(files: Mapping[str, bytes]) -> bytes:
 
 
 def canonical_wheel_name(files: Mapping[str, bytes]) -> str:
-    """Return the file name of a wheel with these files: distribution, version and tag."""
+    """Return the file name of a wheel with the given files: distribution, version and tag."""
     info = _info(files)
     tag = next(line[5:] for line in files[f"{info}/WHEEL"].decode().splitlines() if line.startswith("Tag: "))
     return f"{info.removesuffix('.dist-info')}-{tag}.whl"
@@ -171,7 +171,7 @@ def replace_source_version(folder: Path, package: str, version: str) -> tuple[st
     """Return the path of the file that states the version of the server in `folder`, and its text with a new version.
 
     Raises:
-        ReleaseError: neither `pyproject.toml` nor `__init__.py` states the version.
+        ReleaseError: neither `pyproject.toml` nor `__init__.py` contains the version.
     """
     path = "pyproject.toml"
     text = _text(folder / path)

@@ -51,7 +51,7 @@ def build_candidate(
 
     Raises:
         ToolRejectedInputError: the server does not build, or its packages contain secrets.
-        StageError: the build cannot be run.
+        StageError: the build cannot start.
         ReleaseError: the sources do not state their version.
     """
     sources = exclude_git_ignored(source, list_source_files(source, without=NOT_BUILT))
@@ -133,7 +133,7 @@ def refuse_taken_project_name(workspace: Workspace, channel: str, project: str, 
     """Refuse to offer a server under a name that belongs to the runtime or to another server in the channel.
 
     Raises:
-        StateError: another server has the name; the message names it.
+        StateError: another server has the name; the message contains that server.
     """
     if project == RUNTIME:
         raise StateError(f"{server} has the distribution name of the runtime, {RUNTIME}", hint=NAME_HINT)
@@ -157,7 +157,7 @@ _PATIENCE: Final = 0.05  # seconds to wait for the locks of a server; if they st
 
 @dataclass(frozen=True, slots=True)
 class PrunedFolder(JsonRecord):
-    """A deleted folder below `pipeline/artifacts/`, with its size; `kept` is the reason if it could not be deleted."""
+    """A deleted folder below `pipeline/artifacts/`, with its size; `kept` is the reason for a failed deletion."""
 
     path: str
     bytes: int = 0
@@ -169,8 +169,8 @@ def prune(
 ) -> list[PrunedFolder]:
     """Delete the files of old candidates.
 
-    The newest `keep` candidates stay (by default the number in `[artifacts]`), and so do candidates that are published
-    or were ever in a channel. Servers with running stages are skipped. State and history do not change.
+    The newest `keep` candidates stay (default: the number in `[artifacts]`). Candidates that are published, or were
+    ever in a channel, also stay. Servers with running stages are skipped. State and history do not change.
 
     Raises:
         NotFoundError: unknown server.
@@ -207,7 +207,7 @@ def prune(
 
 
 def prune_by_policy(workspace: Workspace, names: Sequence[str]) -> dict[str, int]:
-    """Prune the named servers by `[artifacts]`; return the deleted folders with sizes.
+    """Prune the named servers according to `[artifacts]`; return the deleted folders with their sizes.
 
     Servers with active runs or unreadable files are skipped. Without `names`, nothing is pruned.
     """

@@ -7,7 +7,7 @@ pipeline/channels/staging/files/<hash>/bookshop_mcp-….whl    the bytes that we
 ```
 
 A project's page offers only the promoted candidate. A client that requests the newest version gets this candidate, even
-if it is older than an earlier one. Files are stored under their hash. The bytes of a version never change
+if an earlier candidate has a higher version. Files are stored under their hash. The bytes of a version never change
 (`plan.policy.version_reuse_fault`), because installers cache wheels by version.
 """
 
@@ -48,7 +48,7 @@ def copy_files_into_channel(
     *,
     others: Mapping[Path, str] = MappingProxyType({}),
 ) -> None:
-    """Copy a wheel into a channel; it replaces the files of that project in the channel.
+    """Copy a wheel into a channel, in place of the project's current files in the channel.
 
     `expected` is the hash of the checked bytes. `others` are the other files of the candidate with their hashes.
     `companions` are required wheels that no public index has.
@@ -112,9 +112,9 @@ def lacks_candidate_files(channels: Path, channel: str, project: str, files: Map
 
 
 def channel_project_faults(channels: Path, channel: str, project: str, files: Mapping[str, str]) -> list[str]:
-    """Return the problems with a project in a channel on this machine: its page, and the bytes of each file.
+    """Return the problems with a project's page and files (byte for byte) in a channel on this machine.
 
-    `files` are the promoted candidate's files, with their hashes. The list is empty if everything is correct.
+    `files` are the promoted candidate's files, with their hashes. An empty list means that everything is correct.
     """
     folder = channels / channel
     page = _page(folder / "simple" / project)
@@ -143,7 +143,7 @@ def projects_in_channel(channels: Path, channel: str) -> list[str]:
 def companion_project_faults(channels: Path, channel: str, project: str) -> list[str]:
     """Return the problems with the page and files of a project that is not a server.
 
-    Every link must have a hash, and its file must match it.
+    Every link must have a hash that matches the linked file.
     """
     folder = channels / channel / "simple" / project
     if not (page := _page(folder)):  # the channel offers no runtime, or this clone lacks the channel's files
@@ -162,13 +162,13 @@ def companion_project_faults(channels: Path, channel: str, project: str) -> list
 
 
 def offered_wheel_digest(channels: Path, channel: str, project: str) -> str | None:
-    """Return the `sha256:…` of the wheel on a project's page on this machine; None without a page."""
+    """Return the `sha256:…` of the wheel on a project's page on this machine; None if the project has no page."""
     digest = _page(channels / channel / "simple" / project).partition("#sha256=")[2].partition('"')[0]
     return f"sha256:{digest}" if digest else None
 
 
 def offered_project_file(channels: Path, channel: str, project: str) -> Path | None:
-    """Return the file that a project's page offers: a wheel, or an adopted server's record; None if missing."""
+    """Return the file that a project's page offers: a wheel, or an adopted server's record, or None if missing."""
     folder = channels / channel / "simple" / project
     found = re.search(rf'"(\.\./\.\./files/[0-9a-f]+/[^"#/]+(?:\.whl|{re.escape(RECORD)}))#', _page(folder))
     wheel = (folder / found[1]).resolve() if found else None
@@ -197,7 +197,7 @@ def read_verified_file(file: Path, expected: str) -> bytes:
 
 
 def _write_project(folder: Path, project: str, files: Mapping[str, bytes]) -> None:
-    """Replace the files of a project; write the wheel first."""
+    """Replace the files of a project, beginning with the wheel."""
     links, page = [], folder / "simple" / project
     for name, data in files.items():
         content = hash_bytes(data)

@@ -1,6 +1,6 @@
 """The contract with callers of a server: the tool list of the candidate that a channel offers.
 
-The stage `validate` stores the tool list of each candidate as `tools.json`. A comparison of two lists gives the
+The stage `validate` stores the tool list of each candidate as `tools.json`. A comparison of two tool lists gives the
 breaking changes and the required version step. `mcpfactory_codegen.servers.manifest_diff` classifies each change.
 """
 
@@ -41,7 +41,7 @@ class Contract:
 
 @dataclass(frozen=True, slots=True)
 class ContractComparison:
-    """Effects of a newer tool list on callers of an older one."""
+    """Effects of a newer tool list on callers of an older tool list."""
 
     changes: tuple[Change, ...]
     before: Contract
@@ -55,12 +55,12 @@ class ContractComparison:
 
     @property
     def kept(self) -> bool:
-        """Return True if the contract is kept: no breaking changes, or a major version step."""
+        """Return True if the contract is kept, that is, without breaking changes or with a major version step."""
         return self.needed != "major" or is_sufficient_step(self.before.version, self.after.version, "major")
 
     @property
     def proposed(self) -> str:
-        """Return the version of `after` if its step is large enough, else the next sufficient version."""
+        """Return the version of `after` if the step to it is large enough, else the next version with that step."""
         return ensure_sufficient_version(self.before.version, self.after.version, self.needed)
 
     def to_json(self) -> dict[str, Any]:
@@ -95,7 +95,7 @@ async def compare_source_contract(workspace: Workspace, server: str, against: st
 async def source_contract(server: WorkspaceServer) -> Contract:
     """Return all tools in the server's sources, regardless of the default profile, and the server's version.
 
-    The server is started and queried.
+    To get the tools, the server is started and queried.
 
     Raises:
         ServerError: the server does not start, or does not list its tools.
@@ -122,9 +122,10 @@ def contract_to_text(tools: Sequence[Any], version: str = "") -> str:
 
 
 def stored_contract(folder: Path, version: str = "", source: str = "", *, manifest: bool = False) -> Contract | None:
-    """Return the contract of the candidate whose files are in `folder`; None if the files are missing.
+    """Return the contract of the candidate whose files are in `folder`, or None if the files are missing.
 
-    Read the tool list that `validate` stored. If it is missing, or with `manifest`, read the manifest in the wheel.
+    Read the tool list that `validate` stored. If the contract is missing, or with `manifest`, read the manifest in the
+    wheel.
 
     Raises:
         StateError: the tool list or the manifest cannot be read.
@@ -145,7 +146,7 @@ def stored_contract(folder: Path, version: str = "", source: str = "", *, manife
 
 
 def wheel_manifest(wheel: zipfile.ZipFile) -> Any:
-    """Return the content of the generated manifest in a wheel, or None if missing."""
+    """Return the content of the generated manifest in a wheel, or None if the wheel has no manifest."""
     for entry in wheel.infolist():
         if _MANIFEST.fullmatch(entry.filename) and entry.file_size <= _LARGEST:
             return json.loads(wheel.read(entry))
@@ -155,7 +156,7 @@ def wheel_manifest(wheel: zipfile.ZipFile) -> Any:
 def breaking_changes_by_candidate(tools: Sequence[Any], folder: Path, own: str) -> dict[str, int]:
     """Return the number of breaking changes since each candidate below `folder` (candidate → number); 0 for `own`.
 
-    A candidate is omitted if its list is unreadable, or not on this machine.
+    A candidate is omitted if its tool list is unreadable or not on this machine.
     """
     after = Contract(tuple(tool for tool in tools if _is_tool(tool)))
     found = {own: 0}

@@ -1,4 +1,4 @@
-"""Make a server's API fail in every way, and observe how one reading and one writing tool react."""
+"""Simulate each kind of failure of a server's API, and observe the reaction of one reading and one writing tool."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class FailingApi:
         self._other.close()
 
     async def begin(self, failure: ApiFailure | None) -> None:
-        """Fail in this way for all later requests; None ends the failure."""
+        """Let all later requests fail in this way; None ends the failure."""
         self.failure, self.requests, self.elsewhere = failure, [], 0
         if failure is not None and failure.answer is None:
             await self._close()
@@ -108,7 +108,7 @@ class FailingApi:
         self._tasks.discard(task)
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Handle the only request of a connection, so that a failure never affects other requests."""
+        """Handle one request per connection, so that a failure never affects other requests."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         self.requests.append(head.partition(" ")[0])
         fields = (line.partition(":") for line in head.split("\r\n")[1:])
@@ -198,7 +198,7 @@ def _fixed(body: bytes, kind: str) -> Answer:
 
 
 async def _wrong_shape(hostile: FailingApi, writer: asyncio.StreamWriter) -> None:
-    """Send JSON of another shape than documented: a list instead of an object, and vice versa."""
+    """Send JSON of a shape that is not documented: a list instead of an object, or an object instead of a list."""
     odd = {"unexpected": [1, {"deeper": None}]}
     await _send(writer, 200, json.dumps([odd] if isinstance(hostile.response.get("body"), dict) else odd).encode())
 
@@ -326,7 +326,7 @@ def choose_calls_to_fail(plan: Sequence[PlannedCall]) -> list[PlannedCall]:
 
 
 def _first(plan: Sequence[PlannedCall], methods: frozenset[str]) -> PlannedCall | None:
-    """Return the first call with one of these methods, preferably with content in its response: more can go wrong."""
+    """Return the first call with one of these methods, preferably one with content in its response."""
     found = [one for one in plan if one.case is not None and one.case["request"]["method"] in methods]
     return next((one for one in found if _body(one)), found[0] if found else None)
 

@@ -45,7 +45,7 @@ _Call = tuple[str, Mapping[str, Any]]  # name of the tool, and arguments
 
 @dataclass(slots=True)
 class _Repeated:
-    """A first call, its immediate repetition, and the time of both."""
+    """A first call, its immediate repetition, and the durations of both calls."""
 
     arguments: Mapping[str, Any]
     exchanges: tuple[WireExchange, WireExchange]
@@ -78,7 +78,7 @@ class CallComparer:
             self._firsts[call.tool] = _Repeated(arguments, (call.exchange, again), time.monotonic())
 
     async def compare(self) -> None:
-        """Make all comparisons; no call changes anything in a correct server."""
+        """Make all comparisons. If the server is correct, no call changes anything."""
         await self._with_defaults()
         await self._later()
         await self._overlapping()

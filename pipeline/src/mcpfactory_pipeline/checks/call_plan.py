@@ -50,7 +50,7 @@ class PlannedCall:
 
     @property
     def question(self) -> str:
-        """Return the request if the API document says that it only reads, despite its method; otherwise return ""."""
+        """Return a request that only reads according to the API document, despite its method; "" for any other."""
         asks = self.case is not None and self.request is not None and self.case.get("reads") is True
         return f"{self.request['method']} {self.request['path']}" if asks and self.request is not None else ""
 
@@ -146,8 +146,8 @@ def _without_cases(
 def may_call_tool(name: str, tools: Sequence[tuple[str, Json]], *, allow_calls: bool) -> bool:
     """Return True if a tool name may be called with guessed arguments.
 
-    Every tool with this name must be read-only or covered by `allow_calls`: with duplicates, any of these tools may
-    answer.
+    Every tool with this name must be read-only or covered by `allow_calls`: if several tools have the name, any of them
+    may answer.
     """
     return all(
         hint(tool, "readOnlyHint") is True or (allow_calls and hint(tool, "destructiveHint") is not True)
@@ -188,7 +188,7 @@ def _first_calls(
 
 
 def plan_invalid_calls(reading: Mapping[str, Json], plan: Sequence[PlannedCall]) -> list[PlannedCall]:
-    """Return calls that break the inputSchema of read-only tools: one argument is missing or has a wrong type."""
+    """Return calls of read-only tools that violate the inputSchema: one argument is missing or has a wrong type."""
     return [
         replace(planned, arguments=arguments, title=why, request=None, case=None)
         for planned, schema, made in list(_first_calls(reading, plan))[:MAX_WRONG]
@@ -206,7 +206,7 @@ def plan_changed_responses(planned: PlannedCall) -> list[PlannedCall]:
 
 
 def _request_faults(planned: PlannedCall, requests: Sequence[RecordedRequest], stub_said: Sequence[str]) -> list[str]:
-    """Return the problems with the requests that a call with a case sent upstream."""
+    """Return the problems with the requests that the call of a case sent to the API."""
     if planned.request is None:
         return []
     wanted = f"{str(planned.request.get('method', '')).upper()} {planned.request['path']}"
@@ -313,10 +313,10 @@ class ApiVariables:
         return tuple(server_override_variables(self.prefix, self.servers, ""))
 
     def variables_for_address(self, url: str, root: str = "") -> dict[str, str]:
-        """Return the variables that point the whole API to one address.
+        """Return the environment variables that make one address the target of the whole API.
 
         Each additional server gets an address below `url` that ends with its name. `root` is the address of the root
-        server, if that is not `url`.
+        server if it differs from `url`.
         """
         return {
             **dict.fromkeys(self._of("BASE_URL"), root or url),

@@ -82,7 +82,7 @@ class CanaryResult:
 
 
 class Canaries:
-    """The canary file and the listener. An asynchronous context manager.
+    """The canary file and the listener. Use as an asynchronous context manager.
 
     Attributes:
         file: the file.
@@ -139,7 +139,7 @@ def canary_tool_probes(
     canaries: Canaries,
     failed: Container[str] = (),
 ) -> Iterator[CanaryProbe]:
-    """Yield calls of tools that have answered already, each with one canary.
+    """Yield calls of tools that have already answered; each call contains one canary.
 
     Args:
         tools: (name, tool) pairs of the tools that may be called.
@@ -197,7 +197,7 @@ def _words(name: str) -> str:
 
 
 def canary_template_probes(templates: Sequence[Any], canaries: Canaries) -> Iterator[CanaryProbe]:
-    """Yield reads of resources whose first template variable is the canary's path, plain and percent-encoded."""
+    """Yield resource reads. The first template variable is the canary's path, once plain and once percent-encoded."""
     for one in templates[:_MOST_TOOLS]:
         text = one.get("uriTemplate") if isinstance(one, dict) else None
         first = VARIABLE.search(text) if isinstance(text, str) else None
@@ -233,7 +233,7 @@ def _takes_command(name: str, tool: Json) -> list[str]:
 
 
 def _free_texts(tool: Json) -> Iterator[tuple[str, bool]]:
-    """Yield (argument, True if it is an address) for the string arguments that the schema does not restrict."""
+    """Yield (name, True for an address) for each string argument that the schema does not restrict."""
     for key, value in properties_of(tool.get("inputSchema")).items():
         if isinstance(value, dict) and value.get("type") == "string" and not value.keys() - _FREE:
             yield key, bool(_ADDRESSES.search(_joined(key))) or value.get("format") in ("uri", "url")

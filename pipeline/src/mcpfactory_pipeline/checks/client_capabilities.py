@@ -74,7 +74,7 @@ def input_requests(exchange: WireExchange) -> Mapping[str, Any]:
 
 
 def request_state(exchange: WireExchange) -> str:
-    """Return the `requestState` of a result; "" if there is none."""
+    """Return the `requestState` of a result; "" if it is missing."""
     state = (exchange.result or {}).get("requestState")
     return state if isinstance(state, str) else ""
 

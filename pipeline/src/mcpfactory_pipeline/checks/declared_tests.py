@@ -168,7 +168,7 @@ def declared_test_faults(test: DeclaredTest, result: Mapping[str, Any], snapshot
 
 
 def snapshot_text(result: Mapping[str, Any]) -> str:
-    """Return an answer in the format of snapshots."""
+    """Return an answer in the form of a snapshot."""
     text = result_text(result)
     kept = {"isError": result.get("isError") is True, "data": _data(result, text)}
     return json.dumps(kept, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
@@ -265,9 +265,9 @@ async def run_declared_tests(
 ) -> list[DeclaredTestOutcome]:
     """Run the tests with one process per test file, and return the outcomes in the order of the tests.
 
-    `replay` uses a stub that answers from the recording next to the file and from the test itself. `record` calls
+    With `replay`, a stub API answers from the recording next to the file and from the test itself. `record` calls
     `upstream` and writes recordings of the calls that passed. `live` calls the real API, but only through tools with
-    `readOnlyHint`. `update` stores the answers as new snapshots.
+    `readOnlyHint`. With `update`, the answers are stored as new snapshots.
 
     Raises:
         ServerError: the server does not start.

@@ -33,7 +33,7 @@ _SHOWN: Final = 200  # maximum characters of an answer in a message
 
 @dataclass(frozen=True, slots=True)
 class ExpectedCallOutcome:
-    """Result of a call: its faults, and the exchange."""
+    """Result of a call: the faults, and the exchange."""
 
     faults: tuple[str, ...]
     exchange: WireExchange = field(default_factory=lambda: WireExchange({}, problem="no answer"))
@@ -199,7 +199,7 @@ class _EvaluationRun:
                 group.create_task(one(case))
 
     def _may_be_called(self, case: EvaluationCase) -> bool:
-        """Return True if a case may be run: there is a simulated API, or all tools of the case are read-only."""
+        """Return True if a case may be run, that is, with a simulated API or if all tools of the case are read-only."""
         reads = (hint(self._tools.get(call.tool, {}), "readOnlyHint") is True for way in case.right for call in way)
         return self._evaluations.model is not None or all(reads)
 

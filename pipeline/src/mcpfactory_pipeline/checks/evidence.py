@@ -1,4 +1,4 @@
-"""Observations of one server, which the rules check. Data only; `validation.observe` and its helpers fill it.
+"""Observations of one server, which the rules check. Data only; `validation.observe` and its helpers fill the evidence.
 
 A rule never talks to a server. A missing observation has its reason in `missing`, so that a rule can distinguish "not
 applicable" from "not checked".
@@ -27,7 +27,7 @@ Lifecycle = Literal["legacy", "modern"]
 
 @dataclass(slots=True)
 class ServerMessage:
-    """Notification or request sent by the server. `during` is the client request that was being served, or None."""
+    """Notification or request sent by the server. `during` is the client request in progress, or None."""
 
     message: Json
     during: Json | None = None
@@ -42,7 +42,7 @@ class ServerMessage:
 
     @property
     def params(self) -> Json:
-        """Return the params, or {} if they are not an object."""
+        """Return the params, or {} if the params are not an object."""
         params = self.message.get("params")
         return params if isinstance(params, dict) else {}
 
@@ -94,7 +94,7 @@ class NotificationStream:
 
 @dataclass(frozen=True, slots=True)
 class ModifiedStateAnswer:
-    """Answer to a retry with a modified `requestState`, and the last answers with unmodified states (at least one)."""
+    """Answer to a retry with a modified `requestState`, and at least one answer to an unmodified state."""
 
     exchange: WireExchange
     unmodified: tuple[WireExchange, ...]
@@ -174,7 +174,7 @@ class RecordedCall:
 
 @dataclass(frozen=True, slots=True)
 class ConcurrentRequests:
-    """Requests of two clients with one id at the same time.
+    """Requests that two clients send at the same time, with the same id.
 
     `alone` are earlier answers to the same requests; `again` has later answers; it is empty if `together` equals
     `alone`.
@@ -329,7 +329,7 @@ def is_search_call_tool(tool: Json) -> bool:
 
 
 def hint(tool: Any, name: str) -> Any:
-    """Return an annotation of a tool; None if it is missing."""
+    """Return an annotation of a tool, or None if it is missing."""
     annotations = tool.get("annotations")
     return annotations.get(name) if isinstance(annotations, dict) else None
 
@@ -401,7 +401,7 @@ class Evidence:
 
     @property
     def needs_credentials(self) -> bool:
-        """Return True if the server answered nothing because it requires credentials."""
+        """Return True if the server answered no request because it requires credentials."""
         return not self.lifecycles and any(one.status == NEEDS_CREDENTIALS for one in self.traffic)
 
     @property
@@ -417,7 +417,7 @@ class Evidence:
 
     @property
     def named_tools(self) -> tuple[tuple[str, Json], ...]:
-        """Return (name, tool) of each listed tool that is an object with a string name."""
+        """Return (name, tool) for each listed tool that is an object and whose name is a string."""
         return tuple(
             (tool["name"], tool) for tool in self.tools if isinstance(tool, dict) and isinstance(tool.get("name"), str)
         )
@@ -435,7 +435,7 @@ class Evidence:
 
     @property
     def output_schemas(self) -> dict[str, Any]:
-        """Return the outputSchema of each named tool that has one."""
+        """Return tool name → outputSchema for the named tools that have an outputSchema."""
         return {name: tool["outputSchema"] for name, tool in self.named_tools if "outputSchema" in tool}
 
     @property

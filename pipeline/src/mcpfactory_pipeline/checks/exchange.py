@@ -38,9 +38,9 @@ class ValidationTargetError(PipelineError):
 class ValidationTarget:
     """One MCP server in any language, by command (stdio) or by URL (Streamable HTTP).
 
-    `command` is an argument list, never shell text; `cwd` is its working directory. `environ` is added to the small
-    environment of every validated server. The server is not trusted yet, so the caller's own environment is not passed
-    on.
+    `command` is an argument list, never shell text; `cwd` is the server's working directory. `environ` is added to the
+    minimal environment that each validated server gets. The server is not trusted yet, so it does not get the caller's
+    own environment.
 
     `cases` is a generated `cases.json`. With `cases`, every tool is called against a stub upstream. The stub also
     simulates failures. `api_timeout` is the server's API timeout in seconds while the stub upstream fails. `package` is
@@ -96,7 +96,7 @@ class ValidationTarget:
 
     @property
     def name(self) -> str:
-        """Return the name of the server in the report: its command line or its URL."""
+        """Return the server's name for the report: the command line or the URL."""
         return self.url if self.url is not None else " ".join(self.command or ())
 
 
@@ -191,7 +191,7 @@ class WireExchange:
 
     @property
     def result(self) -> Json | None:
-        """The JSON-RPC result of the answer if it is an object, or None."""
+        """The JSON-RPC result of the answer if the result is an object, or None."""
         result = (self.received or {}).get("result")
         return result if isinstance(result, dict) else None
 
@@ -202,7 +202,7 @@ class WireExchange:
 
     @property
     def failed(self) -> bool:
-        """Return True if a tool call got an error as its result, or no result at all."""
+        """Return True if a tool call got an error result or no result."""
         return self.result is None or self.result.get("isError") is True
 
     @property

@@ -115,7 +115,7 @@ def _readme(folder: Path, named: Any) -> str | None:
 
 
 def _entry_point_problem(source: Path, target: str) -> str:
-    """Return the problem of an entry point `package.module:function`, without importing it.
+    """Return the problem with an entry point `package.module:function`, without an import of the module.
 
     See the entry points specification.
     """

@@ -1,4 +1,4 @@
-"""Order of the probes sent to a server, and their sessions. Answers go into `Evidence`; nothing is evaluated here.
+"""Order of the probes that are sent to a server, and the sessions of the probes.
 
 Sessions, each in a separate process on stdio:
 1. the newest handshake revision, as a client that declares features: lists, probes, tool calls, and the start of a
@@ -292,7 +292,7 @@ class ServerProber:
             await self._requests.request(conversation, method, params)
 
     async def _ask_again(self, conversation: Conversation) -> None:
-        """Repeat the requests for which the server asked for input: without capabilities, then with a modified state."""
+        """Repeat the requests that need input from the client: without capabilities, then with a modified state."""
         evidence = self.evidence
         asked = (rounds[0].sent for rounds in evidence.dialogues)
         for method, params in first_requests_by_target(one for one in asked if self._may_repeat(one)):
@@ -348,7 +348,7 @@ class ServerProber:
                 await self._call_further(conversation, extreme, _EXTREME)
 
     async def _two_clients(self) -> None:
-        """Open two more sessions at once; a server may refuse the second one."""
+        """Open two more sessions at the same time; a server may refuse the second session."""
         self._requests.lifecycle = "legacy" if "legacy" in self.evidence.lifecycles else "modern"
         one, other = (HttpConversation(self._url, f"client {at}", self._target.headers) for at in (1, 2))
         for client in (one, other) if self._requests.lifecycle == "legacy" else ():
@@ -532,7 +532,7 @@ class ServerProber:
         return may_call_tool(name, self.evidence.named_tools, allow_calls=self._target.allow_calls)
 
     async def _call_older(self, conversation: Conversation, revision: str) -> None:
-        """Repeat the calls whose results contained kinds of content that the older revision does not have."""
+        """Repeat the calls whose results had kinds of content that do not exist in the older revision."""
         for planned, call in self._planned:
             permitted = self._stub is not None or self._may_repeat(call.exchange.sent)
             if permitted and foreign_content_kinds(call.exchange, revision) and self._requests.seconds_left() > 0:

@@ -104,8 +104,8 @@ def describe_answer(exchange: WireExchange) -> str:
 def error(*codes: int, tolerates: Literal["error", "failure", "result", "no result", ""] = "") -> Expectation:
     """Expect an error with one of these codes; another answer that `tolerates` allows has severity 1.
 
-    `failure` tolerates every error with a code, and a result with isError, because the specification gives the code
-    only in an example.
+    `failure` tolerates an error with any code, and a result with isError, because only an example in the specification
+    has the code.
     """
 
     def expect(exchange: WireExchange, what: str) -> Iterator[Fault]:
@@ -134,7 +134,7 @@ def result(request: str) -> Expectation:
 
 
 def expect_no_answer(exchange: WireExchange, what: str) -> Iterator[Fault]:
-    """Expect no answer; on stdio, an error without an id has severity 1."""
+    """Expect no answer. On stdio, an error without an id is a fault of severity 1."""
     if exchange.received is not None and (exchange.received.get("id") is not None or exchange.result is not None):
         yield Fault(f"{what} got an answer", what, exchange)
     elif exchange.received is not None and exchange.status == 0:

@@ -1,7 +1,7 @@
 """Recording proxy on loopback: forwards requests to the real API and stores both sides without secrets.
 
-It stores method, path, query and JSON body of a request, and status, content type and body of a response. It never
-stores headers. Query pairs with a credential are omitted, and the value of every secret variable is replaced
+The recorder stores method, path, query and JSON body of a request, and status, content type and body of a response. It
+never stores headers. Query pairs with a credential are omitted, and the value of every secret variable is replaced
 everywhere.
 """
 
@@ -77,7 +77,7 @@ class RequestRecorder:
 
     @property
     def additional_servers_url(self) -> str:
-        """Return the URL whose folders are the additional servers."""
+        """Return the URL below which each additional server has a folder."""
         return f"http://127.0.0.1:{self._listening[1].server_address[1]}"
 
     def __enter__(self) -> RequestRecorder:
@@ -95,7 +95,8 @@ class RequestRecorder:
     ) -> tuple[int, str, bytes]:
         """Forward a request, record both sides, and return status, content type and body.
 
-        With `beside`, forward it to the additional server named by the first path segment, not to the upstream.
+        With `beside`, forward the request to the additional server that the first path segment names, not to the
+        upstream.
 
         Raises:
             OSError, HTTPException: no response arrived.

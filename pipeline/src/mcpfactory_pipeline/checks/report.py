@@ -56,7 +56,7 @@ class Finding(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class NotChecked:
-    """A rule that applies but could not be checked; it counts as not passed."""
+    """A rule that applies but could not be checked. Such a rule counts as not passed."""
 
     rule: str
     reason: str
@@ -95,9 +95,9 @@ class ValidationReport:
     (`checks.evidence.measure`), `api_failures` the behavior while the API failed. `listed` has the tools as received,
     for callers that store the tools.
 
-    `locations` maps tools, and other subjects of findings, to the file and line of their definition, and "" to the
-    definition of the server; the map is empty for servers outside a workspace. `measured`, `listed` and `locations` are
-    not in `to_json`, so that equal servers give equal reports; the written JSON adds `measured`.
+    `locations` maps tools and other subjects of findings to file and line of their definition; the key "" stands for
+    the server. Servers outside a workspace have no locations. `measured`, `listed` and `locations` are not in
+    `to_json`, so that equal servers give equal reports; the written JSON adds `measured`.
     """
 
     target: str
@@ -274,7 +274,7 @@ def finding_lines(alike: list[Finding]) -> list[str]:
 
 
 def effect_lines(alike: Iterable[Finding]) -> list[str]:
-    """Return the effects of a group of findings, in at most six lines."""
+    """Return the effects that a group of findings has, in at most six lines."""
     lines = list(dict.fromkeys(line for finding in alike for line in finding.follows))
     more = [f"and {len(lines) - _FOLLOWS} more"] if len(lines) > _FOLLOWS else []
     return [_cut(line) for line in lines[:_FOLLOWS]] + more

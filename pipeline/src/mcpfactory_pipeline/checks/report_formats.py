@@ -6,8 +6,8 @@ JUnit XML: each rule is a test case. A rule with findings is a failure (its type
 could not be checked is reported as an error. A rule that is waived or does not apply is reported as skipped, with the
 reason. A rule whose findings all have severity 1 passes; its output contains the findings.
 
-SARIF 2.1.0 (OASIS): § numbers refer to the standard. The subject of a finding is a logical location (§3.33: the tool of
-the server). In a workspace, it also has a physical location (§3.29): the line where the tool is declared.
+SARIF 2.1.0 (OASIS): § numbers refer to the standard. The subject of a finding, such as a tool, is a logical location
+(§3.33). In a workspace, it also has a physical location (§3.29): the line where the tool is declared.
 """
 
 from __future__ import annotations
@@ -376,7 +376,7 @@ _SIGNS: Final = re.compile(r"([\\`*_{}\[\]<>|#@!~])")
 
 
 def to_markdown(report: ValidationReport) -> str:
-    """Return the report as a comment on a pull request; texts of the server are escaped and mention no users."""
+    """Return the report as a comment on a pull request; texts from the server are escaped and cannot mention users."""
     return "\n".join(_markdown_lines(report)) + "\n"
 
 

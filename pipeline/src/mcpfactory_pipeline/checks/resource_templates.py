@@ -43,7 +43,7 @@ async def read_templated_resources(evidence: Evidence, conversation: Conversatio
 
 
 def listed_uri_templates(evidence: Evidence) -> list[str]:
-    """Return the first listed URI templates that have from one to `_MAX_VARIABLES` variables."""
+    """Return the first listed URI templates that have 1 to `_MAX_VARIABLES` variables."""
     listing = evidence.lists.get("resources/templates/list")
     texts = [one.get("uriTemplate") for one in (listing.items if listing else ()) if isinstance(one, dict)]
     few = (text for text in texts if isinstance(text, str) and 0 < len(_variables(text)) <= _MAX_VARIABLES)

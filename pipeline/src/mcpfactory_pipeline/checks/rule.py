@@ -1,7 +1,7 @@
 """Rules and the outcomes of their checks.
 
 A module of rules has one `RuleTable`, and decorates each check with its id, severity and texts. A check reads the whole
-`Evidence`, or, with `over`, one subject at a time: a tool, a call, the answer to a probe.
+`Evidence`. With `over`, it reads one subject at a time: a tool, a call, or the answer to a probe.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Fault:
 class RuleOutcome:
     """Result of a check: the faults and the number of subjects, or the reason for a missing result.
 
-    `inapplicable` excludes the rule from the score; `unknown` counts it as not passed.
+    `inapplicable` excludes the rule from the score; `unknown` counts the rule as not passed.
     """
 
     faults: tuple[Fault, ...] = ()
@@ -80,7 +80,7 @@ class SubjectCheck(Protocol[T]):
 
 
 class JudgingScope(Protocol[T]):
-    """Scope that also judges its subjects, such as the answers to probes."""
+    """Scope that not only selects its subjects, but also judges them (such as answers to probes)."""
 
     def __call__(self, evidence: Evidence) -> RuleSubjects[T] | RuleOutcome:
         """Return the subjects, or the outcome if there are none."""
@@ -126,7 +126,7 @@ class RuleFields(TypedDict, total=False):
 
 
 class RuleTable(list[Rule]):
-    """Rules in the order of their checks; `since` is the default for rules without `since`."""
+    """Rules in the order of their checks; `since` applies to rules that set no `since`."""
 
     def __init__(self, *, since: str = "") -> None:
         self._since = since
@@ -156,7 +156,7 @@ class RuleTable(list[Rule]):
         return decorate
 
     def row(self, id: str, severity: Severity, *, over: JudgingScope[Any], **fields: Unpack[RuleFields]) -> None:  # noqa: A002 - the name in `Rule`
-        """Add a rule whose scope also checks the subjects."""
+        """Add a rule whose scope also judges the subjects."""
         self.rule(id, severity, over=over, **fields)(over.faults)
 
 
@@ -176,7 +176,7 @@ def _each(scope: Scope[Any], find: Callable[..., Iterator[Fault]]) -> Check:
 
 
 def rule_outcome(subjects: int, faults: Iterable[Fault]) -> RuleOutcome:
-    """Return the outcome for a number of subjects; with 0, the rule does not apply."""
+    """Return the outcome for a number of subjects; with 0 subjects, the rule does not apply."""
     if subjects == 0:
         return not_applicable("there is nothing to check")
     return RuleOutcome(tuple(faults), subjects)

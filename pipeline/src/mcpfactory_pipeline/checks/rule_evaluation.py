@@ -41,10 +41,10 @@ Match = Literal["tool", "exchange", "unanswered", "anywhere", "unchecked"]
 class RootCause:
     """Effects of a finding of the rule `cause`.
 
-    The effects are findings of the rules `effects` (ids, or prefixes such as `legacy.`) that match the cause. `match`
-    is one of: `tool` (about the same tool), `exchange` (same exchange as evidence), `unanswered` (findings whose
-    request got no answer, and rules unchecked for that reason), `anywhere` (all findings), or `unchecked` (only rules
-    that could not be checked).
+    The effects are those findings of the rules in `effects` (ids, or prefixes such as `legacy.`) that match the cause.
+    `match` is one of: `tool` (about the same tool), `exchange` (same exchange as evidence), `unanswered` (findings
+    whose request got no answer, and rules unchecked for that reason), `anywhere` (all findings), or `unchecked` (only
+    rules that could not be checked).
     """
 
     cause: str
@@ -124,7 +124,7 @@ def tool_in_location(where: str, tools: Collection[str]) -> str:
 
 
 def rule_subject_of(where: str, tools: Collection[str]) -> str:
-    """Return the subject that a rule counts.
+    """Return the subject that a rule counts for a place.
 
     For places such as `search` and `search inputSchema/…`, the subject is the tool. For an argument, and outside of
     tools, the subject is the place itself.
@@ -222,7 +222,7 @@ def evaluate_rules(
 class _RuleResult:
     """Result of a rule: faults that count, waived faults, or the reason for a missing result.
 
-    If `subjects` is 0, the rule was not checked, and a waiver accepts that.
+    If `subjects` is 0, the rule was not checked, and a waiver accepts the missing result.
     """
 
     rule: Rule
@@ -330,7 +330,7 @@ class _FindingEffects:
 
 
 def _waiver(valid: Iterable[Waiver], rule: Rule, where: str, tools: Collection[str]) -> Waiver | None:
-    """Return the waiver for a rule at a place: for the place, its tool, or the whole rule."""
+    """Return the waiver that covers a rule at a place. A waiver can cover the place, the tool or the whole rule."""
     covered = ("", where, tool_in_location(where, tools))
     covering = [one for one in valid if one.rule == rule.id and one.tool in covered]
     return max(covering, key=lambda waiver: len(waiver.tool), default=None)
@@ -365,7 +365,7 @@ def _apply(rule: Rule, evidence: Evidence) -> RuleOutcome:
 
 
 def _cost(rule: Rule, faults: Iterable[Fault], subjects: int, tools: Collection[str]) -> Fraction:
-    """Return the cost of a rule: the sum of each subject's worst fault, divided by the number of subjects."""
+    """Return the cost of a rule: the sum of the worst faults of all subjects, divided by the number of subjects."""
     worst: dict[str, int] = {}
     for fault in faults:
         subject = rule_subject_of(fault.where, tools)

@@ -1,4 +1,4 @@
-"""Sample arguments for a tool, and values of the stub API to look for in results."""
+"""Sample arguments for a tool, and values of the stub API that must appear in results."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def sample_arguments(schema: Any) -> tuple[dict[str, Any], Origin]:
 
 
 def vary_texts_and_numbers(schema: Any, made: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return two more sets of arguments with other texts and numbers; [] if the schema has no free text or number."""
+    """Return two more sets of arguments with other texts and numbers; [] if the schema restricts all of these."""
     declared = properties_of(schema)
     free = {key: _others(declared.get(key), value) for key, value in made.items()}
     changed = {key: values for key, values in free.items() if values}
@@ -73,7 +73,7 @@ def extreme_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, d
 
 
 def arguments_with_defaults(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return pairs as in `extra_valid_arguments` that add one argument to `made`; its value is the schema's default."""
+    """Return pairs as `extra_valid_arguments` does. Each adds one argument to `made`, with the schema's default."""
     added = _with_each(schema, made, lambda part: iter([part["default"]] if "default" in part else []), _MAX_FURTHER)
     return [(title, arguments) for title, arguments in added if len(arguments) > len(made)]
 
@@ -153,7 +153,7 @@ def _outside(schema: Any) -> Iterator[int]:
 
 
 def vary_json_values(value: Any, *, turn: int) -> Any:
-    """Return JSON of the same shape with different values; `turn` (0, 1) selects one of two sets."""
+    """Return JSON of the same shape with different values; `turn` (0 or 1) selects one of two sets of values."""
     if isinstance(value, dict):
         return {key: vary_json_values(one, turn=turn) for key, one in value.items()}
     if isinstance(value, list):
@@ -195,7 +195,7 @@ def consent_form_values(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ValueComparison:
-    """Number of values in the API's answer, paths of the values missing in the result, and paths of changed values."""
+    """Number of values in the API's answer, and the paths of values that are missing or changed in the result."""
 
     values: int = 0
     lost: tuple[str, ...] = ()
@@ -208,7 +208,7 @@ class ValueComparison:
 
 
 def api_answer_value(call: RecordedCall) -> Any:
-    """Return the JSON that the API answered to a call; None for other answers, or several requests."""
+    """Return the JSON that the API answered to a call; None for an answer without JSON, or after several requests."""
     response = call.response if call.requests else None
     if not isinstance(response, dict) or not str(response.get("content_type", "")).endswith(("/json", "+json")):
         return None
@@ -238,7 +238,7 @@ def compare_with_answer(call: RecordedCall) -> ValueComparison:
 
 
 def is_answer_only_text(call: RecordedCall) -> bool:
-    """Return True if the text contains the API's answer, but the structured content none of its values."""
+    """Return True if the text contains the API's answer, but the structured content contains none of its values."""
     body, result = api_answer_value(call), call.exchange.result or {}
     structured, wanted = result.get("structuredContent"), {text for _, text in _leaves(body) if text != "null"}
     if not isinstance(structured, dict) or not wanted or _as_json(answer_text(call.exchange)) != body:

@@ -1,4 +1,4 @@
-"""Validate a server of the workspace from its sources, and locate findings in them."""
+"""Validate a server of the workspace from its sources, and locate findings in the sources."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ async def validate(
     """Examine `target` and return the report: `observe_server`, then evaluate all rules.
 
     `waivers` are the waivers of the server; `policy` selects the waivers that count, and `today` (by default the
-    current day in UTC) determines the expired ones. `evaluations` are cases with known answers.
+    current day in UTC) determines the expired waivers. `evaluations` are cases with known answers.
     """
     evidence, secrets = await observe_server(target, timeout=timeout, evaluations=evaluations)
     today = today or utc_now().date()
@@ -82,7 +82,7 @@ async def observe_server(
     an asyncio event loop.
 
     Raises:
-        ValidationTargetError: the cases or a report cannot be read.
+        ValidationTargetError: the cases or a report are unreadable.
     """
     cases = read_stub_cases(target.cases) if target.cases is not None else None
     examples = read_example_calls(target.examples) if target.examples is not None else ()
@@ -165,7 +165,7 @@ def _environ(target: ValidationTarget) -> dict[str, str]:
 
 
 def _guarded(secrets: Mapping[str, str]) -> dict[str, str]:
-    """Return the values that must not appear in any output: the canary, and values with secret-like names."""
+    """Return the values that must not appear in any output: the canary, and values whose names suggest secrets."""
     words = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
     return {
         name: value for name, value in secrets.items() if value == CANARY or any(word in name.upper() for word in words)

@@ -52,7 +52,7 @@ def waive_rule(
             tools.
         InvalidReasonError: the reason is too long.
         RefusedError: `[waivers]` of the workspace forbids it, or no drift is known.
-        ConfigError: as in `read_waivers`.
+        ConfigError: as for `read_waivers`.
     """
     known = workspace.server(server)
     folder = known.folder

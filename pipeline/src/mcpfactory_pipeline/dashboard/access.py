@@ -93,7 +93,10 @@ def read_access_tokens(
 
 
 def _with(people: Mapping[str, str], name: str, token: str, where: str) -> dict[str, str]:
-    """Return the people with one person added. Names that differ only in spelling are one person, as in approvals."""
+    """Return the people with one person added.
+
+    Names that differ only in case or spaces are one person, as in approvals.
+    """
     same = next((one for one in people if normalize_person_name(one) == normalize_person_name(name)), None)
     if same is not None or not normalize_person_name(name):
         who, of = printable(name), f", as {printable(same)} does" if same not in {None, name} else " again"
@@ -133,7 +136,7 @@ def _in_file(file: Path) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class ActionTicket:
-    """Confirmation of one action, with its expiry and a description of the values that the reader saw."""
+    """Confirmation of one action, with the expiry and the values that the reader saw."""
 
     about: str
     until: float
@@ -158,7 +161,7 @@ class DashboardSession:
 
 
 class DashboardAccess:
-    """People and their sessions. Used from one event loop."""
+    """People and their sessions. Use only in one event loop."""
 
     def __init__(self, people: Mapping[str, str], clock: Clock = time.monotonic) -> None:
         self._people = {name: _hash(token) for name, token in people.items()}
@@ -207,7 +210,7 @@ class DashboardAccess:
         return self._bearers.setdefault(actor, DashboardSession(actor, 0.0))
 
     def named(self, person: str) -> DashboardSession:
-        """Return the session of a person whom the proxy authenticated; all their browsers share it."""
+        """Return the session of a person whom the proxy authenticated; all browsers of the person share the session."""
         session = self._named.pop(person, None) or DashboardSession(person, 0.0, source=_PROXY, proxied=True)
         while len(self._named) >= _MAX_SESSIONS:
             del self._named[next(iter(self._named))]
@@ -280,7 +283,7 @@ RawHeaders = Iterable[tuple[bytes, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class ProxiedCaller:
-    """The sender of a request: `person` is the user that the proxy logged in, "" if it logged in nobody.
+    """The sender of a request. `person` is the user whom the proxy logged in, or "" without a login.
 
     `proxied` is True if the request came through the proxy.
     """
@@ -345,7 +348,7 @@ def public_origin(url: str) -> str:
     """Return the origin of a public URL, in the form that browsers send. No URL ("") gives no origin ("").
 
     Raises:
-        ConfigError: the URL is not an origin, or has a path (pages are at the root).
+        ConfigError: the URL is not an origin, or it has a path.
     """
     if not url:
         return ""
@@ -364,7 +367,7 @@ def _values(sent: Iterable[tuple[bytes, bytes]], header: str) -> list[bytes]:
 
 
 def _person(header: str, value: bytes) -> str:
-    """Return the person's name. Refuse commas, because a client may have added a name before the proxy's name."""
+    """Return the person's name. Refuse commas, because a client may have added another name before the proxy's."""
     try:
         name = value.decode("utf-8").strip()
     except UnicodeDecodeError:

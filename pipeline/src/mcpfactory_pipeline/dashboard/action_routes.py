@@ -66,7 +66,7 @@ _MAX_TOOL_CALLS: Final = 2  # maximum simultaneous tool calls
 
 
 class ActionRoutes:
-    """Routes of the dashboard that change something. `origin` is the public origin; "" means its own address."""
+    """Routes of the dashboard that change the workspace. `origin` is the public origin; "" means its own address."""
 
     def __init__(self, workspace_root: Path, reader: WorkspaceReader, access: DashboardAccess, origin: str) -> None:
         self._root, self.reader, self.access, self._origin = workspace_root, reader, access, origin
@@ -135,7 +135,10 @@ class ActionRoutes:
         return answer
 
     def _refuse_foreign_origin(self, request: Request, *, program: bool) -> None:
-        """Refuse requests from pages of other sites. Browsers send the origin of each POST; programs need not."""
+        """Refuse requests from pages of other sites.
+
+        Browsers send the origin with each POST; programs may omit the origin.
+        """
         origin = request.headers.get("origin")
         ours = {self._origin or f"{request.url.scheme}://{request.headers.get('host', '')}"}
         if self._origin and not _caller(request).proxied:  # a local user sent the request without the proxy

@@ -1,7 +1,7 @@
 """Dashboard actions: a form for each operation, and the page of an action.
 
-Every action is checked before it can be confirmed. `possible_actions` tries commands to find the available actions of a
-server, with their channels and stages.
+Every action is checked before a person can confirm it. `possible_actions` tries commands to find the available actions
+of a server, with their channels and stages.
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ def action_page(
     before: Mapping[str, str] | None = None,
     possible: Sequence[Mapping[str, str]] = (),
 ) -> ActionPage:
-    """Return the page with these values; check the action if all required values are set.
+    """Return the page with the given values; check the action if all required values are set.
 
     With `explain`, report missing values. `possible` are the channels or stages that the action applies to; an empty
     form starts with the first one. With the token of an earlier check, the page lists the changes since that check;
@@ -345,10 +345,10 @@ def _inputs(
 def possible_actions(
     detail: ServerDetail, goes_through: Callable[[str], bool]
 ) -> dict[str, tuple[Mapping[str, str], ...]]:
-    """Return the available actions of a server, each with the fields (channel, stage) that it applies to.
+    """Return the available actions of a server, each with the channels or stages that the action applies to.
 
-    `goes_through` tries a command in the name of a permitted person. If the policy requires a signature,
-    a decision is possible only in a terminal, so it is not tried.
+    `goes_through` tries a command on behalf of a permitted person. If the policy requires a signature, a decision is
+    possible only in a terminal, so the command is not tried.
     """
     if detail.facts.row.get("problem"):  # an unreadable server has no known facts, so it accepts no decision
         return {}

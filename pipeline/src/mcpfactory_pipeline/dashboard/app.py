@@ -242,7 +242,7 @@ _STATUSES: Final[tuple[tuple[type[PipelineError], int], ...]] = (
 
 
 def truncated_query(request: Request) -> dict[str, str]:
-    """Return the query of a request, stripped and truncated, because pages repeat it in fields and links."""
+    """Return the query of a request, stripped and truncated, because pages repeat the query in fields and links."""
     return {name[:_VALUE]: value[:_VALUE].strip() for name, value in list(request.query_params.items())[:_VALUES]}
 
 

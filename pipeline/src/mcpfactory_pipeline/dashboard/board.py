@@ -29,7 +29,7 @@ _SIZE: Final = 40  # maximum rows per page, so that a page with the longest text
 
 @dataclass(frozen=True, slots=True)
 class StageCell:
-    """One stage of a server: its status, and a short result or the reason to run it; "" while it runs."""
+    """One stage of a server: the status, and a note with a short result or the reason to run ("" during the run)."""
 
     stage: str
     status: ShownStatus
@@ -47,7 +47,7 @@ class ChannelCell:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """One server. `waiting` is the number of its items in the inbox."""
+    """One server. `waiting` is the number of the server's items in the inbox."""
 
     name: str
     status: ShownStatus
@@ -94,7 +94,7 @@ class BoardPage:
 
 @dataclass(frozen=True, slots=True)
 class _ServerSummary:
-    """Server data for counts, filters, sorting and grouping; full rows are only made for displayed servers."""
+    """Server data for counts, filters, sorting and grouping; only displayed servers get full rows."""
 
     server: ServerFacts
     status: DisplayedStatus
@@ -123,7 +123,7 @@ GROUPS: Final[dict[str, Callable[[ServerFacts], str]]] = {
 def board(
     facts: WorkspaceFacts, *, query: str = "", status: str = "", sort: str = "", group: str = "", page: str = "1"
 ) -> BoardPage:
-    """Return the board of a workspace: servers that need a person first, then by name.
+    """Return the board of a workspace: first the servers that need a person, and then the others, by name.
 
     `query` selects servers whose name contains it, `status` selects servers with that status. `sort` is one of `SORTS`,
     with the prefix `-` in descending order; `group` is one of `GROUPS`. Unknown values are ignored.
@@ -262,7 +262,7 @@ class GraphPage:
 
 
 def graph_page(facts: WorkspaceFacts, *, query: str = "") -> GraphPage:
-    """Return the graph of a workspace. `query` selects servers whose name contains it."""
+    """Return the graph of a workspace. `query` selects servers whose name contains this text."""
     kept = [one for one in facts.servers if query.casefold() in one.name.casefold()]
     nodes = stage_graph(facts.stages, None, facts.channels)
     positions = [

@@ -1,6 +1,6 @@
 """Candidates of a server for its page: version, origin and findings. Pure.
 
-Equal findings of a validation are grouped, worst first, with as much evidence as fits on a page.
+Equal findings of a validation are grouped, the worst first, and shown with as much evidence as fits on a page.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _decisions(
     history: Sequence[Event],
     back: Mapping[tuple[str, str], Event],
 ) -> Iterator[tuple[str, DecisionView]]:
-    """Yield the decisions about a candidate, each with the ID of its event ("" if it is not in the history)."""
+    """Yield the decisions about a candidate, each with the ID of its event ("" if the event is not in the history)."""
     for what, said in (("approved", candidate.approvals), ("rejected", candidate.rejections)):
         for channel, people in said.items():
             rolled_back = what == "approved" and (channel, name) in back

@@ -53,7 +53,7 @@ class ContractChangeView:
 
 @dataclass(frozen=True, slots=True)
 class ComparedFact:
-    """One fact of both candidates, as text; "" for a candidate without the fact."""
+    """One fact about both candidates, as text; "" for a candidate without the fact."""
 
     name: str
     old: str
@@ -172,7 +172,7 @@ def decision_page(
 ) -> DecisionPage:
     """Return the decision page of a candidate for a channel, by default of the next candidate.
 
-    `advise` tries a command, and returns a command that would succeed and the reason for a refusal
+    `advise` tries a command. It returns a command that would succeed, and the reason if a command was refused
     (`SuggestionValidator`).
 
     Raises:
@@ -299,7 +299,7 @@ def _closed(detail: ServerDetail, channel: str) -> Iterator[ChannelBlock]:
 
 
 def retirement_blocks(detail: ServerDetail) -> tuple[ChannelBlock, ...]:
-    """Return the retirement of a server; empty if it is not retired."""
+    """Return the retirement of a server; empty for a server that is not retired."""
     made = detail.facts.row.get("retired")
     if not made:
         return ()
@@ -394,7 +394,7 @@ def _moved_by(history: Sequence[Event], channel: str, candidate: str) -> str:
 def _source(
     server: str, history: Sequence[Event], old: CandidateView | None, new: CandidateView
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the command for the source changes of two candidates, and the versions built from uncommitted changes."""
+    """Return the command that shows the source changes between two candidates, and the versions without a commit."""
     commits: dict[str, str] = {}
     for event in history:
         commit, candidate = str(event.get("made_from", {}).get("commit") or ABSENT), str(event.get("candidate"))

@@ -21,9 +21,10 @@ _RECORD: Final = "assets/export.json"  # file that lists the files of an exporte
 
 
 def export(workspace_root: Path, out: Path) -> tuple[Path, ...]:
-    """Write the site into `out` and return its files. Foreign files in an earlier export are kept.
+    """Write the site into `out` and return its files.
 
-    A symlink in the place of a file or folder of the site is replaced, so nothing is written outside of `out`.
+    Files in an earlier export that do not come from the dashboard are kept. A symlink in the place of a file or folder
+    of the site is replaced, so nothing is written outside of `out`.
 
     Raises:
         WorkspaceError: `workspace_root` is not in a workspace.

@@ -44,7 +44,7 @@ class ServerFacts:
 class WorkspaceFacts:
     """The workspace: name, servers, channels with their policies, stages, and the time of reading.
 
-    Without a clock the time is None. `gone` are the pending items of servers that no longer exist.
+    Without a clock, the time is None. `gone` are the pending items of servers that no longer exist.
     """
 
     name: str
@@ -95,7 +95,7 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class StoredCandidate:
-    """Data of a candidate on this machine: manifest, validation report and file contents."""
+    """Data of a candidate that is on this machine: manifest, validation report and file contents."""
 
     manifest: Mapping[str, Any] = field(default_factory=dict)
     report: Mapping[str, Any] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class LogFacts:
 
 @dataclass(frozen=True, slots=True)
 class DisplayedStatus:
-    """Display of a status: `icon` is a symbol of templates/icons.svg, `tone` a class of style.css.
+    """Display of a status: `icon` is a symbol in templates/icons.svg, and `tone` is a class in style.css.
 
     Statuses with a low rank come first.
     """
@@ -184,7 +184,7 @@ class Pager:
 
 
 def paginate(entries: Sequence[_T], wanted: str, size: int) -> tuple[tuple[_T, ...], Pager]:
-    """Return the entries of the wanted page, counted from 1; an invalid page selects the nearest valid one."""
+    """Return the entries of the wanted page, counted from 1; an invalid page selects the nearest valid page."""
     pages = max(1, -(-len(entries) // size))
     page = page_number(wanted, pages)
     return tuple(entries[(page - 1) * size : page * size]), Pager(page, pages, len(entries))
@@ -207,7 +207,7 @@ def view_adapter(view: type[Any]) -> TypeAdapter[Any]:
 
 
 def to_json(view: Any) -> dict[str, Any]:
-    """Return a view as plain data: the fields that its page shows, with the key of each status."""
+    """Return a view as plain data: the fields that the view's page shows, with the key of each status."""
     data: dict[str, Any] = view_adapter(view.__class__).dump_python(view, mode="json")
     return data
 

@@ -105,8 +105,8 @@ class InboxGroup:
 class InboxPage:
     """The inbox: the most blocking items first, then the oldest; items with the same cause are grouped.
 
-    `next` are the most likely next commands. `whose` selects the items of this person (an approver or owner), and the
-    items of anyone.
+    `next` are the most likely next commands. `whose` selects the items that are for this person (an approver or owner)
+    or for anyone.
     """
 
     workspace: str
@@ -162,7 +162,7 @@ def _items(facts: WorkspaceFacts) -> list[InboxItem]:
 
 
 class _Whom:
-    """The people responsible for an item (approvers, server owners, else a role), and the stage with a helpful log."""
+    """The people responsible for an item (approvers or owners, otherwise a role), and the stage with a helpful log."""
 
     def __init__(self, facts: WorkspaceFacts) -> None:
         self.channels = {channel.name: channel.approvers for channel in facts.channels}
@@ -209,7 +209,7 @@ def _cause(message: str, server: str) -> str:
 
 
 def _together(items: Sequence[InboxItem]) -> list[InboxItem]:
-    """Return the items in order, but move each item behind the first item with the same cause."""
+    """Return the items in their order, but place each item directly after the earlier items with the same cause."""
     first: dict[tuple[str, str], int] = {}
     keys = [(item.kind, _cause(item.message, item.server)) for item in items]
     for place, key in enumerate(keys):
@@ -251,7 +251,7 @@ _TOLD: Final = 5  # maximum number of finished decisions that the following page
 
 @dataclass(frozen=True, slots=True)
 class BatchChoice:
-    """A candidate for a channel, and the token of the facts that the reader saw (`decisions.precondition`)."""
+    """A candidate for a channel, and the token for the facts that the reader saw (`decisions.precondition`)."""
 
     server: str
     channel: str
@@ -288,7 +288,7 @@ class BatchPage:
 
     @property
     def ready(self) -> tuple[ActionPage, ...]:
-        """The items that can be confirmed."""
+        """The items that a person can confirm."""
         return tuple(item for item in self.items if item.ready)
 
     @property
@@ -315,7 +315,7 @@ def batch_page(
     reason: str = "",
     done: Sequence[str] = (),
 ) -> BatchPage:
-    """Return the page of an action on several servers; `items` are the checked `choices`."""
+    """Return the page for an action on several servers; `items` are the checked `choices`."""
     return BatchPage(
         workspace=workspace,
         action=action.name,

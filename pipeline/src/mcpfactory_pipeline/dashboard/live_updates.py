@@ -43,13 +43,16 @@ class LogTail:
 
     @property
     def end(self) -> int:
-        """Return the offset of the end of `text` in bytes."""
+        """Return the offset in bytes of the end of `text`."""
         return self.start + len(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class PageSnapshot:
-    """The current state of a followed page. `state` is the part to replace; `over` is True if the state is final."""
+    """The current state of a followed page.
+
+    `state` is the part of the page to replace; `over` is True if no further change will come.
+    """
 
     state: str
     tails: tuple[LogTail, ...] = ()
@@ -57,13 +60,13 @@ class PageSnapshot:
 
     @property
     def digest(self) -> str:
-        """A short hash of the state."""
+        """A short hash of `state`."""
         return hashlib.sha256(self.state.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class StreamPosition:
-    """The position of a listener: the last state sent, and the number of bytes sent of each log."""
+    """The position of a listener: the last state, and the number of bytes of each log, that the listener received."""
 
     digest: str = ""
     offsets: Mapping[str, int] = field(default_factory=dict)
@@ -146,7 +149,7 @@ Poll = Callable[[], PageSnapshot | None]
 
 
 class TooManySubscribersError(PipelineError):
-    """Error if the maximum number of listeners is reached."""
+    """Error for a listener above the maximum number of listeners."""
 
 
 class _Follower:
@@ -198,7 +201,7 @@ class _Follower:
 
 
 class PageSubscriptions:
-    """All followed pages. `ended` returns True when the server shuts down, which ends every stream."""
+    """All followed pages. When the server shuts down, `ended` returns True, and every stream ends."""
 
     def __init__(self, ended: Callable[[], bool] = lambda: False) -> None:
         self._ended = ended

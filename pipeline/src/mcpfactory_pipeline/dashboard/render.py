@@ -37,7 +37,7 @@ POLICY: Final = (
 
 
 def _exact(text: object) -> object:
-    """Return a form value with invisible characters as numeric references, so that browsers submit it unchanged."""
+    """Return a form value with invisible characters as numeric references, so that browsers do not change it."""
     escaped = escape_invisible(html.escape(str(text)), lambda one: f"&#{ord(one)};")
     return _templates.filters["safe"](escaped)
 
@@ -78,9 +78,10 @@ def _filled(template: str, **facts: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Relative links from one page to others. `path` is the path of the page; `static` pages link to files.
+    """Relative links from one page to other pages.
 
-    Later pages of a list have a query in the live dashboard, and a separate folder in the export.
+    `path` is the path of the page; `static` pages, which are exported, link to files. The second and later pages of a
+    list have a query in the live dashboard, and a separate folder in the export.
     """
 
     path: str
@@ -157,7 +158,7 @@ def render_form(template: str, links: Links, visitor: Visitor, **facts: object) 
 
 
 def render_problem(title: str, message: str, hint: str, path: str, ways: Sequence[tuple[str, str]] = ()) -> str:
-    """Return an error page with title, message and hint, for a path; `ways` are its links (text, path)."""
+    """Return an error page with title, message and hint, for a path; `ways` are the links of the page (text, path)."""
     facts = {"title": title, "message": message, "hint": hint, "links": Links(path), "ways": ways}
     return _filled("problem.html", **facts, page=None, static=False, live="", visitor=None)
 

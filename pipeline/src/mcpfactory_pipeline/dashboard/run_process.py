@@ -27,7 +27,7 @@ _STOP_TIMEOUT: Final = 15.0  # maximum seconds to wait until a stopped run has e
 
 
 class RunProcesses:
-    """Runs that were started here and have not ended."""
+    """Runs that this dashboard started and that have not ended."""
 
     def __init__(self, workspace_root: Path) -> None:
         self._root = workspace_root
@@ -107,7 +107,7 @@ class RunProcesses:
             self._processes.pop(run, None)
 
     def close(self) -> None:
-        """Stop all runs: finished stages are kept, and running ones are recorded as interrupted."""
+        """Stop all runs: finished stages are kept, and running stages are recorded as interrupted."""
         with self._guard:
             processes = list(self._processes.values())
         for process in processes:

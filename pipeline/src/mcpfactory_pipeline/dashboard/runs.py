@@ -53,7 +53,7 @@ class StageAttempt:
 
     @property
     def name(self) -> str:
-        """Return the name of the step within the run."""
+        """Return the step's name, which is unique within the run."""
         return f"{self.server}/{self.stage}/{self.attempt}"
 
 

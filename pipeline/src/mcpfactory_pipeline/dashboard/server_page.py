@@ -165,7 +165,7 @@ class StageView:
 class ChannelView:
     """The state of one channel: offer, time of the offer, requirements, hold, pending item and next candidate.
 
-    The next candidate is "" if there is none. `earlier` is True if the channel can be rolled back to an earlier
+    If there is no next candidate, the field is "". `earlier` is True if the channel can be rolled back to an earlier
     candidate. `rejected` are the rejections of the next candidate.
     """
 
@@ -197,7 +197,7 @@ class PendingItemView:
 class PublishedView:
     """The release at a target outside the workspace: time, actor and evidence.
 
-    `behind` describes the promoted release if the published one differs, else "".
+    `behind` describes the promoted release if it differs from the published release, else "".
     """
 
     target: str
@@ -277,9 +277,9 @@ class ActionLink:
 class ServerPage:
     """The page. Long lists are truncated.
 
-    `tools_total` and `findings_total` are the full numbers; `older` is the number of older events. `actions` are the
-    currently possible actions (`possible_actions`). `retired` is the actor and reason of the retirement, "" if the
-    server is not retired; `retired_since` is the time of the retirement, if known.
+    `tools_total` and `findings_total` count all tools and findings; `older` is the number of older events. `actions`
+    are the currently possible actions (`possible_actions`). `retired` is the actor and reason of the retirement, "" if
+    the server is not retired; `retired_since` is the time of the retirement, if known.
     """
 
     workspace: str
@@ -326,7 +326,7 @@ def _action_links(possible: Mapping[str, tuple[Mapping[str, str], ...]]) -> Iter
 def server_page(
     detail: ServerDetail, possible: Mapping[str, tuple[Mapping[str, str], ...]] = MappingProxyType({})
 ) -> ServerPage:
-    """Return the page of one server; `possible` are its permitted actions (`possible_actions`)."""
+    """Return the page of one server; `possible` are the permitted actions (`possible_actions`)."""
     facts, row, report = detail.facts, detail.facts.row, detail.report
     cells, problem, tools = stage_cells(row), row.get("problem") or {}, tool_views(detail)
     findings = finding_views(detail.validation.get("findings", ()))
@@ -494,7 +494,10 @@ def _variable(one: Mapping[str, Any]) -> DisplayedFact:
 
 
 def _history(detail: ServerDetail) -> Iterator[HistoryRow]:
-    """Yield the newest events, newest first. Rows with truncated text also have the full text while there is room."""
+    """Yield the latest events, beginning with the newest.
+
+    Rows with truncated text also have the full text while there is room.
+    """
     room = _WHOLE
     for event in reversed(detail.history[-_HISTORY:]):
         row = _event(event)

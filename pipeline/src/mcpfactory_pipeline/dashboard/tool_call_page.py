@@ -132,8 +132,8 @@ def tool_call_page(
 def parse_tool_arguments(detail: ServerDetail, tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given arguments: a program's `arguments`, a person's `raw` JSON, or single values (`arg.<name>`).
 
-    A value stays text if the schema accepts text; otherwise it is parsed as JSON, if possible. This function does not
-    validate the values: the server does.
+    A value stays text if the schema accepts text; otherwise the value is parsed as JSON, if possible. The server
+    validates the values, not this function.
 
     Raises:
         ConfigError: the given JSON is not an object.

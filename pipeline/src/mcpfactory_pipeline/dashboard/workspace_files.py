@@ -68,7 +68,7 @@ def read_log(file: Path) -> str:
 
 
 def read_validation_report(folder: Path, kept: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the report that the stage `validate` stored below `folder`, if it is on this machine."""
+    """Return the report that the stage `validate` stored below `folder`, if the report is on this machine."""
     for relative in kept:
         file = folder / relative
         if relative.endswith(".json") and file.resolve().is_relative_to(folder.resolve()):
@@ -151,7 +151,7 @@ _WRONG: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One line. `page` is the number of its page in the log; `wrong` marks a line about an error."""
+    """One line. `page` is the page of the log that contains the line; `wrong` marks a line about an error."""
 
     number: int
     page: int

@@ -148,7 +148,7 @@ class WorkspaceReader:
         return self._once(("server", name), lambda: self._read_server(name))
 
     def _once(self, key: tuple[str, ...], read: Callable[[], T]) -> T:
-        """Return the result of `read`; without `live`, reuse the last result if its key is the same."""
+        """Return the result of `read`; without `live`, reuse the last result if the key has not changed."""
         if not self._live and self._read is not None and self._read[0] == key:
             return cast("T", self._read[1])
         found = read()
@@ -246,14 +246,14 @@ class WorkspaceReader:
         )
 
     def log_file(self, server: str, stage: str) -> Path:
-        """Return the path of the log of a stage's current run, else of its last run."""
+        """Return the log's path for the current run of a stage, or for its last run if it is not running."""
         return log_file(self._workspace(), server, stage)
 
     def log(self, server: str, stage: str) -> LogFacts:
-        """Return the path of a stage's log, and the status of the stage. The names are from a URL.
+        """Return the path of a stage's log, and the status of the stage. Both names come from a URL.
 
         Raises:
-            NotFoundError: the server or stage is unknown; then no file is read.
+            NotFoundError: the server or stage is unknown; in this case, no file is read.
         """
         workspace = self._workspace()
         _refuse_unknown(workspace, server)
@@ -274,20 +274,23 @@ class WorkspaceReader:
         )
 
     def digest(self) -> str:
-        """Return a text that changes with each state, history or running step. Cheap: reads no file contents."""
+        """Return a text that changes with each state, history or running step.
+
+        The call is fast, because it does not read the contents of files.
+        """
         return hash_workspace_files(self._workspace().pipeline)
 
     def forget(self) -> None:
-        """Make the next response about many servers current, regardless of `age`."""
+        """Ensure that the next response about many servers has current data, regardless of `age`."""
         self._last = None
 
     def validator(self, server: str) -> SuggestionValidator:
-        """Return a validator that tries commands about a server as an authorized actor, without writing anything."""
+        """Return a validator that tries commands about a server as an authorized actor, but writes nothing."""
         workspace, inbox = self._open()
         return inbox.validator(*inbox.status(workspace.server(server)))
 
     def stored_candidate(self, server: str, candidate: str) -> StoredCandidate:
-        """Return the local data of a candidate; empty for a missing or unknown candidate."""
+        """Return the data of a candidate on this machine; empty for a missing or unknown candidate."""
         artifacts = self._workspace().artifacts / server
         known = Store(self._workspace()).state(server).candidates.get(candidate)
         if known is None:

@@ -1,4 +1,4 @@
-"""Candidates for a channel: the next one, the pending one, and what blocks it."""
+"""Candidates for a channel: the next candidate, the pending candidate, and its blockers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def next_candidate(state: ServerState, channel: ChannelPolicy) -> str:
 
 
 def is_older_than_offer(state: ServerState, channel: str, candidate: str) -> bool:
-    """Return True if a candidate was built before the one that the channel offers."""
+    """Return True if a candidate was built before the candidate that the channel offers."""
     current = state.candidates.get(state.offered(channel))
     return current is not None and state.candidates[candidate].number < current.number
 
@@ -53,7 +53,7 @@ class ChannelReview:
 
     @property
     def checks(self) -> tuple[str, ...]:
-        """Return the names of the stages that must have checked a candidate."""
+        """Return the names of the stages that must check a candidate before promotion."""
         return required_checks(self.stages, self.policy, self.channels)
 
     def stale(self, candidate: str) -> list[str]:

@@ -90,7 +90,7 @@ class Decision:
         return [replace(blocker, command=way) for blocker in found]
 
     def callers(self, candidate: str) -> str:
-        """Return the breaking changes of a candidate for callers of the channel's offer, as text; "" for none."""
+        """Return a candidate's breaking changes for callers of the channel's current offer, as text; "" for none."""
         offered = self.state.channels.get(self.policy.name)
         return breaking_changes_line(self.state.candidates[candidate], offered, self.policy.name, self.state.server)
 
@@ -122,7 +122,7 @@ class Decision:
         return about
 
     def check_precondition(self, candidate: str | None = None) -> dict[str, Any]:
-        """Return the facts of the decision, as a token and as text, before anything is recorded.
+        """Return the facts of the decision, as a token and as text, before the decision is recorded.
 
         Raises:
             StaleDecisionError: the facts do not match the token `precondition`.
@@ -298,7 +298,7 @@ def reject(
 ) -> dict[str, Any]:
     """Record the rejection of a candidate for a channel, and remove its approvals.
 
-    A later approval lifts it. A candidate that the channel already offers is not removed: use `rollback`.
+    A later approval lifts the rejection. A candidate that the channel already offers is not removed: use `rollback`.
 
     Raises:
         PromotionError: as for `approve`.
@@ -438,7 +438,7 @@ def offered_project_names(state: ServerState, channel: str = "", *, candidate: s
 def _require_approver(decision: Decision, verb: str = "approve", *, lifts: bool = False) -> None:
     """Refuse an actor who has no permission to approve or reject (`verb`).
 
-    With `lifts`, the decision reverts a rollback: every channel except the first permits such a decision.
+    With `lifts`, the decision reverts a rollback. Every channel except the first permits such a decision.
     """
     policy = decision.policy
     if policy.source is None or not (policy.approvals or lifts):

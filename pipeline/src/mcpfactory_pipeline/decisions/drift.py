@@ -20,7 +20,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str = "") -> list[PromotionBlocker]:
     """Return the known drift of an adopted server; empty if `validate` has passed with a waiver for exactly that drift.
 
-    A `candidate` made from a URL has also drifted if another offer was adopted later, because the URL now serves that
+    A `candidate` from a URL has also drifted if another offer was adopted later, because the URL now serves that other
     offer.
 
     Raises:
@@ -84,7 +84,7 @@ def _accepted(state: ServerState, offer: str) -> bool:
 
 
 def _other_waiver(server: WorkspaceServer, known: Sequence[Drift]) -> str:
-    """Return text about drift waivers that cover another offer, with their authors; "" if none exist."""
+    """Return a text about drift waivers for another offer, with their authors; "" if there are no such waivers."""
     held = unexpired_waivers(read_waivers(server.folder), utc_now().date())
     others = [one for one in held if one.rule == DRIFT_RULE and uncovered_reason(one, replacement_hash(known))]
     return "".join(
@@ -101,7 +101,7 @@ _DECIDED: Final = frozenset({"hold", "rejection", "approval", "retired"})
 def channel_drift_blockers(
     workspace: Workspace, server: WorkspaceServer, state: ServerState, channel: str
 ) -> list[PromotionBlocker]:
-    """Return the reasons why clients must not get an adopted server from a channel; empty if there are none.
+    """Return the reasons why clients must not get an adopted server from a channel; empty if there are no such reasons.
 
     The channel "" stands for the server's local files.
 

@@ -1,4 +1,4 @@
-"""Integrity of a workspace: state against history, signatures, names across servers, channel folders against the state.
+"""Integrity of a workspace: checks of states, histories, signatures, names and channel folders.
 
 Differences have the same form as the differences that `verify` returns. They include servers whose folder is missing
 while a channel still offers them.
@@ -49,7 +49,7 @@ def faults(
 
 
 def signature_faults(workspace: Workspace, names: Sequence[str] | None = None) -> list[Difference]:
-    """Return the faults of servers whose decisions lack a signature that a channel or stage requires."""
+    """Return the faults of servers with decisions that lack a required signature (of a channel or a stage)."""
     channels, stages = read_channels(workspace), workspace_stages(workspace)
     if not any(channel.signed for channel in channels) and not any(s.approval and s.approval.signed for s in stages):
         return []
@@ -100,7 +100,7 @@ def refuse_faults(workspace: Workspace, server: str, *, head: Mapping[str, str] 
 
 
 def name_clashes(workspace: Workspace, names: Sequence[str]) -> dict[str, BrokenServer]:
-    """Return the named servers that share a distribution name with the runtime or another server, with the reason.
+    """Return the given servers whose distribution name belongs to the runtime or another server, with the reason.
 
     If servers share a name, the server that was built first keeps the name. If none has been built yet, all are
     refused.
@@ -153,7 +153,7 @@ _REMAINS: Final = "clients still get a file that no state records"
 
 
 def orphaned_channel_offers(workspace: Workspace) -> Iterator[Drift]:
-    """Yield the offered servers without a folder, by name, then the channel pages that no state names.
+    """Yield the offered servers that have no folder, by name, then the channel pages that are in no state.
 
     Removed servers whose channels were kept are omitted. Servers with unreadable states are also omitted, because
     `mcpfactory pipeline verify` reports them.
@@ -222,7 +222,7 @@ def channel_folder_faults(workspace: Workspace, names: Sequence[str] | None = No
 def channel_state_faults(workspace: Workspace, state: ServerState) -> list[str]:
     """Return the differences between the channel folders and a state, one line per fault.
 
-    Files that are completely missing here are not a fault.
+    It is not a fault if all files are missing on this machine.
     """
     folder, found = channels_folder(workspace), []
     for channel, release in sorted(state.channels.items()):

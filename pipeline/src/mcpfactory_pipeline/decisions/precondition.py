@@ -26,7 +26,7 @@ _NOTHING: Final = "nothing"
 
 @dataclass(frozen=True, slots=True)
 class DecisionFacts:
-    """The facts shown before a decision, part by part as complete text, without times and paths."""
+    """The facts that a person sees before a decision: the complete text of each part, without times and paths."""
 
     parts: Mapping[str, str]
 
@@ -54,7 +54,7 @@ class FactChange:
 class StaleDecisionError(PromotionError):
     """The facts of a decision have changed since they were shown.
 
-    `facts` are the current ones, `changes` the differences.
+    `facts` are the current facts, and `changes` are the differences.
     """
 
     def __init__(self, about: str, facts: DecisionFacts, changes: tuple[FactChange, ...]) -> None:

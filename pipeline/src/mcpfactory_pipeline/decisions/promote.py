@@ -202,7 +202,7 @@ def rollback_command(state: ServerState, policy: ChannelPolicy, events: Sequence
 
 
 def _unwanted(state: ServerState, channel: str, events: Sequence[Event]) -> dict[str, str]:
-    """Return the candidates that the channel must not return to, each with the decision against it."""
+    """Return the candidates that must not return to the channel, each with the decision against the candidate."""
     withdrawn = candidates_rolled_back(events, channel)
     found = {name: describe_decision("rolled back", event) for name, event in withdrawn.items()}
     for name, known in state.candidates.items():

@@ -57,7 +57,7 @@ _COMMITS: Final = 200  # maximum number of a server's commits in which the sourc
 class RestoredChannel(JsonRecord):
     """The result of restoring one channel of one server.
 
-    `outcome` is `there` (nothing to do), `restored`, `rebuilt`, `withdrawn` (a page that no state names) or
+    `outcome` is `there` (nothing to do), `restored`, `rebuilt`, `withdrawn` (a page that is in no state) or
     `missing`; `source` is the origin of the bytes. For `missing`, `source` is the reason, and `hint` the remedy.
     """
 

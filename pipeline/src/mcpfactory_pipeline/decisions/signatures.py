@@ -33,7 +33,7 @@ _OF_STAGES: Final = ("stage", "shown", "restart")  # fields that are signed if t
 
 
 def sign_decision(key: Path, server: str, event: str, facts: Mapping[str, Any]) -> dict[str, str]:
-    """Return the event members `nonce` and `signature` of a decision by the current actor.
+    """Return the members `nonce` and `signature` for the event of a decision by the current actor.
 
     Raises:
         ConfigError: the key cannot sign.

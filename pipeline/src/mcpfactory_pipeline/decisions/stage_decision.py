@@ -1,4 +1,4 @@
-"""Decisions about approval stages: each is one event, bound to the exact content that the stage showed."""
+"""Decisions about approval stages: each is one event about the exact content that the stage showed."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ def approval_stage_blockers(
     events: Callable[[], Sequence[Event]],
     candidate: str,
 ) -> list[PromotionBlocker]:
-    """Return the approval stages that a channel requires and the candidate has not passed.
+    """Return the approval stages that a channel requires but the candidate has not passed.
 
     For an older candidate, the results of its stages are in the history; approval stages before the build apply only to
     the newest candidate.
@@ -306,7 +306,7 @@ def approve_stage_command(state: ServerState, stage: Stage) -> str:
 
 
 def stage_output_items(stage: Stage, state: ServerState) -> list[dict[str, str]]:
-    """Return the output of a stage for a person: each part with a description, and the file to open, if any.
+    """Return the output of a stage for a person: the parts, each with a description and possibly a file to open.
 
     Paths are relative to the workspace's root.
     """

@@ -2,8 +2,8 @@
 
 python -I -S container_client.py [NAME=VALUE]… -- CLIENT [OPTION]… -- IMAGE PROGRAM [ARGUMENT]…
 
-NAME=VALUE are variables of the client, not of the program. A server's variables are known only at its start, so the
-command line cannot contain them. This file is run by path, like `landlock.py`.
+NAME=VALUE are variables of the client, not of the program. The variables of a server are not known before it starts, so
+the command line cannot contain them. This file is run by path, like `landlock.py`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 python -I -S landlock.py RULES -- PROGRAM [ARGUMENT]…
 
-RULES is a JSON file: `read` and `write` are lists of paths, each including its descendants. This file is run by path
-before every start of a server, so it imports only the standard library, and as little of it as possible.
+RULES is a JSON file: `read` and `write` are lists of paths; each path includes everything below it. This file is run by
+path before every start of a server, so it imports only the standard library, and as little of it as possible.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def landlock_version() -> int:
 
 
 def restrict_this_process(read: list[str], write: list[str]) -> None:
-    """Drop root's capabilities and all access to files except these, for this process and its future children.
+    """Drop root's capabilities and access to files outside the paths, for this process and its future children.
 
     Missing paths are ignored.
 
@@ -103,9 +103,9 @@ def restrict_this_process(read: list[str], write: list[str]) -> None:
 def seccomp_program(machine: str) -> bytes:
     """Return the seccomp filter for a machine (`os.uname`), in seccomp(2) format; empty for unknown call numbers.
 
-    It refuses (EACCES) Unix sockets, which Landlock does not cover: access to docker's socket gives root permissions.
-    Stream socket pairs are allowed, because asyncio needs them; other pairs could send to any path. The filter also
-    refuses io_uring, changes to limits of other processes, and system calls of other architectures.
+    The filter refuses Unix sockets (EACCES), which Landlock does not cover, because access to docker's socket gives
+    root permissions. Stream socket pairs are allowed, because asyncio needs them; other pairs could send to any path.
+    The filter also refuses io_uring, changes to limits of other processes, and system calls of other architectures.
     """
     if machine not in _SOCKET:
         return b""

@@ -34,7 +34,7 @@ PLAIN: Final = (
 
 
 def path_without_mcpfactory() -> str:
-    """Return `PATH` without mcpfactory's own environment, so that `python` is the system's Python."""
+    """Return `PATH` without the environment of mcpfactory, so that `python` is the system's Python."""
     path = os.environ.get("PATH", os.defpath)
     if sys.prefix == sys.base_prefix:
         return path
@@ -44,7 +44,7 @@ def path_without_mcpfactory() -> str:
 
 
 def clean_environ(home: Path) -> dict[str, str]:
-    """Return the environment for untrusted code: only the variables that programs need, and a separate home.
+    """Return the environment for untrusted code: only the variables that programs need, and a separate home folder.
 
     Temporary files and Python's caches are below this home. In a shared folder, one program could write a cache, and
     the next program would trust that cache.
@@ -291,7 +291,7 @@ def make_sandbox(
 ) -> Sandbox:
     """Make a sandbox below a work folder, at the level in a stage's settings (`isolation`, `container`).
 
-    In the work folder, code in the sandbox can reach its own folder and `writable`, but not the rules of the sandbox.
+    In the work folder, code in the sandbox can access its own folder and `writable`, but not the rules of the sandbox.
 
     Raises:
         StageError: the level that the workspace requires is unavailable here.

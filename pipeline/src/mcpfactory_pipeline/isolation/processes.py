@@ -31,18 +31,18 @@ _LOOKS: Final = 3  # number of searches in a row that must find no process
 def hide_process() -> None:
     """Make `/proc/<pid>/environ`, `mem` and `fd` of this process unreadable for other programs, except root's.
 
-    This lasts until the process executes another program. On systems other than Linux, it does nothing.
+    The effect lasts until the process executes another program. On systems other than Linux, it does nothing.
     """
     _prctl(_PR_SET_DUMPABLE, 0)
 
 
 def adopt_orphans() -> bool:
-    """Make orphaned descendants children of this process; return True if the system supports that."""
+    """Make orphaned descendants children of this process; return True if the system supports this."""
     return _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def die_with_parent() -> bool:
-    """Have the system kill this process when its parent dies; return False if it cannot do that."""
+    """Let the system kill this process when its parent dies; return False if the system cannot do that."""
     return _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -55,7 +55,7 @@ def _prctl(option: int, value: int) -> bool:
 
 
 def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
-    """End every descendant of this process, except those in `spare`; return their number.
+    """End every descendant of this process, except those in `spare`; return the number of ended processes.
 
     Scans repeat until several of them find nothing, so that new processes are also found. A process that forks and
     exits is gone before its id is read. The group of the process remains, and a signal to the group reaches all later
@@ -115,7 +115,7 @@ def _children() -> set[int]:
 
 
 def descendants(leader: int) -> set[int]:
-    """Return the running descendants of a process; empty if the system does not report them."""
+    """Return the running descendants of a process; empty if the system does not report processes."""
     processes = _processes()
     return {pid for pid in _below(processes, leader) if not processes[pid].ended}
 
@@ -138,7 +138,7 @@ class _Process(NamedTuple):
 
 
 def _processes() -> dict[int, _Process]:
-    """Return the processes of this machine by id; empty if the system does not report them."""
+    """Return the processes of this machine by id; empty if the system does not report processes."""
     found: dict[int, _Process] = {}
     with contextlib.suppress(OSError):
         for name in os.listdir(_PROC):  # noqa: PTH208 - pathlib is slower

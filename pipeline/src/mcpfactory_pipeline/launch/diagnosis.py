@@ -190,7 +190,7 @@ def _own_module(name: str, sources: _Sources) -> str:
 
 
 def _missing_name(error: ImportError, sources: _Sources) -> str:
-    """Return the hint for a name that a module lacks, or for a package that cannot be run."""
+    """Return the hint for a name that does not exist in a module, or for a package that cannot be run."""
     found = re.match(r"cannot import name '([^']+)' from (partially initialized module )?'([^']+)'", str(error))
     if found is None:
         if "cannot be directly executed" in str(error):

@@ -127,7 +127,7 @@ def _create(folder: Path, server: WorkspaceServer, needs: Requirements, wanted: 
 
 
 def _install(install: Sequence[str], cwd: Path, python: Path) -> None:
-    """Install from the index or, if that fails, offline from uv's cache; if both fail, raise the first error."""
+    """Install from the index; if that fails, install offline from uv's cache. If both fail, raise the first error."""
     try:
         run_uv(*install, cwd=cwd, python=python, log=False)
     except StageError as error:

@@ -84,7 +84,7 @@ def read_server_requirements(folder: Path, shown: str) -> Requirements:
 
 
 def _sources(project: Mapping[str, Any], names: Iterable[str]) -> str:
-    """Return uv's sources of named distributions, except the runtime's, which the factory sets."""
+    """Return uv's sources for the given distributions, except for the runtime, whose source the factory sets."""
     table = project.get("tool", {}).get("uv", {}).get("sources", {})
     own = {
         canonicalize_name(name): where
@@ -95,7 +95,7 @@ def _sources(project: Mapping[str, Any], names: Iterable[str]) -> str:
 
 
 def _root(folder: Path) -> dict[str, Any]:
-    """Return the workspace's `pyproject.toml`; empty if it is unreadable, which uv reports."""
+    """Return the workspace's `pyproject.toml`; empty if the file is unreadable (uv reports this)."""
     try:
         return tomllib.loads((folder.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError, IndexError):
@@ -103,13 +103,13 @@ def _root(folder: Path) -> dict[str, Any]:
 
 
 def _backend_inputs(folder: Path, text: str) -> str:
-    """Return the content of every file that may contain dependencies for a build backend."""
+    """Return the content of every file in which a build backend may look for dependencies."""
     beside = sorted([*folder.glob("requirements*.txt"), folder / "setup.cfg", folder / "setup.py"])
     return "\n".join([str(folder), text, *(one.read_text(errors="replace") for one in beside if one.is_file())])
 
 
 def unmet_requirement_in_venv(venv: Path, needs: Requirements, wanted: Sequence[str]) -> str:
-    """Describe the first requirement that a user's own environment does not meet; return "" if it meets all."""
+    """Describe the first requirement that a user's own environment does not meet; return "" if all are met."""
     if needs.found or needs.special:
         return ""  # uv sources or the build backend select the packages, so only the user can check them
     libraries = [*venv.glob("lib*/python*/site-packages"), *venv.glob("Lib/site-packages")]

@@ -33,8 +33,8 @@ async def connect_server(
 ) -> AsyncIterator[Client]:
     """Start the server from its sources, and end it after the block; `environ` is added to its environment.
 
-    `home` is an empty folder for an untrusted server: the server runs there, with only the variables that any program
-    needs. `elicitation` answers the server's questions to a person.
+    `home` is an empty folder for an untrusted server: the server runs in this folder, with only the variables that
+    every program needs. `elicitation` answers the server's questions to a person.
 
     Raises:
         ServerError: the server does not start, does not speak MCP, or ends during the block.
@@ -99,7 +99,7 @@ async def serve_simulated_api(folder: Path) -> AsyncIterator[SimulatedApi]:
     ends. Without this file, yield empty variables and values.
 
     Raises:
-        ConfigError: the program ends, or its first line is invalid.
+        ConfigError: the program ends too early, or its first output line is invalid.
     """
     if not has_simulated_api(folder):
         yield SimulatedApi()
@@ -114,7 +114,7 @@ async def serve_simulated_api(folder: Path) -> AsyncIterator[SimulatedApi]:
 async def run_simulated_api(
     command: Sequence[str], *, cwd: Path, environ: Mapping[str, str]
 ) -> AsyncIterator[SimulatedApi]:
-    """Run the program of a simulated API until the block ends; then kill all its processes.
+    """Run the program of a simulated API until the block ends; then kill all processes of the program.
 
     The program leads a session, so that Ctrl-C at a terminal does not end it with a traceback. The program ends when
     its input ends, even if this process was killed.

@@ -36,8 +36,8 @@ def ensure_server_python(
 ) -> Path:
     """Return the interpreter for a server.
 
-    This is the interpreter of the server's own `.venv` if that meets the requirements. Otherwise, it is the interpreter
-    of an environment that is created for the server.
+    This is the interpreter in the server's own `.venv`, if that environment meets the requirements. Otherwise, an
+    environment is created for the server, and its interpreter is returned.
 
     Args:
         server: a server of a workspace.
@@ -114,10 +114,10 @@ def _key(needs: Requirements, wanted: tuple[str, ...]) -> str:
 
 
 def _runtime() -> str:
-    """Return the identity of this factory's runtime.
+    """Return the identity of the runtime that belongs to this factory.
 
-    An installed runtime is identified by its files and their hashes, an editable runtime by the location and the
-    requirements of its sources.
+    The identity of an installed runtime consists of its files and their hashes. The identity of an editable runtime
+    consists of the location and the requirements of its sources.
     """
     spec = find_spec("mcpfactory_runtime")
     assert spec is not None

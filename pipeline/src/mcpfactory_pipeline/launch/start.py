@@ -1,4 +1,4 @@
-"""Start script that runs a server's package like `python -m`, and explains a fatal error: file, line, remedy.
+"""Start script that runs a server's package like `python -m`, and explains a fatal error with file, line and remedy.
 
 python -P start.py PACKAGE FOLDER [ARGUMENT]…
 

@@ -1,6 +1,6 @@
 """Commands that start a server of the workspace from its sources, and the diagnosis of a start that fails.
 
-The diagnosis is an error for the owner of the server, made from the server's stderr or a client's error.
+The diagnosis is an error message for the owner of the server. It comes from the server's stderr or a client's error.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ _PATIENCE: Final = 15.0  # maximum seconds to wait for a server's exit after its
 
 
 def package_command(python: Path, package: str, folder: Path) -> list[str]:
-    """Return the command that runs a server's package with an interpreter, by a start script that explains failures."""
+    """Return the command that runs a server's package with an interpreter and a start script that explains failures."""
     return [str(python), "-P", str(_SCRIPT), package, str(folder)]
 
 
@@ -146,7 +146,7 @@ def find_tool_failure(log: str, server: str, folder: Path) -> ServerError | None
 
 
 def diagnose_start(python: Path, package: str, folder: Path, *, sandbox: Sandbox) -> ServerError | None:
-    """Start a failed server again, in a sandbox and without input; return its error, or None if it starts now."""
+    """Start a failed server again, in a sandbox without input; return its error, or None if the start succeeds."""
     try:
         done = subprocess.run(
             sandbox.command(package_command(python, package, folder)),

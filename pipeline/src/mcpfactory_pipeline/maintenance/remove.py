@@ -1,4 +1,4 @@
-"""Remove a server: close its history, empty its channels, delete its folder, and report what remains elsewhere."""
+"""Remove a server: close its history, empty its channels, delete its folder, and report the remains in other places."""
 
 from __future__ import annotations
 

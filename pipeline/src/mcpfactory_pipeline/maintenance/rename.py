@@ -1,4 +1,4 @@
-"""Rename a server: its folder, package and files. Its history is closed, and a new history refers to the old name.
+"""Rename a server: its folder, package and files.
 
 Checks and approvals of the old candidates are not carried over, because the renamed package has other bytes. A channel
 with a hold keeps the hold.
@@ -47,7 +47,7 @@ def rename(
 ) -> dict[str, Any]:
     """Rename a server. A dry run reports the changes without making them.
 
-    The folder may already have been moved by hand: `new` is then its name, and `old` the name in its configuration.
+    If a person already moved the folder, `new` is the name of the folder, and `old` is the name in its configuration.
     `notify` is called before slow steps. Return the fields of `operations.removal.RenameResult`.
 
     Raises:
@@ -124,7 +124,7 @@ def _refuse_history(store: Store, new: str) -> None:
 
 @contextmanager
 def _moved(folder: Path, renaming: Renaming, place: Path) -> Iterator[None]:
-    """Replace the old folder by the new one; if the block fails or is interrupted, restore the old one."""
+    """Replace the old folder by the new folder; if the block fails or is interrupted, restore the old folder."""
     renamed, problem = write_renamed(folder, renaming, folder.parent), f"{place} cannot be created"
     try:
         with hide_then_delete_folder(folder, problem):

@@ -61,7 +61,7 @@ def workspace_files(
 ) -> dict[str, str]:
     """Return the files of a new workspace with that name: path below its root → text.
 
-    With an origin, the files configure the source of mcpfactory for CI jobs and uv, the branch for results, and the
+    With an origin, the files also set the source of mcpfactory for CI jobs and uv, the branch for results, and the
     Python version. `owner` must review changes to the pipeline's records and policies.
     """
     factory = _template("factory.toml").format(factory=json.dumps(str(origin)))  # a JSON string is a TOML string
@@ -84,7 +84,7 @@ def workspace_files(
 
 
 def repository_root_of(folder: Path) -> Path | None:
-    """Return the root of the repository that contains a folder, or would contain it."""
+    """Return the root of the repository that contains a folder, or would contain a folder that does not exist yet."""
     top = git_text(_existing(folder), "rev-parse", "--show-toplevel")
     return Path(top).resolve() if top else None
 
@@ -161,7 +161,7 @@ class WorkspaceSetup:
 def plan_workspace_setup(folder: Path, name: str = "", origin: FactoryOrigin | None = None) -> WorkspaceSetup:
     """Return the changes that turn a folder into a workspace, or add the missing parts to a workspace.
 
-    Without an origin, an existing workspace keeps its origin, and a new workspace does not get one.
+    If `origin` is None, an existing workspace keeps its origin, and a new workspace gets no origin.
 
     Raises:
         WorkspaceError: the folder cannot be read.
@@ -198,7 +198,7 @@ def plan_workspace_setup(folder: Path, name: str = "", origin: FactoryOrigin | N
 
 
 def _origin(settings: WorkspaceSettings, wanted: FactoryOrigin | None) -> FactoryOrigin | None:
-    """Return the workspace's origin; raise `ConfigError` if `wanted` differs: workflows would keep the old origin."""
+    """Return the workspace's origin; raise `ConfigError` if `wanted` differs, because workflows keep the old origin."""
     recorded = read_origin(settings)
     if wanted is not None and wanted != recorded:
         raise ConfigError(

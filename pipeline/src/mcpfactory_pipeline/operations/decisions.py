@@ -99,7 +99,7 @@ class PromoteResult(DecisionResult):
         return [(one["error"], one["hint"]) for one in self.failed]
 
     def lines(self) -> list[str]:
-        """Return the text for stdout; with `due` a line for each promoted candidate."""
+        """Return the text for stdout; with `due`, the text has a line for each promoted candidate."""
         return super().lines() if self.server else list(self.details)
 
     def notes(self) -> tuple[str, ...]:
@@ -111,7 +111,7 @@ class PromoteResult(DecisionResult):
 
 
 class RetireResult(OperationResult):
-    """A server that left channels, was retired, or was revived."""
+    """A server that was removed from channels, retired or revived."""
 
     server: str
     channels: tuple[str, ...] = ()
@@ -146,7 +146,7 @@ class Decision(ConfirmedOperation):
     def bind(self, tried: DecisionResult) -> Self:
         """Return the decision, restricted to the candidate and the facts of the dry run.
 
-        A decision about a stage needs no candidate, because its facts include the stage's output.
+        A decision about a stage is bound to no candidate, because its facts include the stage's output.
         """
         found = {"precondition": tried.precondition}
         if not tried.stage:

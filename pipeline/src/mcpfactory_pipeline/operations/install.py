@@ -54,7 +54,7 @@ class ClientsResult(OperationResult):
         return self.configuration.splitlines() or [_change_line(one, dry_run=self.dry_run) for one in self.changes]
 
     def notes(self) -> tuple[str, ...]:
-        """Return the saved files, the remaining steps for each client, and the details."""
+        """Return lines about saved files, the remaining steps for each client, and the details."""
         kept = (f"the previous file is saved in {one['kept']}" for one in self.changes if one["kept"])
         todo = [f"hint: {todo}" for one in self.changes for todo in one["todo"]]
         if self.exit_code == Exit.NOT_FOUND:
@@ -206,7 +206,7 @@ class Uninstall(Operation):
     project: Project = False
 
     def run(self, context: OperationContext) -> ClientsResult:
-        """Remove the entries: all of them, or none if an error occurs."""
+        """Remove all entries, or none of them if an error occurs."""
         from mcpfactory_pipeline.delivery.clients.install import select_clients, uninstall
 
         project = Path.cwd() if self.project else None

@@ -234,7 +234,7 @@ def _access(context: OperationContext) -> DocumentAccess:
 
 
 def _sources(access: DocumentAccess, given: Sequence[str]) -> list[ApiSource] | None:
-    """Check that the caller may read the documents, and return them; return None if no document is given."""
+    """Check that the caller may read the documents, and return them; return None if the caller gave no document."""
     from mcpfactory_codegen.servers.documents import ApiSource, parse_api_sources
 
     return [ApiSource(access.document(one.place), one.label) for one in parse_api_sources(given)] if given else None
@@ -284,7 +284,7 @@ class AdoptResult(OperationResult):
 class Adopt(Operation):
     """Add an existing server to the workspace, unchanged.
 
-    The planned files are printed before they are written.
+    The list of planned files is printed before the files are written.
     """
 
     command: ClassVar[str] = "adopt"

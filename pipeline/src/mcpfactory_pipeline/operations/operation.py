@@ -1,4 +1,4 @@
-"""Base of operations: actions of users, each declared once.
+"""Base of operations. An operation is an action of users that is declared only once.
 
 An operation is a pydantic model. Its docstring is the help text, its fields are the parameters, and `run` executes it.
 The model defines the command (`mcpfactory.operations`), the dashboard's form and JSON endpoint (`dashboard.actions`),
@@ -108,7 +108,7 @@ class FullAccess:
     permits_private = True
 
     def document(self, name: str) -> str:
-        """Return the name itself."""
+        """Return the unchanged name."""
         return name
 
     def template(self, name: str) -> str:
@@ -166,7 +166,7 @@ class OperationContext:
 
         Raises:
             OperationError: nobody can be asked.
-            DeclinedError: the answer is no.
+            DeclinedError: the person's answer is no.
         """
         self.notify("")
         answer = self.ask(question, tried)
@@ -189,7 +189,7 @@ class OperationResult(BaseModel):
 
     @property
     def record(self) -> Any:
-        """Return the object that the operation made, for commands that print more than this result's fields."""
+        """Return the object that the operation made, for commands that print more than the fields of this result."""
         return self._record
 
     def of(self, record: Any) -> Self:
@@ -296,11 +296,11 @@ class ConfirmedOperation(Operation):
     """Question to the person, with fields of the operation and of the dry run's result."""
 
     def ask(self, tried: Any) -> str:
-        """Return the question about the result of a dry run."""
+        """Return the question to ask about the result of a dry run."""
         return self.question.format(**{**dict(self), **dict(tried)})
 
     def bind(self, tried: Any) -> Self:
-        """Return the operation, restricted to the candidate and the facts of the dry run."""
+        """Return the operation, limited to the candidate and the facts of the dry run."""
         return self
 
     def subject(self, tried: Any) -> str:

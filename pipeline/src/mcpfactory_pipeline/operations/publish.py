@@ -1,4 +1,4 @@
-"""Publish a release of a channel to targets outside the workspace."""
+"""Publish a release of a channel at targets outside the workspace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mcpfactory_pipeline.operations.operation import (
 
 
 class PublishResult(OperationResult):
-    """A release, and its outcome at each target."""
+    """A release, and the outcome at each target."""
 
     server: str
     channel: str
@@ -32,7 +32,7 @@ class PublishResult(OperationResult):
     )
 
     def lines(self) -> list[str]:
-        """Return a line for each target, with the files that were made and the evidence."""
+        """Return a line for each target, with the evidence and the files that were made."""
         return [line for one in self.outcomes for line in _outcome_lines(one)]
 
     def errors(self) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Table of all operations; a new operation is a class and an entry here."""
+"""Table of all operations. A new operation needs a class and an entry in this table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPERATIONS: Final[tuple[type[Operation], ...]] = (
 
 
 def parse_operation_command(command: str) -> Operation | None:
-    """Return the operation of a command line; None if it is not a complete command of an operation."""
+    """Return the operation of a command line; None if the words are not a complete command of an operation."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -35,7 +35,7 @@ def parse_operation_command(command: str) -> Operation | None:
 
 
 def _values(operation: type[Operation], words: list[str]) -> dict[str, Any]:
-    """Return the fields that the words of a command line set.
+    """Return the fields of the operation that the words of a command line set.
 
     Raises:
         OperationError: an option or its value is unknown or missing.

@@ -1,4 +1,4 @@
-"""Fingerprints of each stage's inputs, and checks that are stale because their inputs changed."""
+"""Fingerprints of each stage's inputs, and detection of checks that are stale because their inputs changed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from mcpfactory_pipeline.workspace.workspace import (
 
 @dataclass(frozen=True)  # no slots, because cached properties need a `__dict__`
 class InputReader:
-    """The inputs and state of one server. Files are read once; create a new reader to read again."""
+    """The inputs and state of one server. Each file is read only once; to read a file again, create a new reader."""
 
     server: WorkspaceServer
     state: ServerState
@@ -50,7 +50,7 @@ class InputReader:
     def hash_all(self, files: Iterable[str], below: str = "") -> str:
         """Return the hash of files with their paths below a server's folder.
 
-        `below` ends in `/`. The hash is `none` without files.
+        `below` ends in `/`. Without files, the hash is `none`.
         """
         record = {file: self.hash(below + file) for file in files}
         return hash_named_texts(record) if record else ABSENT
@@ -122,13 +122,13 @@ def _reports(subject: InputReader) -> str:
 
 
 def _model(subject: InputReader) -> str:
-    """Return the hash of the simulated API and the files that it may use; `none` without a simulated API or cases."""
+    """Return one hash of the simulated API and the files that it may use; `none` without simulated API or cases."""
     files = simulated_api_files(subject.files)
     return subject.hash_all(files) if files and _evals(subject) != ABSENT else ABSENT
 
 
 def _checks(subject: InputReader, names: Iterable[str] | None = None) -> str:
-    """Return the checks of the candidate with their outcomes: after a repeated check, the promotion runs again."""
+    """Return the candidate's checks with outcomes, because the promotion runs again after a repeated check."""
     candidate = subject.state.candidates.get(subject.state.candidate or "")
     if candidate is None:
         return ABSENT
@@ -203,7 +203,7 @@ SHOWN_FILE: Final = "file:"
 
 
 def shown_state_hashes(stage: Stage, state: ServerState) -> dict[str, str]:
-    """Return the parts that a stage shows from the state: all except files in the server's folder."""
+    """Return the hashes of the parts that a stage shows from the state: all except files in the server's folder."""
     found = {name: state.candidate or ABSENT for name in stage.reads if name == "candidate"}
     for name in stage.reads:
         kind, _, rest = name.partition(":")
@@ -244,7 +244,7 @@ _MADE_FROM: Final = ("document", "config", "template", "codegen", "runtime", "py
 
 
 def source_provenance_inputs(subject: InputReader) -> dict[str, str]:
-    """Return the inputs that affected the candidate's sources but are not inputs of `build`, for the build's record."""
+    """Return inputs for the record of a build that affected the candidate's sources, but are not inputs of `build`."""
     return {name: INPUTS[name](subject) for name in _MADE_FROM} | {"commit": checked_out_commit(subject.server.folder)}
 
 

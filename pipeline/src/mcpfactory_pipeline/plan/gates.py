@@ -1,4 +1,4 @@
-"""Gates of a channel, one row each: compare one fact of a candidate with a limit; unknown facts do not pass."""
+"""Gates of a channel. Each gate compares one fact of a candidate with a limit; an unknown fact does not pass."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _share(candidate: Candidate, _offered: Release | None) -> Any:
 
 
 def _pass_rate(candidate: Candidate, offered: Release | None) -> Any:
-    """Return the lowest pass rate of the required models; an invalid report counts as the lowest rate."""
+    """Return the lowest pass rate of the required models; an invalid report counts as lower than every rate."""
     known: Mapping[str, Mapping[str, Any]] = _summary("evaluate", "models")(candidate, offered) or {}
     rates = [_RecordedRate(model, one.get("lower"), str(one.get("why", ""))) for model, one in known.items()]
     return min(rates, key=lambda one: -1.0 if one.lower is None else one.lower, default=None)

@@ -72,11 +72,11 @@ def plan(
     force: Container[str] = (),
     present: bool = True,
 ) -> tuple[PlanStep, ...]:
-    """Return a step for each stage, in the order of the stages (each stage follows those that it needs).
+    """Return a step for each stage, in the order of the stages (each stage follows the stages that it needs).
 
-    `inputs` are the current inputs of each stage. `force` names stages to run even if they are up to date. `present`
-    is True if the files of the current candidate are on this machine. Missing files are built again if a stage needs
-    them.
+    `inputs` are the current inputs of each stage. `force` has the names of stages that run even if they are up to date.
+    `present` is True if the files of the current candidate are on this machine. If a stage needs missing files, the
+    files are built again.
     """
     steps = _steps(stages, state, inputs, force, ())
     reading = {stage.name for stage in stages if "candidate" in stage.reads}
@@ -165,7 +165,7 @@ def _offers_other(channel: ChannelPolicy, state: ServerState) -> list[str]:
 def _unless_held(
     channel: ChannelPolicy | None, state: ServerState, reasons: tuple[str, ...], verdicts: Mapping[str, str]
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the verdict "run", unless the stage fills a channel that has a hold or closed gates."""
+    """Return the verdict "run", or another verdict if the stage fills a channel that has a hold or closed gates."""
     if channel is None:
         return RUN, reasons
     if hold := state.holds.get(channel.name):
@@ -196,7 +196,10 @@ def _reasons(record: StageRecord | None, now: Mapping[str, str]) -> list[str]:
 
 
 def describe_input_change(name: str, before: str | None, after: str | None) -> str:
-    """Describe the change of an input. `before` or `after` is None if the input was or is not read."""
+    """Describe the change of an input.
+
+    `before` is None if the stage did not read the input, `after` is None if the stage does not read it now.
+    """
     if before is None:
         return f"{name} is read now"
     if after is None:

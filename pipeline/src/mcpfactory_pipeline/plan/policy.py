@@ -1,6 +1,6 @@
 """Channels, and the unmet requirements of each for a candidate. Pure.
 
-A run fills the first channel; every other channel takes candidates from an earlier channel.
+A pipeline run moves candidates into the first channel. Every other channel takes candidates from an earlier channel.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def read_channels(workspace: Workspace) -> tuple[ChannelPolicy, ...]:
 
 
 def cost_limits(channels: Iterable[ChannelPolicy]) -> dict[str, float]:
-    """Return the strictest cost limits of these channels, by gate name."""
+    """Return the strictest cost limit in these channels for each gate, by gate name."""
     limits: dict[str, float] = {}
     for channel in channels:
         for name in COST_GATES:
@@ -62,9 +62,9 @@ def find_channel(channels: Sequence[ChannelPolicy], name: str) -> ChannelPolicy:
 
 
 def candidate_approvers(channel: ChannelPolicy, candidate: Candidate, since: Container[str] | None = None) -> list[str]:
-    """Return the valid approvers of a candidate for a channel (by today's list of approvers), sorted by name.
+    """Return the approvers of a candidate for a channel who are valid by today's list of approvers, sorted by name.
 
-    Spellings that differ only in case or spaces are one person. `since` are the people who approved after a rollback;
+    Names that differ only in case or spaces belong to one person. `since` are the people who approved after a rollback;
     None without a rollback.
     """
     given = [who for who in candidate.approvals.get(channel.name, {}) if since is None or who in since]
@@ -191,12 +191,12 @@ def unhold_command(server: str, channel: ChannelPolicy) -> str:
 
 
 def describe_decision(what: str, made: Mapping[str, Any]) -> str:
-    """Describe a decision on one line, even if its history contains line breaks: `held by Ada: two was bad`."""
+    """Describe a decision on one line, without the history's line breaks: `held by Ada: two was bad`."""
     return join_lines(f"{what} by {made['actor']}" + (f": {made['reason']}" if made.get("reason") else ""))
 
 
 def normalize_person_name(name: str) -> str:
-    """Return the normalized form of a name: without case, spaces and invisible characters."""
+    """Return the normalized form of a name: in lower case, without spaces and invisible characters."""
     plain = unicodedata.normalize("NFKC", name).casefold()
     return "".join(char for char in plain if unicodedata.category(char)[0] in "LNPSM")
 
@@ -214,7 +214,7 @@ def describe_failed_checks(checks: Iterable[str], candidate: Candidate) -> list[
 
 
 def soak_seconds_left(channel: ChannelPolicy, candidate: str, events: Sequence[Event], now: datetime) -> float:
-    """Return the seconds of soak time that a candidate still needs in the previous channel."""
+    """Return the remaining soak time of a candidate in the previous channel, in seconds."""
     if not channel.soak or channel.source is None:
         return 0.0
     return max(0.0, channel.soak - seconds_in_channel(events, channel.source, candidate, now))

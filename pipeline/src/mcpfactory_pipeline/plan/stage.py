@@ -87,7 +87,7 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class BuiltCandidate:
-    """Built files in a working directory, and the resulting candidate; `backend` is the program that built them.
+    """Built files in a working directory, and the resulting candidate; `backend` is the program that built the files.
 
     For an adopted server, the candidate also has the version, and facts that depend on the kind of the server.
     """
@@ -113,11 +113,11 @@ def offered_file_name(files: Iterable[str]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class StageInputs:
-    """All inputs visible to a stage. Paths are absolute.
+    """All inputs that a stage can see. Paths are absolute.
 
     `folder` is the server's source; `work` is an empty folder that is removed after the run; `artifacts` is
     `pipeline/artifacts/`; `keep` is the folder for artifacts of the stage (created on demand). `rejection` is the
-    comment of the person whose rejection restarts this stage, usually "".
+    comment of a person whose rejection restarts this stage, or "" (the usual case).
     """
 
     server: str
@@ -136,14 +136,14 @@ class StageInputs:
         """The candidate.
 
         Raises:
-            StageError: there is no candidate.
+            StageError: no candidate exists.
         """
         if self.candidate is None:
             raise StageError("there is no candidate", hint="run the stage build first")
         return self.candidate
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data for a job in another process."""
+        """Return the inputs as plain data, for a job in another process."""
         return {**_plain(asdict(self)), "candidate": self.candidate and _plain(asdict(self.candidate))}
 
     @classmethod
@@ -157,7 +157,7 @@ class StageInputs:
 
 @dataclass(frozen=True, slots=True)
 class BuiltFiles:
-    """A new candidate: `files` maps file names to hashes; `facts` are a few facts about its sources."""
+    """A new candidate: `files` maps file names to hashes; `facts` are a few facts about the candidate's sources."""
 
     id: str
     version: str

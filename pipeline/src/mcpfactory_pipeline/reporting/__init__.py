@@ -1,6 +1,7 @@
 """Report runs: on a terminal, as lines or JSON, and to files, webhooks, chat and mail.
 
-Delivery never delays or fails a command: undeliverable events are dropped, and one line on stderr reports them.
+Delivery never delays or fails a command: events that cannot be delivered are dropped, and one line on stderr reports
+the loss.
 """
 
 from __future__ import annotations
@@ -85,14 +86,14 @@ class Notifier:
 
 
 def make_notifier(workspace: Workspace) -> Notifier | None:
-    """Return the notifier of a workspace; None without a receiver."""
+    """Return the notifier of a workspace; None if there is no receiver."""
     settings = workspace.settings.pipeline.events
     known = settings.log or settings.url or settings.problem or settings.mail
     return Notifier(workspace, settings) if known else None
 
 
 def notify_made_decisions(workspace: Workspace, server: str, events: Iterable[Mapping[str, Any]]) -> None:
-    """Send only the decisions in a server's events, because the run sends the events of stages."""
+    """Send only the decisions among a server's events, because the run already sends the events of stages."""
     decisions = [event for event in events if event["event"] in DECISIONS]
     if decisions and (others := make_notifier(workspace)):
         for event in decisions:

@@ -67,7 +67,7 @@ def _summary(servers: dict[str, str], ran: int, seconds: float) -> list[str]:
 
 
 def pruned_lines(pruned: Mapping[str, int]) -> list[str]:
-    """Return the line about deleted files of old candidates; empty if there are none."""
+    """Return the line about deleted files of old candidates; empty if no files were deleted."""
     if not pruned:
         return []
     size = sum(pruned.values()) / 1e6
@@ -75,7 +75,7 @@ def pruned_lines(pruned: Mapping[str, int]) -> list[str]:
 
 
 class LineReporter(events.Reporter):
-    """Reporter that writes plain lines: text, which is wrapped on a terminal, or JSON."""
+    """Reporter that writes plain lines: JSON, or text (wrapped on a terminal)."""
 
     def __init__(self, stream: TextIO, *, as_json: bool) -> None:
         self._stream, self._as_json = stream, as_json
@@ -93,7 +93,7 @@ class LineReporter(events.Reporter):
 
 
 def _wrap_line(line: str) -> list[str]:
-    """Return a line wrapped to the terminal and indented; lines of a log are split without losing characters."""
+    """Return a line as indented lines that fit the terminal; lines of a log are split without a loss of characters."""
     width = shutil.get_terminal_size().columns
     if terminal_width(line) <= width:
         return [line]

@@ -131,7 +131,7 @@ class RunTable:
             return Group(self._table(shown, width), *more, _line(self._sum()))
 
     def final(self, width: int) -> RenderableType:
-        """Return the final table of all servers; if there are too many, only of those that did not pass."""
+        """Return the final table of all servers; if there are too many, only of servers that did not pass."""
         with self._guard:
             every = list(self._cells)
             good = {name for name in every if all(cell.status in _GOOD for cell in self._cells[name].values())}

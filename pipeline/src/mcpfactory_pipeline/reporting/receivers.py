@@ -1,4 +1,4 @@
-"""Notifications by webhook and by mail, and their messages: one line per event, and bodies for chat webhooks.
+"""Notifications by webhook and by mail, and their messages: one line per event, or a body for a chat webhook.
 
 The functions that make messages have no side effects. Names and texts come from untrusted servers and documents.
 Therefore every format must show them as plain text, without mentions of people.
@@ -151,7 +151,7 @@ class WebhookSender:
             self._why = f"more than {_WAITING} were waiting"
 
     def close(self) -> str:
-        """Stop within seconds; return a message about undelivered events, or ""."""
+        """Stop within a few seconds; return a message about events that were not delivered, or ""."""
         deadline = time.monotonic() + _LEFT
         with suppress(queue.Full):  # if the queue stays full, the receiver is too slow, so give up
             self._queue.put(None, timeout=_LEFT)
@@ -178,7 +178,10 @@ class WebhookSender:
                     self._sent.discard(str(notice["id"]))
 
     def _post(self, client: httpx.Client, notice: Mapping[str, Any]) -> str:
-        """Deliver one event; return the error, or "". An event that the receiver rejects permanently is not retried."""
+        """Deliver one event; return the error, or "".
+
+        An event is not retried if the receiver rejects it permanently.
+        """
         body = json.dumps(_BODIES[self._settings.format](notice), ensure_ascii=False).encode("utf-8", "replace")
         why = self._answered = ""
         for attempt in range(self._settings.attempts):

@@ -31,7 +31,7 @@ _CONNECT: Final = 10.0  # seconds; timeout of the connection to a scheduler
 
 
 class DaskExecutor:
-    """The dask cluster of the scheduler at `address`; for "", a new cluster of `jobs` local worker processes."""
+    """The dask cluster of the scheduler at `address`; if `address` is "", a new cluster of `jobs` local processes."""
 
     def __init__(self, address: str, jobs: int | None = None) -> None:
         self._guard = threading.Lock()
@@ -86,7 +86,7 @@ class DaskExecutor:
             cluster.close(timeout=10)
 
     def _connected_client(self) -> Any:
-        """Return a client, and start the cluster at the first job; return None if the run was ended."""
+        """Return a client, and start the cluster at the first job; return None if the run has already ended."""
         with self._guard:
             if self._cancelled.is_set():
                 return None

@@ -105,7 +105,7 @@ class LocalExecutor:
         return self._outputs(process.returncode, result_file)
 
     def _watch(self, process: subprocess.Popen[bytes], limits: Mapping[str, float]) -> StageOutputs | None:
-        """Wait for the end of a job; return an outcome if it exceeds a limit or is canceled."""
+        """Wait for the end of a job; return an outcome if the job exceeds a limit or is canceled."""
         deadline = time.monotonic() + limits["timeout"]
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -185,7 +185,7 @@ def process_tree_memory(leader: int) -> int:
 
 
 def memory_available() -> int | None:
-    """Return the bytes that new processes can use without swapping; None if the system does not report them."""
+    """Return the bytes that new processes can use without swapping; None if the system does not report the number."""
     try:
         lines = (_PROC / "meminfo").read_text(encoding="ascii").splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))

@@ -29,7 +29,7 @@ SCHEMA: Final = 1
 
 
 def make_job(stage: Stage, inputs: StageInputs, *, adopted: bool = False) -> dict[str, Any]:
-    """Return the job as plain data; for an `adopted` server, it runs the stage's function for adopted servers."""
+    """Return the job as plain data; for an `adopted` server, the job runs the stage's function for adopted servers."""
     limits = {"timeout": stage.timeout, "memory": stage.memory}
     return {
         "job": SCHEMA,

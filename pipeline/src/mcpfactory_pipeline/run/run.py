@@ -54,7 +54,7 @@ class RunOutcome:
 
     @property
     def interrupted(self) -> bool:
-        """Return True if the run was ended before completion."""
+        """Return True if the run ended before completion."""
         return "interrupted" in self.servers.values()
 
     @property
@@ -98,7 +98,7 @@ def plan_servers(
 
 
 def _forced(stages: Sequence[Stage], again: str | None, force: bool) -> tuple[str, ...]:
-    """Return the stages to run regardless of their status: all with `force`, else `again` and its dependents."""
+    """Return the stages to run regardless of their status: with `force` all stages, else `again` and its dependents."""
     if force:
         return tuple(stage.name for stage in stages)
     return stages_from(stages, again) if again else ()

@@ -47,7 +47,7 @@ _SHOWN: Final = 15  # maximum lines of a log that are shown
 
 
 def failed_stage_log_excerpt(lines: Sequence[str], gates: Collection[str]) -> list[str]:
-    """Return the lines about closed gates with their details; if no gate is closed, return the last lines."""
+    """Return the lines about closed gates and their details, or the last lines if no gate is closed."""
     found: list[str] = []
     about = False  # True if the current lines describe a gate
     margin = 0
@@ -83,8 +83,8 @@ def rollback_failed_channels(
 ) -> list[str]:
     """Roll back and hold the channels whose candidate failed a stage with `on_failure = "rollback"`.
 
-    Return a description of each change. A channel without an earlier release is only held. Channels that already have
-    a hold are skipped, so repeated calls are safe.
+    Return a description of each change. A channel without an earlier release is held, but not rolled back. Channels
+    that already have a hold are skipped, so repeated calls are safe.
     """
     done = []
     for stage in stages:
@@ -153,7 +153,7 @@ def log_file(workspace: Workspace, server: str, stage: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class ServerRunner:
-    """Shared state of the runs of all servers. `slots` limits all jobs, `width` the jobs of one server."""
+    """State that the runs of all servers share. `slots` limits all jobs, `width` the jobs of one server."""
 
     workspace: Workspace
     stages: tuple[Stage, ...]

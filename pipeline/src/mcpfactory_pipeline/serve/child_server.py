@@ -44,7 +44,7 @@ _MAX_ERROR: Final = 500  # maximum characters of a stored error
 
 
 class ChildServer:
-    """A server and its only connection, which all calls share.
+    """A server behind the gateway, and its only connection, which all calls share.
 
     Args:
         name: of the server.
@@ -91,14 +91,14 @@ class ChildServer:
 
     @property
     def awake(self) -> Client | None:
-        """The server's client if it is ready for a call, else None."""
+        """The server's client if the client is ready for a call, else None."""
         return self._client if self._client is not None and self._client.lost is None else None
 
     async def call(self, method: str, params: Json, ctx: Context) -> Json:
         """Return the result of one request; the server's questions are sent to the caller behind `ctx`.
 
         Raises:
-            ToolError: the server cannot be started, or ended during the call.
+            ToolError: the server cannot be started, or it ended during the call.
             McpError: the server returned an error.
         """
         self.calls += 1
@@ -277,7 +277,7 @@ class ServerListing:
 
 
 def inner_uri(uri: str) -> tuple[str, str] | None:
-    """Return the server and the server's own URI for a URI of the gateway; None for any other URI."""
+    """Return the server and the server's own URI for a URI of the gateway, or None for any other URI."""
     if not uri.startswith(_SCHEME):
         return None
     server, slash, inner = uri[len(_SCHEME) :].partition("/")

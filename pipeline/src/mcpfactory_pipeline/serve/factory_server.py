@@ -34,7 +34,7 @@ NAME`, has a tool of the same name."""
 
 
 def make_factory_server(root: Path, documents: Sequence[str] = (), *, local: bool = True) -> Server:
-    """Return the server for the workspace at `root`; `documents` are other permitted sources of API documents.
+    """Return the server for the workspace at `root`; `documents` are further permitted sources of API documents.
 
     If `local` is False, the server is reached over HTTP, so only authenticated callers can make decisions.
     """
@@ -129,14 +129,16 @@ def _token(reference: str, environ: Mapping[str, str]) -> str:
 
 
 def variables_hidden_from_children(place: HttpAddress | None) -> list[str]:
-    """Return the environment variables with secrets of this address, which child processes must not get."""
+    """Return the environment variables with secrets of this address, which child processes must not receive."""
     if place is None:
         return []
     return [*SECRETS, *([place.token.removeprefix("env:")] if place.token.startswith("env:") else [])]
 
 
 def listen(server: Server, place: HttpAddress | None, **options: Any) -> None:
-    """Serve on stdio, or over HTTP at `place`, until the input ends or a signal arrives. `HttpApp` gets `options`.
+    """Serve on stdio, or over HTTP at `place`, until the input ends or a signal arrives.
+
+    The `options` are passed to `HttpApp`.
 
     Raises:
         ConfigError: the address is unusable, or the authorization is invalid.

@@ -1,8 +1,8 @@
 """The gateway: one MCP server in front of several servers, and its health page.
 
-The gateway lists servers without starting them, from a recorded listing: from the last start, from the newest
-candidate's contract, or from the manifest. The listing from the last start is complete, and valid while the server's
-sources are unchanged. The contract and the manifest contain only tools.
+The gateway lists servers without starting them, from a recorded listing. This is the listing of the last start, the
+contract of the newest candidate, or the manifest. The listing from the last start is complete, and valid while the
+server's sources are unchanged. The contract and the manifest contain only tools, no resources or prompts.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from mcpfactory_runtime.types import Json
 class ChildHealth:
     """Health of one server: state, start of that state, and counts (tools, starts, calls, calls in flight, errors).
 
-    `left_out` describes the texts that were cleaned or left out because of hidden characters.
+    `left_out` describes the texts that were changed or omitted because of hidden characters.
     """
 
     server: str
@@ -57,7 +57,7 @@ class ChildHealth:
 
 
 def health_json(rows: Sequence[ChildHealth]) -> dict[str, Any]:
-    """Return the page as data. `status` is `degraded` while a server is broken."""
+    """Return the health page as data. `status` is `degraded` while a server is broken."""
     return {
         "status": "degraded" if any(row.state == "broken" for row in rows) else "ok",
         "servers": [asdict(row) for row in rows],
@@ -193,7 +193,7 @@ class Gateway:
         return await self._children[server].call(method, params, ctx)
 
     def _forward_log(self, contexts: Sequence[Context], params: Json) -> None:
-        """Forward a server's log message to its call; with several calls in flight, only if all are from one client."""
+        """Forward a server's log message to its call; with several calls in flight, only if one client made them."""
         if self._private or len(contexts) == 1:
             contexts[-1].log(str(params.get("level", "info")), params.get("data"), params.get("logger"))
 

@@ -100,7 +100,7 @@ class OperationTools:
     async def _confirm(
         self, ctx: Context, asked: ConfirmedOperation, *, returns: type[OperationResult]
     ) -> OperationResult:
-        """Execute an operation after a person confirmed it; if facts changed, show the changes and ask again.
+        """Execute an operation after a person confirmed it; if the facts have changed, show the changes and ask again.
 
         The key of the question covers every confirmed value. Therefore an answer to an earlier question does not count.
         """
@@ -214,7 +214,7 @@ def _make(
 def _refuse_agents(workspace: Workspace, asked: ConfirmedOperation) -> None:
     """Raise `PromotionError` unless the policy of the channel or stage permits agents to decide.
 
-    For a stage that is not an approval stage, the decision itself raises the error. `install` concerns no channel.
+    If the stage is not an approval stage, the decision itself raises the error. `install` concerns no channel.
     """
     if not isinstance(asked, Decision | Publish):
         return

@@ -13,7 +13,10 @@ from mcpfactory_runtime.types import Json
 
 @dataclass(frozen=True, slots=True)
 class ServerRow:
-    """One server. Unknown `tools` and `source` are null. `problem` is the error in broken files: message and hint."""
+    """One server.
+
+    If `tools` or `source` are unknown, they are null. `problem` is the error in broken files: message and hint.
+    """
 
     server: str
     path: str

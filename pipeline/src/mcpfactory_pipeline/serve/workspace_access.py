@@ -64,7 +64,7 @@ class WorkspaceAccess:
         """Return a URL unchanged; resolve a file path against the workspace root.
 
         Raises:
-            ConfigError: callers must not name this file or address, whether or not it exists.
+            ConfigError: callers must not use this file or address; the error does not show whether it exists.
         """
         if re.match(r"(?i)https?://", name):
             if self._is_permitted_address(name):
@@ -87,7 +87,10 @@ class WorkspaceAccess:
         )
 
     def _is_permitted_address(self, url: str) -> bool:
-        """Return True for a permitted host, or for an unresolvable host, because no request can reach it."""
+        """Return True for a permitted host.
+
+        A host without an address is also permitted, because no request can reach it.
+        """
         place = host_port_of(url)
         host, _, port = place.rpartition(":")
         if {place, host} & {one.lower() for one in self.documents}:

@@ -206,7 +206,7 @@ def _awaited(own: Sequence[Stage], channels: Sequence[ChannelPolicy]) -> list[St
 
 
 def _with_checks(stages: Sequence[Stage], stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
-    """Return a channel's stage; its needs include all checks that a candidate for the channel must pass."""
+    """Return a channel's stage, which needs all checks that a candidate for the channel must pass."""
     if stage.channel is None:
         return stage
     checks = [one.name for one in required_stages(stages, stage.channel, channels)]
@@ -257,7 +257,7 @@ def stages_until(stages: Sequence[Stage], name: str | None) -> tuple[Stage, ...]
 
 
 def stages_from(stages: Sequence[Stage], name: str) -> tuple[str, ...]:
-    """Return the names of a stage and of all stages that need it.
+    """Return the names of a stage and of all stages that need the stage.
 
     Raises:
         NotFoundError: unknown stage.

@@ -118,7 +118,7 @@ def generate(inputs: StageInputs) -> StageOutputs:
 
 
 def build(inputs: StageInputs) -> StageOutputs:
-    """Collect the server's packages, its files, or its recorded listing."""
+    """Collect the server's packages, files or recorded listing."""
     adopted = _adopted(inputs)
     sources = AdoptionSources(inputs.server, adopted, inputs.folder, inputs.root, inputs.work, inputs.settings)
     try:
@@ -290,7 +290,7 @@ def _sandbox(inputs: StageInputs, ready: InstalledCandidate, name: str) -> tuple
 
 
 def _dummies(record: AdoptionRecord) -> dict[str, str]:
-    """Return a dummy value for each variable that the server reads, because it must not get the caller's values."""
+    """Return dummy values for the variables of the server, because the server must not get the caller's values."""
     from mcpfactory_pipeline.checks.validation import CANARY  # noqa: PLC0415 - heavy, and only servers with secrets need it
 
     return {name: CANARY if is_secret(name) else "dummy" for name in record.environment}

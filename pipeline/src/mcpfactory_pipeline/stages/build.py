@@ -1,4 +1,4 @@
-"""Stage `build`: build wheel and sdist once, from a copy of the sources; their hash is the candidate's ID."""
+"""Stage `build`: build wheel and sdist once, from a copy of the sources. The hash of both is the candidate's ID."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _build(inputs: StageInputs) -> tuple[BuiltCandidate, str]:
     """Build the server. Return the candidate, and the stated version if the candidate has a different version, else "".
 
     If a channel offered the stated version with other bytes, build the server as a local version. The local version
-    is derived from the bytes of the first build, so equal sources have equal versions.
+    comes from the bytes of the first build, so equal sources get equal versions.
     """
     candidate = build_candidate(inputs.folder, inputs.work, settings=inputs.settings)
     stated = wheel_version(_wheel(candidate))

@@ -29,7 +29,7 @@ def custom_stages(workspace: Workspace) -> list[Stage]:
 
 
 def _approval(settings: ApprovalStage) -> Stage:
-    """Return an approval stage; by default, it shows the results of the stages that it needs."""
+    """Return an approval stage; by default, the stage shows the results of the stages that it needs."""
     needed = tuple(f"stage:{one}" for one in settings.needs if ":" not in one)
     return Stage(
         name=settings.name,
@@ -74,7 +74,7 @@ def _inputs(workspace: Workspace, settings: JobStage) -> dict[str, Any]:
 
 
 def check_restart(stage: Stage, before: set[str]) -> None:
-    """Raise an error if a rejection restarts a stage that is not an earlier one.
+    """Raise an error if a rejection restarts a stage that is not an earlier stage.
 
     Raises:
         ConfigError: the restart target is not an earlier stage; the hint lists the earlier stages.
@@ -144,7 +144,7 @@ def run_entry(inputs: StageInputs) -> StageOutputs:
 def hash_function_source(root: Path, entry: str) -> str:
     """Return the hash of the function's code below the workspace root: the top package, or the single module.
 
-    The hash is `none` for a module outside the workspace: only a new `version` of the stage shows that it changed.
+    For a module outside the workspace, the hash is `none`, and only a new `version` of the stage shows a change.
     """
     top = entry.partition(":")[0].partition(".")[0]
     if (root / top).is_dir():

@@ -13,7 +13,7 @@ from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 
 
 def run(inputs: StageInputs) -> StageOutputs:
-    """Read the candidate's files, and build the runtime's wheel if no public index has it."""
+    """Read the candidate's files, and build the runtime's wheel if no public index has this wheel."""
     candidate = inputs.built_candidate
     for name, content in candidate.files.items():
         read_verified_file(candidate.folder / name, content)

@@ -1,7 +1,7 @@
 """Stage `test`: run the server's tests against its wheel, and record their coverage.
 
-A plugin in the process of the tests writes the record. The record is valid only with the nonce of this run: a process
-that ends before pytest, or writes its own report, has no nonce.
+A plugin in the process of the tests writes the record. The record is valid only with the nonce of this run. A process
+that ends before pytest, or writes its own record, does not have the nonce.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class PytestEvidenceFiles:
 
 @dataclass(frozen=True, slots=True)
 class ObservedTests:
-    """Test names by outcome. The tests in `with_tool` passed and ran a tool; `tools` are the tools that they ran.
+    """Test names by outcome. The tests in `with_tool` passed and called a tool; `tools` are the called tools.
 
     `deselected` are tests in the files that did not run; `errors` are files that could not be collected.
     """
@@ -303,7 +303,10 @@ def _run_declared(
 def _combine(
     judged: StageOutputs | None, observed: ObservedTests, replayed: Sequence[DeclaredTestOutcome]
 ) -> StageOutputs:
-    """Return the verdict of pytest's tests and declared tests, which must all pass. `observed` covers both kinds."""
+    """Return the verdict of pytest's tests and declared tests, which must all pass.
+
+    `observed` covers both kinds of tests.
+    """
     facts: dict[str, Any] = observed.facts()
     if not replayed:
         assert judged is not None  # without replayed tests, pytest ran and so a verdict exists

@@ -121,7 +121,7 @@ def newest_valid_times() -> Mapping[str, str]:
 
 
 def read_event(line: bytes, limits: Mapping[str, str]) -> Event:
-    """Return the event of a line of a history; `limits` is what `newest_valid_times` returns.
+    """Return the event of a line of a history; `limits` is the result of `newest_valid_times`.
 
     Raises:
         ValueError: the event is invalid; `describe_invalid_event` returns the reason.

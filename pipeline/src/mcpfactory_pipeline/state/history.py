@@ -1,4 +1,7 @@
-"""History of one server: an append-only file with one event per line. A git merge keeps the lines of both branches."""
+"""History of one server: an append-only file with one event per line.
+
+A merge in Git keeps the lines of both branches.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +27,10 @@ CONFLICT_MARKERS: Final = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 
 def read(file: Path, where: str) -> list[event_schema.Event]:
-    """Return all events sorted by ID, without duplicates: a union merge may repeat and reorder lines.
+    """Return all events sorted by ID, without duplicates, because a union merge may repeat and reorder lines.
 
     A last line without a line end is left out if it is not JSON: an interrupted write was never acknowledged.
-    `half_written` reports it.
+    `half_written` reports such a line.
 
     Raises:
         StateError: the file cannot be read, or another line is not a valid event (`event_schema`).
@@ -43,7 +46,7 @@ def read(file: Path, where: str) -> list[event_schema.Event]:
 
 
 def parse(data: bytes, where: str) -> list[event_schema.Event]:
-    """Return the events in the bytes of a history, under the rules of `read`."""
+    """Return the events in the bytes of a history, by the same rules as `read`."""
     events: dict[str, event_schema.Event] = {}
     lines, limits = data.split(b"\n"), event_schema.newest_valid_times()
     for number, line in enumerate(lines, 1):

@@ -1,4 +1,4 @@
-"""State of one server, as the fold of its history. Pure: no files, no clock.
+"""State of one server, computed from all events of its history (a fold). Pure: no files, no clock.
 
 The rules of the fold (docs/reference/state.md):
 
@@ -13,9 +13,10 @@ The rules of the fold (docs/reference/state.md):
   (`shown`). A rejection with `restart` sends the work back to that stage, until the stage has finished.
 - `retired` removes the server from one channel and holds the channel, or removes it from all channels permanently;
   `revived` undoes a retirement. With `gone`, the server's folder was also removed (`removed`, or `renamed to …`).
-  With `kept`, its channels keep their releases.
-- `renamed` begins the history of a server whose old name is `previous`; it lifts a retirement of the new name.
-- `publish.started` begins publishing to a target; `published` ends it and records the release there.
+  With `kept`, the channels keep the server's releases.
+- `renamed` begins the history of a server whose old name is `previous`, and ends a retirement of the new name.
+- `publish.started` begins publishing to a target; `published` ends the publishing and records the release at the
+  target.
 
 A candidate that is built again keeps its number, its checks and its decisions. The state keeps the newest ten
 candidates, candidates that a channel offers or recently offered, and published candidates.
@@ -81,7 +82,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A channel's current release of a server, and its previous candidates, newest first."""
+    """A channel's current release of a server, and the previous candidates of the channel, newest first."""
 
     candidate: str
     version: str

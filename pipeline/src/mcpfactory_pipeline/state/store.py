@@ -1,4 +1,4 @@
-"""Storage of state and history: the only module that writes them, and the only source of a server's state.
+"""Storage of state and history. Only this module writes these files, and it is the only source of a server's state.
 
 `Store.state` returns the fold of the history. The state file is a cache of the fold. An untracked snapshot records that
 history and state file match. The snapshot has the sizes, times and inodes of both files, and a checksum of the fold's
@@ -56,7 +56,7 @@ def _rules() -> str:
 class Transaction:
     """History and state of one server while its state lock is held.
 
-    A rehearsal writes nothing, but otherwise behaves the same.
+    A rehearsal behaves like a transaction, but writes nothing.
     """
 
     def __init__(self, store: Store, server: str, state: ServerState, *, rehearsal: bool) -> None:
@@ -229,7 +229,10 @@ class Store:
             return None
 
     def _write_snapshot(self, server: str, stamps: object, state: ServerState) -> None:
-        """Record that the files with these stamps agree. Ignore write errors: the snapshot is only a cache."""
+        """Record that history and state file agree at the given stamps.
+
+        Ignore write errors: the snapshot is only a cache.
+        """
         begun = list(state.begun.values())
         content = {"rules": _rules(), "stamps": stamps, "last": state.last, "begun": begun}
         with contextlib.suppress(OSError):
@@ -238,7 +241,7 @@ class Store:
 
     @contextmanager
     def transaction(self, server: str, *, rehearsal: bool = False) -> Iterator[Transaction]:
-        """Hold the state lock, so that the state read in the block is current when the block appends events.
+        """Hold the state lock, so that the state that the block reads is still current when the block appends events.
 
         A `rehearsal` takes no lock and writes nothing.
         """
@@ -286,7 +289,7 @@ class Store:
             yield
 
     def require_prefix_of_history(self, server: str, text: str, events: Sequence[Event]) -> None:
-        """Refuse a state file that no interrupted write can have left: it is not the fold of a prefix of the history.
+        """Refuse a state file that no interrupted write leaves, because it is not the fold of a prefix of the history.
 
         Raises:
             StateError: the reason, such as a merge conflict, another schema or damage.
@@ -329,7 +332,7 @@ class Store:
         If `text` is None, write nothing. The caller holds the state lock.
 
         Raises:
-            StateError: disk space or write permission is missing; raised before the block.
+            StateError: disk space or write permission is missing. The error is raised before the block.
         """
         if text is None:
             yield

@@ -26,7 +26,7 @@ def _is_move(event: Event) -> bool:
 
 
 def _moves(events: Iterable[Event], channel: str) -> Iterator[tuple[datetime, str | None]]:
-    """Yield (time, candidate) of each change of a channel's offer; candidate is None if the offer was removed."""
+    """Yield (time, candidate) for each change of a channel's offer; candidate is None if the offer was removed."""
     for event in events:
         kind = event["event"]
         if kind == "retired" and event.get("channel") in {None, channel} and not event.get("kept"):
@@ -59,7 +59,10 @@ def _stays(events: Iterable[Event], channel: str, candidate: str) -> Iterator[tu
 
 
 def seconds_in_channel(events: Iterable[Event], channel: str, candidate: str, now: datetime) -> float:
-    """Return the total seconds of a candidate in a channel; negative periods (clock set back) are 0."""
+    """Return the total seconds of a candidate in a channel.
+
+    A negative period (after the clock was set back) counts as 0.
+    """
     stays = _stays(events, channel, candidate)
     return sum(max(0.0, ((end or now) - start).total_seconds()) for start, end in stays)
 
@@ -90,7 +93,7 @@ def in_channel_since(events: Iterable[Event], channel: str, candidate: str) -> d
 
 
 def candidates_by_offered_version(events: Iterable[Event], channel: str = "") -> dict[str, set[str]]:
-    """Return each version that a channel (by default any channel) ever offered, with its candidates.
+    """Return each version that a channel (by default, any channel) ever offered, with the candidates of that version.
 
     Versions are canonical (`packaging.utils.canonicalize_version`), because installers treat 0.1 and 0.1.0 as equal.
     """
@@ -128,7 +131,7 @@ def _channel_events(events: Iterable[Event], channel: str) -> Iterator[tuple[Eve
 def candidates_rolled_back(events: Iterable[Event], channel: str) -> dict[str, Event]:
     """Return the candidates that were rolled back out of a channel, each with the event of the rollback.
 
-    Candidates that were later approved for the channel, or returned into it, are left out.
+    Candidates that were later approved for the channel, or returned into the channel, are left out.
     """
     found = dict[str, Event]()
     for event, candidate, offered in _channel_events(events, channel):

@@ -1,8 +1,8 @@
 """Compare every state with its history, and histories with a Git commit; repair states and histories.
 
-Repair rewrites states, and removes conflict markers from histories. It never drops an unreadable event, which may be
-a hold or a rejection: a person has to restore it. Histories only grow. A shortened history gives a consistent state, so
-only a comparison with a commit finds lost events.
+Repair rewrites states, and removes conflict markers from histories. Repair never drops an unreadable event, which may
+be a hold or a rejection; a person has to restore such an event. A history only grows. A history without its last events
+gives a consistent state, so only a comparison with a commit finds lost events.
 """
 
 from __future__ import annotations
@@ -151,10 +151,10 @@ def verify(
 ) -> list[Difference]:
     """Derive every state from its history again, and return the differences. Write nothing.
 
-    An event of the checked-out commit that is missing or changed is also a difference.
+    It is also a difference if an event of the checked-out commit is missing or changed.
 
     `changes` lists the actual and expected values of the state file. `names` are present or past servers of the
-    workspace. `head` is the result of `head_history_blobs`; without `head`, this function calls it.
+    workspace. `head` is the result of `head_history_blobs`; without `head`, this function calls `head_history_blobs`.
 
     Raises:
         NotFoundError: the server never existed.
@@ -172,7 +172,7 @@ def verify(
 
 
 def repair(workspace: Workspace, names: Sequence[str] | None = None) -> list[Difference]:
-    """Repair the differences that `verify` finds; return them with `mended`, True if the server's files now agree.
+    """Repair the differences that `verify` finds, and return them. `mended` is True if the server's files now agree.
 
     An unrepaired difference has a `hint` for a person. Its causes are files of a newer mcpfactory, unreadable events,
     and unwritable files. If a history lacks events of a commit, the state is not rewritten, because a new state would
@@ -197,7 +197,7 @@ def repair(workspace: Workspace, names: Sequence[str] | None = None) -> list[Dif
 
 
 def _drop_half_line(store: Store, server: str) -> Iterator[Difference]:
-    """Remove an incomplete last line, and report it."""
+    """Remove an incomplete last line, and report the removal."""
     if (half := store.half_written(server)) is None:
         return
     try:
@@ -237,7 +237,7 @@ def _compare(store: Store, server: str) -> None:
 
 
 def _require_order(store: Store, server: str, events: Iterable[Event]) -> None:
-    """Refuse a history with events that no run can have recorded, because a repair would accept them."""
+    """Refuse a history with events that no run can have recorded, because a repair would accept such events."""
     if wrong := next(describe_invalid_order(events), ""):
         where = store.where(server, "history")
         raise StateError(
@@ -258,7 +258,7 @@ def _changes(store: Store, server: str) -> Iterator[str]:
 
 
 def _facts(value: Any, name: str = "") -> dict[str, str]:
-    """Return nested data as path → JSON value, one per fact, with dots between keys."""
+    """Return nested data as path → JSON value, one entry per fact; a path has dots between its keys."""
     if not isinstance(value, dict) or not value:
         return {name: json.dumps(value, ensure_ascii=False)}
     return {

@@ -162,7 +162,7 @@ def _merged_with(case: _DriftInputs) -> str:
 
 
 def _moved(case: _DriftInputs) -> Iterator[Drift]:
-    """Yield the parts of the factory that changed since stages last used them."""
+    """Yield the parts of the factory that have changed since a stage last used them."""
     moved: dict[str, str] = {}
     # If the template has changed, `_template` reports that, unless the changes are already merged.
     own_line = _merged_with(case) != ABSENT

@@ -97,7 +97,7 @@ def describe_channel_limits(channel: ChannelPolicy) -> list[str]:
 def _admission(
     nodes: dict[str, GraphNode], channel: ChannelPolicy, needs: tuple[str, ...], row: Mapping[str, Any]
 ) -> tuple[str, ...]:
-    """Add nodes for a channel's requirements after the nodes that it needs; return the channel's new needs."""
+    """Add nodes for a channel's requirements after the nodes that the channel needs; return the channel's new needs."""
     asked = describe_channel_limits(channel)
     approvals = pluralize(channel.approvals, "approval") if channel.approvals else ""
     for name, kind, words in (
@@ -240,7 +240,7 @@ def candidate_anchor(candidate: str) -> str:
 def server_positions(
     row: Mapping[str, Any], items: Iterable[InboxItem], stages: Sequence[Stage], channels: Sequence[ChannelPolicy]
 ) -> tuple[ServerPosition, ...]:
-    """Return every position of a server, from its `status_row` and inbox items; empty if retired or broken."""
+    """Return every position of a server, from its `status_row` and inbox items. A retired or broken server has none."""
     if row.get("retired") or row.get("problem") or not stages:
         return ()
     nodes = {node.name for node in stage_graph(stages, None, channels)}
@@ -255,7 +255,7 @@ def server_positions(
 
 
 def _front(row: Mapping[str, Any], stages: Sequence[Stage], nodes: set[str]) -> Iterator[ServerPosition]:
-    """Yield the positions of the newest candidate: the running stages, else the first unfinished stage."""
+    """Yield the positions of the newest candidate: all running stages, otherwise the first unfinished stage."""
     at_work = set(row.get("at_work", ()))
     undone = (
         name
@@ -272,7 +272,7 @@ def _front(row: Mapping[str, Any], stages: Sequence[Stage], nodes: set[str]) -> 
 def _position_at(
     row: Mapping[str, Any], stage: Stage, stages: Sequence[Stage], nodes: set[str], *, running: bool
 ) -> ServerPosition:
-    """Return the position of the newest candidate, or of its build in progress, at a stage."""
+    """Return the position at a stage of the newest candidate, or of the build that will create it."""
     cells, server = row.get("stages", {}), str(row["server"])
     names = [one.name for one in stages]
     builders = [names.index(one.name) for one in stages if "candidate" in one.writes]
@@ -305,7 +305,7 @@ def idle_stage_status(cell: Mapping[str, Any]) -> str:
 def _before_channels(
     row: Mapping[str, Any], about: Mapping[str, InboxItem], channels: Sequence[ChannelPolicy], nodes: set[str]
 ) -> Iterator[ServerPosition]:
-    """Yield the candidates of the previous channel that wait for a gate, for approvals, or for the soak time."""
+    """Yield the candidates in the previous channel that wait for a gate, for approvals, or until the soak time ends."""
     offers, server = row.get("channels", {}), str(row["server"])
     for channel in channels:
         next_up, there = offers.get(channel.source or ""), offers.get(channel.name)

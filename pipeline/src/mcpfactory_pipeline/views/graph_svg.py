@@ -118,7 +118,7 @@ _LETTER: Final = 6.2
 
 @dataclass(frozen=True, slots=True)
 class _Card:
-    """Position and size of one place."""
+    """Position and size of one place in the graph."""
 
     place: GraphPlace
     x: int
@@ -172,7 +172,7 @@ def _height(place: GraphPlace, width: int) -> int:
 
 
 def _chip_height(place: GraphPlace, width: int) -> int:
-    """Return the height of a place's chips; all are tall if one status word does not fit next to its label."""
+    """Return the height of a place's chips; all chips are tall if one status word does not fit next to its label."""
     room = width - 2 * _PAD - 30
     fits = all(
         int(len(SIGNS[chip.status][0]) * _LETTER) + 6 + len(chip.label) * _LETTER <= room for chip in place.chips
@@ -181,7 +181,7 @@ def _chip_height(place: GraphPlace, width: int) -> int:
 
 
 def _across(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, int]:
-    """Return cards, connections, width and height of the layout with a column per level, wrapped into lines."""
+    """Return cards, connections, width and height of the layout. It has a column per level, wrapped into lines."""
     levels = 1 + max((place.node.level for place in places), default=0)
     columns = -(-levels // -(-levels // _COLUMNS))
     used: Counter[int] = Counter()
@@ -214,14 +214,17 @@ def _across(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, 
 
 
 def _way(start: _Card, end: _Card, below: int | None) -> str:
-    """Return a connection to another column. If columns are skipped, the line runs below its row, at height `below`."""
+    """Return a connection to another column.
+
+    If the connection skips columns, it runs below its row, at the height `below`.
+    """
     turn = end.x - (_COLUMN - _WIDTH) // 2
     over = "" if below is None else f"H{start.x + start.width + 8}V{below}"
     return f"M{start.x + start.width} {start.middle}{over}H{max(turn, 2)}V{end.middle}H{end.x}m-5 -4l5 4l-5 4"
 
 
 def _down(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, int]:
-    """Return the result of `_across` for one column; connections that skip cards pass these cards on the left."""
+    """Return the result of `_across` for one column; a connection that skips cards passes these cards on the left."""
     order = {place.node.name: number for number, place in enumerate(places)}
     last: dict[str, int] = {}
     for place in places:
@@ -264,7 +267,7 @@ def _tone(place: GraphPlace) -> str:
 
 
 def _said(place: GraphPlace, room: float = float("inf")) -> str:
-    """Return the line below the name, with fewer words if it is wider than `room` pixels."""
+    """Return the line below the name, with fewer words if the line is wider than `room` pixels."""
     node = place.node
     note = node.note if node.kind in {"gates", "approval"} and not node.status else ""
     words = [SIGNS[node.status][0] if node.status in SIGNS else node.status]

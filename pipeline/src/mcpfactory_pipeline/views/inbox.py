@@ -53,7 +53,7 @@ from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, Wor
 def ready_since(
     channel: ChannelPolicy, candidate: str, events: Sequence[Event], stages: Iterable[Stage] = ()
 ) -> datetime | None:
-    """Return the time since which a candidate is ready for a channel, by its events; None for the first channel.
+    """Return the time since when a candidate has been ready for a channel, by its events; None for the first channel.
 
     This is the latest of these times: arrival in the previous channel, last required approval (for the channel and at
     earlier approval `stages`), end of the soak time, lifted hold, revival of the server.
@@ -144,8 +144,8 @@ def read_inbox(
 ) -> list[InboxItem]:
     """Return all pending items of a workspace, or of the named servers.
 
-    `refresh` reads the documents' URLs again. Before each server, `count` is called with the number of servers read
-    and their total.
+    `refresh` reads the documents' URLs again. Before each server, `count` is called with the number of servers already
+    read and the total number.
 
     Raises:
         NotFoundError: the server is unknown.
@@ -174,15 +174,15 @@ def deleted_server_items(workspace: Workspace) -> list[InboxItem]:
 
 
 def sort_inbox_items(items: Iterable[InboxItem]) -> list[InboxItem]:
-    """Sort items by kind, most blocking first, then by waiting time, longest first."""
+    """Sort items by kind (the most blocking kind first), then by waiting time (the longest first)."""
     return sorted(items, key=lambda item: (KINDS.index(item.kind), item.since or "~", item.server, item.about))
 
 
 def next_commands(items: Sequence[InboxItem], count: int = 3) -> list[str]:
     """Return the most likely next commands, ready to type: those of the first items, then the usual commands.
 
-    Runs of several servers are combined into one command. Commands with a gap that a person must fill (`…`), and
-    commands of other programs, are left out. A run is suggested only if a server has stages to run.
+    If several servers need a run, one command covers all of them. Commands with a gap that a person must fill (`…`),
+    and commands of other programs, are left out. A run is suggested only if a server has stages to run.
     """
     stale = list(dict.fromkeys(item.server for item in items if item.command == f"{_RUN} {item.server}"))
     together = _RUN if len(stale) > _NAMED else " ".join([_RUN, *stale])
@@ -217,7 +217,7 @@ class InboxReader:
 
     @cached_property
     def _head(self) -> dict[str, str]:
-        """Return the histories in HEAD; they are cached, so that git runs only once."""
+        """Return the histories in HEAD. The result is cached, so that git runs only once."""
         return head_history_blobs(self.workspace)
 
     @cached_property
@@ -254,7 +254,7 @@ class InboxReader:
             yield item if item.kind in _SURE else self._tried(item, validator)
 
     def validator(self, row: Mapping[str, Any], state: ServerState) -> SuggestionValidator:
-        """Return the validator of commands for the server of a `status_row`."""
+        """Return the validator for commands about the server in a `status_row`."""
         return SuggestionValidator(self.workspace, self.stages, self.channels, self.now, state, row, lambda: self._head)
 
     def _tried(self, item: InboxItem, validator: SuggestionValidator) -> InboxItem:
@@ -319,7 +319,7 @@ class InboxReader:
         }
 
     def _may_follow(self, state: ServerState, message: str) -> bool:
-        """Return True if the newest candidate can be promoted to the first channel (`_channels` handles the others)."""
+        """Return True if the newest candidate can be promoted to the first channel (`_channels` handles all others)."""
         first = self.channels[0]
         if not message.startswith(f"{first.name} ") or state.candidate is None:
             return False
@@ -506,7 +506,7 @@ class InboxReader:
 
 
 def _inspect_command(server: WorkspaceServer, stage: str) -> str:
-    """Return the command to inspect a failed stage; for a server at a URL, to run `validate` again."""
+    """Return the command to inspect a failed stage; for a server at a URL, the command runs `validate` again."""
     if stage == "validate":
         elsewhere = server.adopted is not None and server.adopted.url
         again = f"mcpfactory pipeline run {server.name} --again validate"

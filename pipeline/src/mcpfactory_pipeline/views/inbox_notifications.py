@@ -25,7 +25,7 @@ def add_affected_clients(
 ) -> list[InboxItem]:
     """Add the affected clients and their uninstall commands to items about a changed offer at a URL.
 
-    The clients' files are read only if there is such an item.
+    The clients' files are read only if such an item exists.
     """
     listed = list(items)
     if not any(_about_url(item) for item in listed):
@@ -50,7 +50,7 @@ _KINDS: Final = frozenset({"approval", "ready", "gate", "problem"})
 
 
 def decision_page_channel(item: InboxItem, channels: Collection[str]) -> str:
-    """Return the channel whose decision page shows the facts about an item; "" if no page does."""
+    """Return the channel whose decision page shows the facts about an item; "" if no page shows them."""
     decides = item.kind in _KINDS and item.about in channels and " --stage " not in item.command
     return item.about if decides else ""
 

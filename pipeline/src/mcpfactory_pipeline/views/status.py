@@ -113,7 +113,7 @@ def read_log(workspace: Workspace, server: str, stage: str) -> str:
 
 
 def read_candidate_report(workspace: Workspace, server: str, candidate: str = "") -> tuple[str, str, str]:
-    """Return (id, version, text) of the report of `validate` on a candidate: an ID prefix, by default the newest.
+    """Return (id, version, text) of the report of `validate` on a candidate (by ID prefix; by default, the newest).
 
     Raises `NotFoundError` if the report is not on this machine, and `PromotionError` if the candidate is unknown.
     """
@@ -135,7 +135,7 @@ def status_row(
 ) -> tuple[dict[str, Any], ServerState]:
     """Return the row of one server, and its state. If the state cannot be read, the returned state is empty.
 
-    A stage whose process died appears as interrupted, even before the next run records this in the state.
+    A stage whose process died appears as interrupted, even before the next run records the interruption in the state.
     """
     at_work = running_stages_of_server(store.locks, server.name)
 
@@ -218,7 +218,10 @@ def _decided(state: ServerState, stage: Stage) -> str:
 
 
 def _stage(state: ServerState, step: PlanStep, stage: Stage) -> dict[str, Any]:
-    """Return the cell of a stage. Stages without a record (approvals, awaited channels) show their verdict."""
+    """Return the cell of a stage.
+
+    Stages without a record (approval stages, and stages that await a channel) show their verdict.
+    """
     record = state.stages.get(step.stage)
     if stage.approval or stage.awaits:
         record = StageRecord("passed", message=_decided(state, stage)) if step.verdict == UP_TO_DATE else None

@@ -95,7 +95,7 @@ class SuggestionValidator:
             operation.run(context)
 
     def replace_refused_command(self, command: str) -> tuple[str, PipelineError | None]:
-        """Return a command that would succeed, and the first refusal, if any.
+        """Return a command that would succeed, and the first refusal or None.
 
         The result is the given command, else a command from the hint of the refusal, else the command that shows the
         server's status.
@@ -111,7 +111,7 @@ class SuggestionValidator:
         return (f"mcpfactory pipeline status {self.state.server}", first) if refused else (command, first)
 
     def _decider(self, operation: Approve | Reject) -> str:
-        """Return a person who may make this decision."""
+        """Return a person who may make a decision."""
         if operation.stage:
             known = next((one for one in self.stages if one.name == operation.stage), None)
             approvers = known.approval.approvers if known and known.approval else ()

@@ -1,8 +1,8 @@
 """Files and known drift of adopted servers.
 
-`mcpfactory inbox --refresh` writes `drift.json`, and deletes it when no difference is left. The file applies to the
-pinned version, and is ignored after another version is adopted. It describes each difference, and stores the hash of
-the offer: everything that replaced the pinned version. A waiver covers only this offer.
+`mcpfactory inbox --refresh` writes `drift.json`, and deletes it when no difference is left. The file applies only to
+the pinned version, and is ignored after another version is adopted. It describes each difference, and stores the hash
+of the offer: everything that replaced the pinned version. A waiver covers only the offer with this hash.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def adopted_files(adopted: AdoptedSettings, root: Path) -> list[str]:
 
 
 def adopted_version(adopted: AdoptedSettings, folder: Path) -> str:
-    """Return the version of the server in `folder` (`servers/<name>`); "" if its files have none."""
+    """Return the version of the server in `folder` (`servers/<name>`); "" if its files contain no version."""
     read = _VERSION_FILES.get(adopted.kind)
     if read is None:
         return adopted.version
@@ -76,7 +76,7 @@ _VERSION_FILES: Final[Mapping[str, tuple[str, Callable[[str], Any], tuple[str, .
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """One difference: its kind, a message, its effect on callers (`means`), and the next command.
+    """One difference: kind, message, effect on callers (`means`), and the next command.
 
     `server` is set only if the server's folder was deleted. If the difference stops an adopted server (`STOPPING`),
     `offer` is the hash of everything that replaced the adopted version, and `seen` its discovery date (YYYY-MM-DD).

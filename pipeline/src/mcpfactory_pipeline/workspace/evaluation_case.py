@@ -40,7 +40,7 @@ class ExpectedCall(_Part):
 
 
 class EvaluationCase(_Part):
-    """A question as a person asks it.
+    """A question in the words of a person.
 
     Attributes:
         name: name of the case, unique within the server.

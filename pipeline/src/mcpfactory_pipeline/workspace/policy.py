@@ -65,7 +65,7 @@ AGENT_DECISIONS: Final = ("approve", "reject")
 
 
 class GateLimits(Settings):
-    """Limits of a channel. A gate without a limit is open; a gate that cannot be checked is closed."""
+    """Limits of a channel. A gate without a limit is open. A gate that has a limit but cannot be checked is closed."""
 
     min_score: Number | None = Field(default=None, description="minimum score of `validate`", examples=[90])
     max_critical: Number | None = Field(default=None, description="maximum findings of severity 5", examples=[0])
@@ -195,7 +195,7 @@ DEFAULT: Final = (
 
 
 def check_channel_order(channels: tuple[ChannelPolicy, ...]) -> tuple[ChannelPolicy, ...]:
-    """Return the channels; raise an error if a channel is not after its source."""
+    """Return the channels; raise an error if a channel comes before its source channel."""
     first, *others = channels
     if first.source is not None or first.approvals or first.approvers or first.soak:
         raise validation_error(

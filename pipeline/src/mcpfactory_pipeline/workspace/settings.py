@@ -189,7 +189,7 @@ class EventSettings(Settings):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of events for log and webhook."""
+        """The kinds of events for the log and for the webhook."""
         return self.wanted if self.wanted is not None else _DEFAULT_KINDS if self.format == "json" else _FOR_PEOPLE
 
     @property
@@ -204,7 +204,7 @@ class EventSettings(Settings):
 
     @property
     def problem(self) -> str:
-        """The reason why a configured webhook is not called; "" if it is called."""
+        """The reason why a configured webhook is not called, or ""."""
         if self.webhook_variable and not self.url:
             return f"the webhook is off, because {self.webhook_variable} is not set"
         if self.webhook_variable and split_web_url(self.url) is None:
@@ -214,7 +214,7 @@ class EventSettings(Settings):
         return ""
 
     def link(self, path: str) -> str:
-        """Return the address of a page of the dashboard; "" if its address is unknown."""
+        """Return the address of a page of the dashboard; "" if the dashboard's address is unknown."""
         return f"{self.dashboard.rstrip('/')}/{path}" if self.dashboard else ""
 
     def wants(self, kind: str) -> bool:

@@ -40,7 +40,7 @@ _HEAD: Final = "# Findings of `mcpfactory validate` that are accepted for a time
 
 
 class Waiver(Settings):
-    """One accepted rule."""
+    """One rule whose findings a person accepts."""
 
     rule: Text = Field(description="the rule", examples=["descriptions.arguments"])
     tool: str = Field(
@@ -58,7 +58,7 @@ class Waiver(Settings):
         return f"covers {describe_offer(self.offer, self.seen)}" if self.offer else ""
 
     def days_left(self, today: date) -> int:
-        """Return the days until the waiver's last day; negative after it."""
+        """Return the days until the waiver's last day; negative after that day."""
         return (self.until - today).days
 
     def to_json(self) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class WaiverFile(Settings):
 
 
 def uncovered_reason(waiver: Waiver, offer: str) -> str:
-    """Return the reason why a waiver cannot cover `offer`; "" if it can.
+    """Return the reason why a waiver cannot cover `offer`, or "".
 
     `offer` is the hash of the version that replaced the adopted version; "" if the adopted version was not replaced.
     """
@@ -127,7 +127,7 @@ def unexpired_waivers(waivers: Iterable[Waiver], today: date) -> tuple[Waiver, .
 def waivers_expiring_soon(folder: Path, *, clock: Clock = utc_now) -> tuple[tuple[Waiver, int], ...]:
     """Return the waivers of the server in `folder` that have expired, or expire within `EXPIRES_SOON_DAYS`.
 
-    Each is returned with its days left; the first to end is first.
+    Each waiver is returned with the number of days left, the first waiver to end first.
 
     Raises:
         ConfigError: same cases as in `read_waivers`.
@@ -142,8 +142,8 @@ def waivers_expiring_soon(folder: Path, *, clock: Clock = utc_now) -> tuple[tupl
 def add_waiver(folder: Path, waiver: Waiver) -> Path:
     """Write a waiver into the file of the server in `folder`, and return the file.
 
-    The waiver replaces an earlier waiver of the same rule and tool. Comments in the file are kept unless a waiver is
-    replaced.
+    The new waiver replaces an earlier waiver of the same rule and tool. Comments in the file are kept unless a waiver
+    is replaced.
 
     Raises:
         ConfigError: as for `read_waivers`.

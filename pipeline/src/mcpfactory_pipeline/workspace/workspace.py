@@ -47,7 +47,7 @@ def isolate_server_errors(name: str, work: Callable[[], Result]) -> Result | Bro
 
 
 def broken_server_of_error(name: str, error: Exception) -> BrokenServer:
-    """Convert an error into one server's problem; an unexpected error also shows its type."""
+    """Convert an error into a problem of one server; for an unexpected error, the problem also shows the type."""
     if isinstance(error, PipelineError):
         return BrokenServer(name, str(error), error.hint)
     if isinstance(error, OSError) and error.filename is not None:
@@ -311,7 +311,7 @@ def is_evaluation_case_file(path: str) -> bool:
 
 
 def simulated_api_files(paths: Iterable[str]) -> list[str]:
-    """Return the files that the simulated API can use; empty without a simulated API.
+    """Return the files that the simulated API can use; empty if there is no simulated API.
 
     These are the files below `tests/`, except tests and generated files.
     """
@@ -366,7 +366,8 @@ def _codeowners(text: str) -> Owners:
 def _pattern(text: str) -> re.Pattern[str]:
     """Return a CODEOWNERS pattern as a regex.
 
-    `*` matches within a folder, `**` across folders. A leading or inner slash anchors the pattern at the root.
+    `*` matches within a folder, `**` across folders. A pattern with a slash at its start or inside it matches only from
+    the root.
     """
     rooted = "/" in text.rstrip("/")
     parts = re.split(r"(\*\*/?|\*|\?)", text.strip("/"))

@@ -82,7 +82,7 @@ def ci(
 
 
 def _write(workspace: Workspace, written: CiFile, factory: str) -> list[str]:
-    """Write the workflow and, if `factory` is given, the origin of mcpfactory; return the changed paths."""
+    """Write the workflow, and write mcpfactory's origin if `factory` is given; return the changed paths."""
     from mcpfactory_pipeline.delivery.ci import ci_files
     from mcpfactory_pipeline.delivery.ci.factory_origin import choose_origin, read_origin
 
@@ -109,7 +109,7 @@ def _check(workspace: Workspace, written: CiFile, again: str) -> None:
 def _check_histories(workspace: Workspace, base: str, *, pushed: bool) -> None:
     """Exit with NEGATIVE if a pull request or a push makes forbidden changes to histories.
 
-    `delivery.ci.pull_request` has the rules.
+    The rules are in `delivery.ci.pull_request`.
     """
     from mcpfactory_pipeline.delivery.ci.pull_request import refusals
 

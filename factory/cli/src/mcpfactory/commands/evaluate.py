@@ -1,4 +1,4 @@
-"""Check that questions select the right tools, without a model or by asking one."""
+"""Check that questions select the right tools, with or without a model."""
 
 from __future__ import annotations
 

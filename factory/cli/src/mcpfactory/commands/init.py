@@ -1,4 +1,4 @@
-"""Commands that set up a workspace: `init`, and `schema` for the settings."""
+"""Commands that set up a workspace: The command `init`, and the command `schema` for the settings."""
 
 from __future__ import annotations
 

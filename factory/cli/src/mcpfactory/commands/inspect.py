@@ -126,7 +126,7 @@ def _print_texts(shown: dict[str, Any]) -> None:
 
 
 def _texts_of(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
-    """Yield (place, text) for each text in a listed tool, but not for type names; a member without text yields ""."""
+    """Yield (place, text) for each text in a listed tool except type names; the text of a member without text is ""."""
     if isinstance(value, str) and value not in _TYPES:
         yield place, value
     elif isinstance(value, dict):
@@ -139,7 +139,7 @@ def _texts_of(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _print_most_expensive(tools: list[dict[str, Any]]) -> None:
-    """Print the most expensive tools if a few make up most of the cost."""
+    """Print the most expensive tools if a few tools make up most of the cost."""
     expensive = sorted(tools, key=lambda tool: -tool["tokens"])[:_MOST]
     whole, part = sum(tool["tokens"] for tool in tools), sum(tool["tokens"] for tool in expensive)
     if len(tools) > 2 * _MOST and part:

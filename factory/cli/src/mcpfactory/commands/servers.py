@@ -69,7 +69,7 @@ def _print_set_variables(credentials: Iterable[str], address: Mapping[str, Any])
 
 
 def _was_retired(name: str) -> bool:
-    """Return True if an earlier server of this name was retired."""
+    """Return True if an earlier server with this name was retired."""
     from mcpfactory_pipeline.base.errors import StateError
     from mcpfactory_pipeline.state.store import Store
 
@@ -192,7 +192,7 @@ def _print_version(found: Any) -> None:
 
 
 def _show_install(done: ClientsResult) -> None:
-    """Print the changes of each client, or the table of installed servers."""
+    """Print the changes to each client's configuration, or the table of installed servers."""
     if done.installed:
         output.table(
             ("CLIENT", "SCOPE", "NAME", "SERVER", "FROM", "VERSION", "STATE"),

@@ -146,7 +146,8 @@ class _Step(NamedTuple):
 def check(source: Source, as_json: AsJson = False) -> None:
     """Check a template with every choice of every question.
 
-    Make a server with the default answers, and one with each choice. Lint, type-check, test and validate each server.
+    Make one server with the default answers, and one server for each choice. Lint, type-check, test and validate each
+    server.
     """
     from mcpfactory_codegen.servers.scaffold import find_template
     from mcpfactory_codegen.servers.template_answers import read_questions, variants

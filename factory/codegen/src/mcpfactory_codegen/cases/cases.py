@@ -232,7 +232,7 @@ def _share(one: _Callee, built: dict[Slot, Any]) -> None:
 def _is_passed(slot: Slot, one: _Callee) -> bool:
     """Return True if the call passes the argument. Optional arguments are passed too, to test their bindings.
 
-    Optional whole-query arguments are excluded: they have no simple sample.
+    Optional arguments for the whole query string are excluded, because they have no simple sample.
     """
     return slot[0] != "querystring" or any(item.required for item in one.items if item.slot == slot)
 
@@ -421,7 +421,7 @@ def _answers(one: _Callee, usual: int) -> Iterator[Json]:
 
 
 def _with_words(answer: Json) -> Json:
-    """Return a documented failure; if its format has a member for messages, add the message that tests look for."""
+    """Return a documented failure, with the message that tests look for if the format has a member for messages."""
     body = answer["body"]
     for name in _WORDS if isinstance(body, dict) else ():
         if isinstance(body.get(name), str):
@@ -447,7 +447,8 @@ _SET_SERVERS: Final = (
 def test_files(api: Api, names: Names, tools: Sequence[ApiTool], package: str, *, dialect: bool) -> dict[str, str]:
     """Return the files below `tests/_generated`, by path.
 
-    `dialect`: True if the server sets a default dialect. The tests then select `standard`.
+    `dialect`: True if the server sets a default dialect. With a default dialect, the tests select the dialect
+    `standard`.
     """
     module = Path(__file__).with_name("test_tools.txt").read_text("utf-8").replace("PACKAGE", package)
     if api.own_servers:

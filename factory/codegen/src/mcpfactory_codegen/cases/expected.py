@@ -117,7 +117,7 @@ def _path(template: str, given: Given) -> str | None:
 def _stays(text: str, style: str, reserved: bool) -> bool:
     """Return True if a decoded value appears unchanged in a path.
 
-    Empty segments, segments of dots only, and values that need further encoding rules do not qualify.
+    Return False for empty segments, segments of dots, and values that need further encoding rules.
     """
     return all(one and not set(one) <= {"."} for one in text.split("/")) and not (
         reserved and re.search(r"[?#%\\]" if style == "segments" else r"[/?#%\\]", text)
@@ -125,7 +125,7 @@ def _stays(text: str, style: str, reserved: bool) -> bool:
 
 
 def _in_path(item: Input, value: Any) -> str | None:
-    """Return a value as decoded path text; None if these rules do not cover it."""
+    """Return a value as decoded path text, or None if these rules do not cover the value."""
     assert item.parameter is not None
     style, reserved = _style(item, "simple"), item.parameter.allow_reserved
     prefix, joint = _PATH[style]
@@ -172,7 +172,7 @@ def _query(given: Given) -> Pairs | None:
 
 
 def _pairs(name: str, value: Any, style: str, explode: bool | None) -> Pairs | None:
-    """Return the pairs of a value in a query or form. The default style is exploded `form`."""
+    """Return the (name, value) pairs of a value in a query or form. The default style is exploded `form`."""
     delimiter, exploded = _QUERY[style or "form"]
     explode = exploded if explode is None else explode
     if delimiter is None and isinstance(value, dict | list):
@@ -347,13 +347,13 @@ def _credentials(operation: ApiOperation, api: Api, names: Names) -> list[dict[s
 
 
 def _texts(value: Any) -> list[str] | None:
-    """Return a scalar, or the scalars of an array, as texts; None for anything nested."""
+    """Return a scalar, or the scalars of an array, as texts; return None for a nested value."""
     texts = [_scalar(one) for one in (value if isinstance(value, list) else [value])]
     return None if None in texts else [text for text in texts if text is not None]
 
 
 def _scalar(value: Any) -> str | None:
-    """Return a scalar as text: JSON, but strings without quotes. None for null, objects and arrays."""
+    """Return a scalar as JSON text, but a string without quotes. None for null, objects and arrays."""
     if isinstance(value, str):
         return value
     return json.dumps(value) if isinstance(value, bool | int | float) else None

@@ -92,7 +92,7 @@ def _arguments(
 
 
 def _assigned(now: Mapping[str, str], wanted: Mapping[str, str]) -> tuple[dict[str, str], set[str]]:
-    """Return the new names, and the keys whose wanted name is taken, ignoring case."""
+    """Return the new names, and the keys whose wanted name is taken (case is ignored)."""
     granted, refused = dict(wanted), set[str]()
     while True:
         final = {**now, **granted}
@@ -257,7 +257,7 @@ def _default(where: str, what: str) -> Problem:
 
 
 BOUND: Final = 20_000
-"""Tokens, a tenth of common context windows; a tool list with more tokens gets suggestions of groups."""
+"""Limit of tokens: a tenth of common context windows. For a longer tool list, groups are suggested."""
 
 _MOST: Final = 15
 _SHARE: Final = 0.9  # maximum share of all tools in a suggested group; a larger group is not a useful selection
@@ -276,7 +276,7 @@ class ToolGroup:
 def suggest_tool_groups(api: Api, tools: Sequence[ApiTool], bound: int = BOUND) -> tuple[ToolGroup, ...]:
     """Return groups of tools, largest first; () if all tools together are within the bound, or if no groups are found.
 
-    Groups are the document's tags if these cover at least half of the tools, otherwise prefixes of its paths.
+    The groups are the document's tags if these cover at least half of the tools, otherwise prefixes of the paths.
     """
     if sum(tool.tokens for tool in tools) <= bound:
         return ()

@@ -119,7 +119,7 @@ class _Inputs:
     types: Mapping[str, frozenset[str]]
 
     def first(self, words: frozenset[str], *, whole: bool) -> str:
-        """Return the first of these names with matching types: only numbers if `whole`, otherwise not only numbers."""
+        """Return the first input in `words` with only number types; without `whole`, the first with other types."""
         return next(
             (n for n, kinds in self.types.items() if n in words and (kinds <= _WHOLE and bool(kinds)) is whole), ""
         )
@@ -158,7 +158,7 @@ class _AnswerMembers:
             self.items = min(top)[2]
 
     def at(self, ends: Iterable[Path]) -> Path:
-        """Return the path of a scalar member that ends with the first matching ending; () if no ending matches."""
+        """Return the path of a scalar member that ends with the first matching path in `ends`; () if none matches."""
         for end in ends:
             fitting = [path for path, plain, own in self.members if plain[-len(end) :] == end and not own & _NO_VALUE]
             if fitting:
@@ -189,7 +189,7 @@ def _by_cursor(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
 
 
 def _by_number(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
-    """Return paging by page number or offset; a next URL or number in the response takes precedence."""
+    """Return paging by page number or offset; prefer a next URL or a next number from the response."""
     if name := inputs.first(_PAGE, whole=True):
         return _PagingMatch("page", name, seen.at(_URLS))
     if name := inputs.first(_OFFSET, whole=True):

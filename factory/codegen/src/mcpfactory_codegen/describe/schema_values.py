@@ -1,4 +1,4 @@
-"""Meanings of enum values, constant values, and examples of a schema.
+"""Texts about a schema: meanings of enum values and constant values, and examples.
 
 The meanings of enum values are read from common extensions: `x-enum-descriptions`, `x-enumDescriptions`, `x-enumNames`,
 `x-enum-varnames`, `x-ms-enum`.
@@ -56,7 +56,7 @@ def _said(schema: dict[str, Any], values: list[Any]) -> dict[int, str]:
 
 
 def _texts(found: Any, values: list[Any]) -> dict[int, str]:
-    """Return the texts by index of the value, from a list parallel to `values` or an object keyed by value."""
+    """Return the text for each index of `values`, from a list in the same order or an object with values as keys."""
     each: Iterable[Any] = ()
     if isinstance(found, list) and len(found) == len(values):
         each = found
@@ -95,7 +95,7 @@ def constant_value(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> str | 
 
 
 def example_of(schema: dict[str, Any]) -> Any:
-    """Return a short example of a string schema without a documented format; None if no example is usable."""
+    """Return a short example of a string schema without a documented format, or None if no example is usable."""
     if "string" not in types_of(schema):
         return None
     if schema.keys() & {"enum", "const", "default", "format", "$ref"}:

@@ -56,7 +56,7 @@ _SELECT: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class ArgumentLocation:
-    """Location of an argument in the request; `inspect --json` shows `place` as `in`."""
+    """Location of an argument in the request; `inspect --json` prints `place` under the name `in`."""
 
     place: str
     name: str
@@ -64,7 +64,7 @@ class ArgumentLocation:
 
 @dataclass(frozen=True, slots=True)
 class MergedArgument:
-    """Argument that replaces others: their names, their JSON types (`kinds`), and the separator to split its text."""
+    """Argument that replaces its `members`, whose JSON types are `kinds`; `separator` splits the argument's text."""
 
     members: tuple[str, ...]
     kinds: tuple[str, ...]
@@ -75,9 +75,9 @@ class MergedArgument:
 class ApiTool:
     """A tool. `key` is the operation key; `handler` is `<module>:<function>` below `_generated.tools`.
 
-    `title` is "" if it would only repeat `name`. `defaults` are values of omitted arguments, `fixed` of hidden ones.
-    `merged` has the arguments that replace several others. `output` describes the response, `paging` its pagination,
-    and `select` is the argument that selects parts of a response.
+    `title` is "" if it would only repeat `name`. `defaults` are the values of omitted arguments, and `fixed` are the
+    values of hidden arguments. `merged` has the arguments that replace several others. `output` describes the response,
+    `paging` its pagination, and `select` is the argument that selects parts of a response.
     """
 
     key: str
@@ -155,7 +155,7 @@ def describe_all(api: Api, names: Names, responses: ResponseOptions | None = Non
 
 
 def _selecting(tool: ApiTool) -> ApiTool:
-    """Return the tool with an additional argument that selects parts of the response; its name is unused so far."""
+    """Return the tool with an additional argument that selects parts of the response, under an unused name."""
     properties = tool.input_schema["properties"]
     name = next(name for name in ("select", "select_result", "select_of_the_result") if name not in properties)
     schema = {**tool.input_schema, "properties": {**properties, name: dict(_SELECT)}}

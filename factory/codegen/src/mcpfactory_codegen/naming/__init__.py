@@ -186,7 +186,7 @@ _LABELLED_MODULE_LIMIT: Final = 64
 
 
 def name_labeled_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, str]) -> dict[str, str]:
-    """Return the tool name of every operation, by its key: `name_tools` per document, but unique over all documents."""
+    """Return the tool name of every operation, by key: as `name_tools`, but unique over all documents."""
     plain = _each(operations, lambda some: name_tools(some, pinned))
     labels = {operation.key: operation.label for operation in operations}
     if not any(labels.values()):
@@ -215,7 +215,7 @@ def _fitted(parts: Sequence[str], kept: int) -> str:
 
 
 def _candidates(key: str, label: str, plain: str) -> Iterator[str]:
-    """Yield the names that an operation proposes: its own, with the label, and with increasingly long digests."""
+    """Yield the names that an operation proposes: `plain`, then with the label, then with ever longer digests."""
     yield plain
     parts = [*words(label), *plain.split("_")]
     yield _fitted(parts, len(words(label)) + 1)

@@ -6,9 +6,10 @@ make the server read a variable of another program, such as GITHUB_TOKEN.
 Credentials are `<PREFIX>_<SCHEME>_<PART>`, without uninformative words: `bearerAuth` of the server bookshop is
 MCPF_BOOKSHOP_TOKEN, and `adminToken` is MCPF_BOOKSHOP_ADMIN_TOKEN. Parts are never names of settings.
 
-A server other than the root has a name, which is part of the variable that overrides its URL: `uploads.github.com` of
-the server github is overridden by MCPF_GITHUB_UPLOADS_BASE_URL. Such a variable cannot collide with a credential,
-because credential parts have other endings. All names are chosen together, so that no name depends on the order.
+A server other than the root has a name. The name is part of the variable that overrides the server's URL:
+`uploads.github.com` of the server github is overridden by MCPF_GITHUB_UPLOADS_BASE_URL. Such a variable cannot collide
+with a credential, because credential parts have other endings. All names are chosen together, so that no name depends
+on the order.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _EMPTY_WORDS: Final = word_group("scheme-words")
 
 
 def credential_parts(scheme: ApiSecurityScheme) -> tuple[str, ...]:
-    """Return the parts of a scheme's credential, in the order of the runtime."""
+    """Return the parts of a scheme's credential, in the order that the runtime expects."""
     grants = {flow.grant for flow in scheme.flows}
     account = "serviceAccount" in grants
     refresh = ("REFRESH_TOKEN",) if account or grants & LOGIN_GRANTS else ()
@@ -57,8 +58,8 @@ def variable_prefix(server: str) -> str:
 def name_variables(schemes: Sequence[ApiSecurityScheme], server: str, prefix: str = "") -> dict[str, tuple[str, ...]]:
     """Return the variables of each scheme, in the order of `credential_parts`. No two schemes share a variable.
 
-    If several would have the same variable, it goes to the scheme with exactly that name: `api_key` next to
-    `api_token`. If `prefix` is "", the prefix of a new server is used.
+    If several schemes would have the same variable, the scheme with exactly that name gets the variable. If `prefix` is
+    "", the prefix of a new server is used.
     """
     prefix = prefix or variable_prefix(server)
     named: dict[str, tuple[str, ...]] = {}
@@ -109,7 +110,7 @@ _SERVER_NAME: Final = re.compile(r"[a-z0-9_]{1,80}")
 
 
 def matches_root_url(url: str, root: str) -> bool:
-    """Return True if a URL is the root's: same host, port and path.
+    """Return True if a URL has the same host, port and path as the root.
 
     An `http` URL also matches an `https` root.
     """

@@ -168,7 +168,7 @@ _METHOD_FIRST: Final = re.compile(r"(GET|PUT|POST|DELETE|PATCH)_(?P<name>[A-Z]\w
 
 @dataclass(frozen=True, slots=True)
 class OperationIdWords:
-    """Words of an operationId: `plain` as chosen by a person, `whole` with the additions of a framework.
+    """Words of an operationId. `plain` are the words that a person chose; `whole` also has a framework's additions.
 
     `plain` and `whole` are () if method and path are more meaningful. `tail` has the words after method and path in the
     operationId.

@@ -1,10 +1,10 @@
 """Tool names: the operationId if it is meaningful, else method, path and summary.
 
 Each operation has candidate names, simplest first. In each round, a free name that only one operation proposes
-goes to this operation; all others continue with their next candidate. If several operations propose a name, one gets it
-if its operationId is exactly that name, otherwise if its path has exactly these words. If no single operation
-qualifies, the name goes to the one whose path segments all other paths contain: `get_kit` of /kit, `get_kit_by_id` of
-/kit/{id}.
+goes to this operation; all others continue with their next candidate. If several operations propose a name, it goes to
+the operation whose operationId is exactly that name, otherwise to the operation whose path has exactly these words. If
+no single operation qualifies, the name goes to the one whose path segments all other paths contain: `get_kit` of /kit,
+`get_kit_by_id` of /kit/{id}.
 
 Names that are too long for a tool are shortened step by step: drop words that most operations have, drop repeated
 phrases, abbreviate (`configuration` is `config`), drop articles and prepositions, repeated words, and the most common
@@ -26,7 +26,7 @@ from mcpfactory_codegen.naming.operation_words import OperationIdWords, PathWord
 from mcpfactory_codegen.text import digest, join_and_shorten, singular, word_pairs, words
 
 TOOL_LIMIT: Final = 64
-"""Maximum characters of a name, by the strictest clients."""
+"""Maximum characters of a name, from the limits of the strictest clients."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _EXACT: Final = {"PUT": "replace", "PATCH": "patch", "POST": "post"}
@@ -62,7 +62,7 @@ class _UnnamedOperation:
         return f"{lead}_{digest(self.key, length)}" if lead else digest(self.key, length)
 
     def exact(self) -> int:
-        """Return 2 if the current form is the whole operationId, 1 if it is the literal path, else 0."""
+        """Return 2 if the current form is the whole operationId, 1 if the form is the literal path, else 0."""
         if self.at >= len(self.forms) or self.forms[self.at] not in self.chosen or not self.fits():
             return 0
         return 2 - self.chosen.index(self.forms[self.at])
@@ -71,7 +71,7 @@ class _UnnamedOperation:
         return self.at >= len(self.forms) or len("_".join(self.forms[self.at])) <= TOOL_LIMIT
 
     def keep(self, rivals: Iterable[tuple[str, ...]]) -> bool:
-        """If the form is too long, keep the words that the rivals lack. Return True if that changes `kept`."""
+        """If the form is too long, keep the words that the rivals lack. Return True if `kept` changes."""
         if self.fits():
             return False
         own, before = Counter(self.forms[self.at]), self.kept
@@ -300,7 +300,7 @@ class _NameShortener:
                         self.out += [at for at in range(start, start + length) if at not in self.out]
 
     def everywhere(self) -> None:
-        """Drop words that most operations have, from the start of the name."""
+        """Drop words that occur in most operations, beginning at the start of the name."""
         service = [0] if not VERBS.isdisjoint(self.parts[1:]) and self.parts[0] not in self.kept else []
         every = dict.fromkeys([*service, *self._droppable()])
         self._drop_until_it_fits([index for index in every if self.common.everywhere(self.parts[index])])
@@ -332,7 +332,7 @@ class _NameShortener:
         self._drop_until_it_fits(sorted(twice))
 
     def commonest(self) -> None:
-        """Drop the most common words; verbs and kept words only if that is not enough."""
+        """Drop the most common words, but drop verbs and kept words only if the name is still too long."""
         order = sorted(self._droppable(), key=lambda index: (self.common.rarity(self.parts[index]), index))
         self._drop_until_it_fits(order)
         if not self.fits():
@@ -345,7 +345,7 @@ class _NameShortener:
     def _droppable(self) -> list[int]:
         """Return the indexes of droppable words.
 
-        Excluded are verbs, kept words and the last two words, which name the subject.
+        Verbs, kept words and the last two words (which name the subject) are not droppable.
         """
         return [
             index

@@ -131,7 +131,7 @@ class RawOperation(NamedTuple):
 def read_operations(
     context: ReaderContext, security: Security, servers: tuple[str, ...]
 ) -> tuple[list[ApiOperation], list[SkippedOperation]]:
-    """Return the operations below `paths`, in the order of the document, and the skipped ones."""
+    """Return the operations below `paths`, in the order of the document, and the skipped operations."""
     operations: list[ApiOperation] = []
     skipped: list[SkippedOperation] = []
     taken: dict[str, Location] = {}
@@ -194,7 +194,7 @@ def _written(section: Node) -> Iterator[RawOperation]:
 
 
 def _item(written: Node) -> Node | None:
-    """Return the path item; keywords next to its `$ref` override the target's."""
+    """Return the path item; keywords next to its `$ref` override keywords of the target."""
     item = written.target()
     if item is None:
         return None
@@ -206,7 +206,7 @@ def _item(written: Node) -> Node | None:
 
 
 def _methods(item: Node, location: Location) -> Iterator[tuple[str, Node]]:
-    """Yield the operations of a path item. `location` is below `paths` even if the path item is a reference."""
+    """Yield the operations of a path item. `location` is below `paths`, also for a reference."""
     spec, newest = item.context.spec, SPEC_VERSIONS[-1]
     path = Node(item.context, item.value, location)
     for key, node in path.members():
@@ -324,7 +324,7 @@ def _resolved(written: Node) -> Node:
 def read_source(document: Document) -> Api:
     """Read a document of any kind.
 
-    Invalid content never raises. Pointers of problems refer to the original document, not to its translation.
+    Invalid content never raises. The pointers in problems refer to the original document, not to its translation.
     """
     translation = _translation(document)
     if translation is None:

@@ -88,7 +88,7 @@ def _is_list(schema: Node) -> bool:
 
 
 def choose_media_type(content: Node) -> Media | None:
-    """Return the preferred media type of a `content` map, or None if it has no usable one."""
+    """Return the preferred media type of a `content` map, or None if no media type is usable."""
     content = content.mapping()
     content.is_object("media-invalid", "`content` has to be an object of media types; ignored")
     usable: dict[str, Node] = {}
@@ -182,7 +182,7 @@ def read_request_body(operation: Node, parameters: list[Node]) -> ApiBody | None
 
 
 def _sendable(body: ApiBody, schema: Node) -> ApiBody:
-    """Return a body whose media type can encode its value. A mislabeled body becomes JSON, others one text argument."""
+    """Return a body whose media type can encode its value. A mislabeled body becomes JSON, another becomes text."""
     kind = media_type(body.content_type)
     if is_json(kind) or not is_object_or_array(schema):
         return body
@@ -266,7 +266,7 @@ def _encoding(written: Node, schema: Node | None, form: bool) -> Encoding:
 
 
 def _is_untyped_file(schema: Any, content_type: str) -> bool:
-    """Return True for raw bytes: the schema has no type (3.1), and the media type of the encoding is binary."""
+    """Return True for raw bytes, that is, for a schema without a type (3.1) and with a binary media type."""
     described = {"description", "title", "example", "examples", "deprecated"}
     untyped = schema is True or (isinstance(schema, dict) and schema.keys() <= described)
     return untyped and content_type != "" and not is_json(content_type) and not content_type.startswith("text/")
@@ -276,7 +276,7 @@ _STATUS: Final = re.compile(r"[1-5](?:[0-9][0-9]|XX)\Z")
 
 
 def read_responses(operation: Node) -> tuple[Response, ...]:
-    """Return all documented responses, sorted: 2xx by number, 2XX, default, then the others."""
+    """Return all documented responses, sorted: 2xx by number, 2XX, default, then all others."""
     responses = operation.at("responses").mapping()
     responses.is_object("response-invalid", "`responses` has to be an object; ignored")
     produces = _media_types(operation, "produces") if operation.context.spec.shape == "2" else []

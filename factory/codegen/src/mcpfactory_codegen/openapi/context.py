@@ -20,7 +20,7 @@ Direction = Literal["", "request", "response"]
 
 @dataclass(frozen=True, slots=True)
 class SpecVersion:
-    """One version of the specification. Objects of `shape` "2" are converted to 3.x on reading (swagger2.py)."""
+    """One version of the specification. Documents of `shape` "2" are converted to 3.x on reading (swagger2.py)."""
 
     version: str
     shape: Literal["2", "3"]
@@ -129,12 +129,12 @@ class Node(NamedTuple):
         return self.value if isinstance(self.value, dict) else {}
 
     def at(self, key: str) -> Node:
-        """Return the node below a key; its value is None if it is missing."""
+        """Return the node below a key, or a node with the value None if the key is missing."""
         value = self.value.get(key) if isinstance(self.value, dict) else None
         return Node(self.context, value, self.location.down(key))
 
     def members(self) -> Iterator[tuple[str, Node]]:
-        """Yield the nodes of an object, each with its key; nothing for other values."""
+        """Yield the nodes of an object, each with its key; yield nothing for another value."""
         for key, value in self.table.items():
             yield key, Node(self.context, value, self.location.down(key))
 
@@ -152,7 +152,7 @@ class Node(NamedTuple):
         self.context.problems.add(code, str(self.location), message, hint)
 
     def is_object(self, code: str, message: str, hint: str = "", *, null: bool = False) -> bool:
-        """Return True for an object. Report other values, but None only if `null` is set."""
+        """Return True for an object. Report other values; report None only if `null` is True."""
         if not isinstance(self.value, dict) and (null or self.value is not None):
             self.report(code, message, hint)
         return isinstance(self.value, dict)
@@ -193,7 +193,7 @@ class Node(NamedTuple):
         return self.context.schema(self.value, self.location, direction)
 
     def composed(self, *keywords: str) -> Iterator[Node]:
-        """Yield the object schema behind references, then the schemas in its lists under these keywords."""
+        """Yield the object schema, with references resolved, then the schemas in the lists under its `keywords`."""
         for part in composed(self.context.references, LocatedNode(self.value, self.location), *keywords):
             yield Node(self.context, *part)
 
@@ -237,7 +237,7 @@ class Node(NamedTuple):
         return ""
 
     def example(self) -> Any:
-        """Return `example`, or the value of the first of `examples` (3.2 calls it dataValue)."""
+        """Return `example`, or the value (in 3.2, the `dataValue`) of the first of `examples`."""
         if "example" in self.value:
             return self.value["example"]
         examples = self.at("examples")

@@ -276,7 +276,7 @@ def _types(out: Object, written: Any, report: Report) -> list[str]:
 
 
 def _split(written: Any) -> list[Any]:
-    """Return the types in `string | null`; anything else unchanged."""
+    """Return the types in `string | null`; return any other value unchanged."""
     parts = [part.strip() for part in written.split("|")] if isinstance(written, str) else []
     return parts if len(parts) > 1 and all(part in TYPES for part in parts) else [written]
 

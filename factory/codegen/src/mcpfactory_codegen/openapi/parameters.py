@@ -14,7 +14,7 @@ from mcpfactory_codegen.openapi.context import Node, UnusableOperationError
 from mcpfactory_runtime.upstream.operation import STYLES, ParameterLocation, Style, forbidden_header_reason
 
 _NOT_OURS: Final = frozenset({"accept", "content-type"})
-"""Header parameters that OpenAPI ignores (3.1 §4.8.12.1). `credentials` handles the third, `Authorization`."""
+"""Header parameters that OpenAPI ignores (3.1 §4.8.12.1). `credentials` handles the third header, `Authorization`."""
 _SHELL: Final = ("name", "description", "required", "deprecated", "allowEmptyValue", "explode", "allowReserved")
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
 _HINT: Final = "a parameter has `name`, `in` and `schema`"
@@ -84,7 +84,7 @@ def _listed(owner: Node, path: str) -> Iterator[Node]:
 
 
 def read_parameters(found: list[Node], path: str, operation: Node) -> tuple[ApiParameter, ...]:
-    """Return the parameters of one operation. Problems with the path template are reported at the operation."""
+    """Return the parameters of one operation. The operation is the location of problems with the path template."""
     parameters = []
     for node in found:
         cache = node.context.parameters

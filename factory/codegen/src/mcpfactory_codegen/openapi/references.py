@@ -20,7 +20,7 @@ MAX_HOPS: Final = 50
 
 
 class Location(NamedTuple):
-    """A JSON pointer within one part of the document. The document itself is the part ""."""
+    """A JSON pointer within one part of the document. The main file of the document is the part ""."""
 
     part: str
     pointer: str
@@ -82,7 +82,7 @@ class References:
         """Return the node itself, or the node at the end of its `$ref` chain.
 
         Raises:
-            UnresolvedError: the chain ends at a missing target, or is a cycle.
+            UnresolvedError: the chain of references ends at a missing target, or is a cycle.
         """
         seen: set[Location] = set()
         while isinstance(node, dict) and isinstance(reference := node.get("$ref"), str):
@@ -185,7 +185,7 @@ class References:
         return LocatedNode(node, location)
 
     def _nearby(self, reference: str, at: Location) -> LocatedNode | None:
-        """Return the target of `#/$defs/x` in the nearest enclosing schema that has it.
+        """Return the target of `#/$defs/x` in the nearest enclosing schema that has this definition.
 
         Schemas are often pasted into a document together with their definitions.
         """
@@ -264,7 +264,7 @@ _OLD: Final = {"definitions": "schemas", "parameters": "parameters", "responses"
 
 
 def suggest_targets(reference: str, data: Any) -> Iterator[list[str]]:
-    """Yield probable targets of a broken reference, as tokens of a pointer from the top."""
+    """Yield probable targets of a broken reference, each as the tokens of a JSON pointer."""
     text = reference.strip()
     old = isinstance(data, dict) and "swagger" in data
     if _BARE.fullmatch(text) and text != "#":

@@ -35,7 +35,7 @@ from mcpfactory_runtime.schemas.walk import APPLICATORS, TYPES, definition_refer
 class ClosedObjectOpener:
     """Drops `additionalProperties: false` if other schemas of the same value add properties. Use one per document.
 
-    `siblings`: keywords next to a `$ref` apply.
+    `siblings`: True if keywords next to a `$ref` apply.
     """
 
     def __init__(self, references: References, problems: ProblemCollector, *, siblings: bool) -> None:
@@ -117,7 +117,7 @@ def _own(node: dict[str, Any]) -> set[tuple[str, str]]:
 _DEEP: Final = 100
 """Maximum nesting depth within one schema; shared schemas restart the count."""
 _BUDGET: Final = 6_000_000
-"""Maximum schemas to translate per document; a shared part counts for each reference."""
+"""Maximum schemas to translate per document; a shared part counts once for each reference."""
 
 Object = dict[str, Any]
 
@@ -157,7 +157,7 @@ class SchemaTranslator:
         self._named = SharedSchemaQueue(self._names, visibility)
 
     def translate(self, node: Any, location: Location, direction: Direction) -> JsonSchema:
-        """Return the schema of a parameter, body or response. Do not change the result: it is cached by location."""
+        """Return the schema of a parameter, body or response. Do not change the result, because it is cached."""
         key = (location, direction)
         if key not in self._inline:
             self._inline[key] = self._schema(node, TranslationContext(location, direction))
@@ -393,8 +393,9 @@ class SchemaTranslator:
     def _tag_branches(self, out: Object, node: Object, location: Location) -> None:
         """Add the discriminator value to the branches of `out` that do not declare it themselves.
 
-        `node` is the schema as written at `location`, `out` its translation. The values are in `mapping`; a schema that
-        `mapping` omits has its own name as value. Branches that are not references are unchanged.
+        `node` is the schema as written at `location`, `out` its translation. The discriminator values are in `mapping`;
+        the value of a schema that is not in `mapping` is the schema's name. Branches that are not references stay
+        unchanged.
         """
         discriminator = node["discriminator"]
         name = discriminator.get("propertyName") if isinstance(discriminator, dict) else None
@@ -461,11 +462,11 @@ def _read_elsewhere(required: Any, location: Location) -> bool:
 
 
 def _nullable(node: Object) -> bool:
-    """Return True for `nullable` (3.0, and converted documents of 3.1) and `x-nullable` (Swagger 2.0)."""
+    """Return True if `nullable` (3.0, and 3.1 after a conversion) or `x-nullable` (Swagger 2.0) is true."""
     return node.get("nullable") is True or node.get("x-nullable") is True
 
 
 def _own_name(reference: str, prefix: str) -> list[str]:
-    """Return the schema name in a reference to a named schema; [] for other references."""
+    """Return the schema name in a reference to a named schema, as a list; [] for a reference to anything else."""
     name = reference.removeprefix(prefix)
     return [name] if reference.startswith(prefix) and not set("/~%") & set(name) else []

@@ -21,7 +21,7 @@ from mcpfactory_runtime.upstream.operation import OAuthFlow
 _LINK: Final = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'*+,;=%-]+")
 _LINKS: Final = 3
 _MOST_WAYS: Final = 64
-"""Limit of combinations from one alternative; above it, only the first scheme of each place is used."""
+"""Maximum combinations from one alternative; above this limit, only the first scheme of each place is used."""
 _AWS_TYPE: Final = "x-amazon-apigateway-authtype"
 _AWS: Final = re.compile(r"aws(Sigv4|S3)", re.I)
 _NAMES: Final = {"oauth2": "OAuth 2.0", "openIdConnect": "OpenID Connect"}
@@ -58,11 +58,14 @@ class Security:
 
     @property
     def unused_scheme_alternatives(self) -> tuple[tuple[str, ...], ...]:
-        """Return each scheme and "no scheme" as alternatives if schemes are defined, but never used; else ()."""
+        """Return each scheme and () as alternatives if the document defines schemes but uses none; otherwise ()."""
         return () if self._asked or not self.schemes else (*((scheme.name,) for scheme in self.schemes), ())
 
     def of(self, operation: Node) -> tuple[tuple[str, ...], ...]:
-        """Return the alternatives of one operation. Its own list replaces the document's, even if it is empty."""
+        """Return the alternatives of one operation.
+
+        Even an empty list of the operation replaces the list of the document.
+        """
         security = operation.at("security")
         if security.value is None:
             return self._root
@@ -95,7 +98,7 @@ class Security:
         return tuple(dict.fromkeys(found))
 
     def _apart(self, alternative: tuple[str, ...]) -> list[tuple[str, ...]]:
-        """Split an alternative whose schemes write the same header, because a request has each header once."""
+        """Split an alternative whose schemes write the same header, because a request can have a header only once."""
         by_place: dict[object, list[str]] = {}
         for name in alternative:
             scheme = self._schemes[name]
@@ -111,11 +114,12 @@ class Security:
         return list(product(*by_place.values()))
 
     def _merge(self) -> Mapping[str, str]:
-        """Merge schemes that obtain the same token; return the removed names, each with the remaining one.
+        """Merge schemes that obtain the same token; return removed name → remaining name.
 
         Google describes the implicit flow and the code flow as two schemes. Two schemes on the same host send a token
-        of the same provider. They are merged unless both schemes have usable flows. If one has, its flows must include
-        a login: a token for the application itself (client credentials) is different and stays separate.
+        of the same provider. Such schemes are merged unless both have usable flows. If one has usable flows, these must
+        include a login. A token for the application itself (client credentials) stays separate, because it is
+        different.
         """
         same: dict[str, str] = {}
         for name, origins in self._origins.items():
@@ -183,7 +187,7 @@ class Security:
 
 
 def _reduce(name: str, scheme: Node) -> ApiSecurityScheme | None:
-    """Return a scheme reduced to the way its credential is sent; None if it is not supported."""
+    """Return a simpler scheme that shows how the credential is sent; None if the scheme is not supported."""
     node = scheme.value
     description = scheme.at("description").text()
     links = tuple(dict.fromkeys(one.rstrip(".,;:!?") for one in _LINK.findall(description)))[:_LINKS]
@@ -238,7 +242,7 @@ def _joined(one: ApiSecurityScheme, other: ApiSecurityScheme) -> ApiSecuritySche
 
 
 def _origins(scheme: dict[str, Any]) -> frozenset[str]:
-    """Return the hosts of an oauth2 scheme's token and authorization URLs, also of unsupported flows."""
+    """Return the hosts of an oauth2 scheme's token and authorization URLs, including those of unsupported flows."""
     flows = table(scheme, "flows") if scheme.get("type") == "oauth2" else {}
     urls = (_url(table(flows, name), key) for name in flows for key in ("tokenUrl", "authorizationUrl"))
     return frozenset(_host(url) for url in urls) - {""}
@@ -304,7 +308,7 @@ _SCHEMES: Final = {"apikey": "apiKey", "oauth": "oauth2", "oauth2.0": "oauth2", 
 
 
 def _normalized_scheme(scheme: Node) -> Node:
-    """Return a security scheme with valid values: `type: basic`, `bearer` and `apikey` are corrected."""
+    """Return a security scheme with valid values: the types `basic`, `bearer` and `apikey` are corrected."""
     node, kind = scheme.value, scheme.value.get("type")
     if not isinstance(kind, str):
         return scheme

@@ -1,7 +1,7 @@
 """Servers: absolute base URLs with the defaults of their variables (OpenAPI 3.1 §4.8.5, §4.8.6), and the root.
 
-Operations reference servers by URL in a document, and by name after `resolve_servers`. Any spelling of the root's URL
-is the root; other servers get names (`naming.variables`).
+Operations reference servers by URL in a document, and by name after `resolve_servers`. A URL that is another spelling
+of the root's URL is also the root; all other servers get names (`naming.variables`).
 """
 
 from __future__ import annotations
@@ -180,7 +180,8 @@ def _joined(url: str, at: Node, root: str) -> str:
 class ResolvedServers:
     """Result of `resolve_servers`.
 
-    `assumed` is the root if the most common server became the root, although some operations name no server; else "".
+    `assumed` is the root if mcpfactory made the most common server the root, because some operations name no server;
+    else "".
     """
 
     root: tuple[str, ...]
@@ -218,7 +219,7 @@ def resolve_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], 
 
 
 def _spellings(urls: Collection[str]) -> dict[str, str]:
-    """Return the preferred spelling of each URL (https before http, then the shortest), because spellings differ."""
+    """Return the preferred spelling of each URL: https before http, then the shortest."""
     found: dict[str, str] = {}
     for url in sorted(urls, key=lambda one: (not one.startswith("https:"), len(one), one)):
         found[url] = next((other for other in found.values() if matches_root_url(url, other)), url)

@@ -173,7 +173,7 @@ class SchemaNames:
         return name
 
     def variant_of(self, name: str, variant: Variant) -> str:
-        """Return a new unique name derived from the original one."""
+        """Return a new unique name that is derived from the original name."""
         return self._unique(f"{name}_{variant}")
 
     def _unique(self, wanted: str) -> str:
@@ -226,7 +226,7 @@ Definitions = dict[str, JsonSchema]
 
 
 def break_cycles(schemas: Definitions, new_name: Callable[[str], str], report: Callable[[str], None]) -> None:
-    """Break the cycles of `schemas` in place.
+    """Break the cycles in `schemas`, and change `schemas` itself.
 
     `new_name` returns the name for the base of a schema. `report` is called with each schema from which a reference was
     removed.

@@ -51,7 +51,7 @@ def parameter(node: Node) -> Node:
 
 
 def convert_collection_format(node: Node) -> tuple[QueryStyle, bool]:
-    """Return style and explode of an array parameter; `collectionFormat` defaults to csv."""
+    """Return the values of `style` and `explode` for an array parameter; `collectionFormat` defaults to csv."""
     written, place = node.value.get("collectionFormat"), node.value["in"]
     if written is None:
         return _COLLECTION["csv"]

@@ -55,7 +55,7 @@ def _component(schema: Node) -> str:
 
 
 class _XmlReader:
-    """Reader of one body. Each referenced schema becomes one shape, so that cycles terminate."""
+    """Reader of one body. Each referenced schema becomes one shape, so that cyclic schemas cause no endless loop."""
 
     def __init__(self) -> None:
         self._names: dict[Location, str] = {}
@@ -191,7 +191,8 @@ def _within(schema: Node) -> tuple[frozenset[tuple[str, str]], tuple[Node, ...]]
 def _pairs(name: str, member: Node, items: Node) -> set[tuple[str, str]]:
     """Return the pairs of element names that an array property can produce.
 
-    An unwrapped array has no element and thus no name. If it declares a name anyway, APIs use it for the items.
+    An unwrapped array has no element, and therefore no element name. If it declares a name anyway, APIs use it for the
+    items.
     """
     own, each = _declared(member), _name(_declared(items))
     if own.get("wrapped") is True:

@@ -1,6 +1,6 @@
 """Loading of API documents from a file or URL, with the files that they reference.
 
-Later steps read no further files. Referenced files must be below the folder of the document, and
+No later step reads a file. Referenced files must be below the folder of the document, and
 referenced URLs must be on hosts that the caller allows.
 """
 
@@ -65,7 +65,8 @@ def host_of(url: str) -> str:
 def restrict_to_public_hosts(besides: Collection[str] = ()) -> Iterator[None]:
     """Restrict `fetch` to public addresses inside this context, checked for each connection.
 
-    Use it for URLs that do not come from the operator. `besides` are hosts (`host`, `host:port`) that can be private.
+    Use this restriction for URLs that do not come from the operator. `besides` are hosts (`host`, `host:port`) that can
+    be private.
     """
     token = _BESIDES.set(frozenset(one.lower() for one in besides))
     try:
@@ -107,7 +108,7 @@ def fetch(url: str, *, allowed_hosts: Collection[str], max_bytes: int) -> tuple[
 def redirect_target(redirect: Redirect, url: str) -> str:
     """Return the target URL of a redirect.
 
-    Another origin is permitted: no credentials are sent, and `_check` verifies the hosts.
+    The target may have another origin, because no credentials are sent and `_check` verifies the hosts.
 
     Raises:
         FetchError: the target is not an http or https URL, or the target is http although the source is https.
@@ -169,7 +170,7 @@ def _body(answer: httpx.Response, url: str, max_bytes: int) -> bytes:
 
 
 MAX_BYTES: Final = 64_000_000
-"""Limit for the bytes of a document with all its files; the largest known public one has 37 MB."""
+"""Limit for the bytes of a document with all its files; the largest known public document has 37 MB."""
 MAX_FILES: Final = 5_000
 
 _OTHER_FILE: Final = re.compile(rb"\$ref[\"']?\s*:\s*[\"']?[^\"'#\s]")
@@ -217,7 +218,8 @@ def load(
 
     Args:
         source: A local path or a URL.
-        allowed_hosts: Hosts (`host` or `host:port`) allowed in references and redirects, besides the URL's own.
+        allowed_hosts: Hosts (`host` or `host:port`) allowed in references and redirects, in addition to the host of the
+            URL.
         root: The directory that must contain referenced files. Default: the directory of the document.
         max_bytes: Limit for all files together.
 
@@ -293,7 +295,7 @@ class _PartLoader:
         """Return the bytes of another part.
 
         Raises:
-            FetchError, _RefusedError: it cannot be read.
+            FetchError, _RefusedError: the part cannot be read.
         """
         if self._remote or has_web_scheme(part):
             return fetch(part, allowed_hosts=self._hosts, max_bytes=max_bytes)[0]
@@ -370,7 +372,7 @@ class _Loading:
                     waiting.append(other)
 
     def _add(self, name: str) -> bool:
-        """Read one part; return False if it fails. The reason is reported where the part is used."""
+        """Read one part; return False if it fails. The reason is reported at the reference to the part."""
         try:
             if len(self._parts) >= MAX_FILES:
                 raise _RefusedError(f"the document has more than {MAX_FILES} files")

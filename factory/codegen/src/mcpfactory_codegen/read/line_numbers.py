@@ -175,7 +175,7 @@ def _walk(events: Iterator[Event], root: _Wanted) -> dict[str, int]:
 
 
 def _definitions(text: str, root: _Wanted) -> dict[str, int]:
-    """Return the lines of wanted types and fields in a GraphQL schema; pointers are `/Type/field`."""
+    """Return the lines of wanted types and fields in a GraphQL schema; pointers have the form `/Type/field`."""
     found: dict[str, int] = {}
     current = _NOTHING
     for number, line in enumerate(text.splitlines(), 1):

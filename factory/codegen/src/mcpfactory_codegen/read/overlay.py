@@ -23,7 +23,7 @@ _NO_CHANGE: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """An overlay: its name in messages, and its file."""
+    """An overlay, with its name for messages and its file."""
 
     name: str
     part: DocumentFile
@@ -36,7 +36,7 @@ class Overlay:
 
 
 def load_overlay(path: Path, name: str = "") -> Overlay:
-    """Read an overlay from a JSON or YAML file; `name` is its name in messages.
+    """Read an overlay from a JSON or YAML file; `name` is used in messages.
 
     Raises:
         DocumentError: the file is missing or not an overlay.
@@ -59,7 +59,7 @@ def load_overlay(path: Path, name: str = "") -> Overlay:
 
 
 def apply_overlays(document: Document, overlays: Sequence[Overlay]) -> Document:
-    """Return the document with the overlays applied in order; its bytes stay unchanged."""
+    """Return the document with the overlays applied in order; the document's bytes stay unchanged."""
     if not overlays:
         return document
     problems = ProblemCollector()
@@ -125,7 +125,7 @@ def _act(root: dict[str, Any], action: Any) -> bool:
 
 
 def _value(data: Any, action: dict[str, Any]) -> Any:
-    """Return the value to merge: `update`, or a copy of the node at `copy` (1.1)."""
+    """Return the value to merge: the value of `update`, or (1.1) a copy of the node to which `copy` points."""
     update, copy = action.get("update", _NO_CHANGE), action.get("copy")
     if (update is _NO_CHANGE) == (copy is None):
         raise _WrongActionError("an action must have one of `update`, `copy` and `remove: true`")

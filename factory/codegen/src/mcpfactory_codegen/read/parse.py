@@ -375,7 +375,7 @@ class TextPreservingFloat(float):
 
 
 def _number(text: str) -> int | float | str:
-    """Return the number, with its source text if the text differs; the text alone if the number is not finite."""
+    """Return the number, with its source text if the text differs; for a non-finite number, return only the text."""
     if _INTEGER.match(text):
         whole = int(text, 0) if text[:2] in {"0o", "0x"} else int(text)
         if str(whole) == text:

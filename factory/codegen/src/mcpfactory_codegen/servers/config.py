@@ -195,7 +195,7 @@ class AdoptedSettings(Settings):
         return f"--command {shlex.quote(shlex.join(self.start))}" if self.kind == "command" else self.origin
 
     def folder(self, root: Path) -> Path | None:
-        """Return the folder of the server's files; None if they are not in the workspace."""
+        """Return the folder of the server's files; None if the files are not in the workspace."""
         return root / self.path if self.path else None
 
 
@@ -210,7 +210,7 @@ class BuildSettings(Settings):
 
 
 class VariableSettings(Settings):
-    """An environment variable, for packages and the registry. Unset fields are derived from the code."""
+    """An environment variable, for packages and the registry. The values of unset fields come from the code."""
 
     description: str = Field(default="", description="what it is for")
     required: bool = Field(default=False, description="the server does not start without it")
@@ -222,7 +222,7 @@ Tables = Annotated[tuple[dict[str, Any], ...], Field(strict=False)]
 
 
 class PublishSettings(Settings):
-    """Publish targets, and what the MCP registry shows."""
+    """Settings for publishing: the targets, and the metadata in the MCP registry."""
 
     targets: Strings = Field(default=(), description="targets of `mcpfactory publish`", examples=[["pypi", "registry"]])
     mcp_name: str = Field(default="", description="name in the MCP registry", examples=["io.github.octocat/bookshop"])
@@ -320,7 +320,7 @@ def read_config(folder: Path) -> ServerConfig:
 
 
 def parse_config(text: str, path: Path) -> ServerConfig:
-    """Return the configuration in the text of a file; `path` is its name in errors.
+    """Return the configuration in the text of a file; `path` is the file name for errors.
 
     Raises:
         SettingsError: it is not TOML, or a value cannot be used.

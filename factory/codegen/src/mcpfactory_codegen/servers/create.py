@@ -228,7 +228,7 @@ def _overlay_paths(overlays: Sequence[Path], label: str) -> dict[str, Path]:
 
 
 def _written(built: GeneratedServer) -> GeneratedServer:
-    """Write to a temporary directory, then move it: the target is complete or absent."""
+    """Write to a temporary directory, then move the directory, so that the target is complete or absent."""
     target = built.path
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(mkdtemp(prefix=f".{target.name}-", dir=target.parent))

@@ -42,7 +42,7 @@ def replace_api_tables(text: str, apis: Sequence[ApiConfig]) -> str:
     The rest of the text is kept. New documents are added after the others, and `[api]` then becomes `[[api]]`.
 
     Raises:
-        SettingsError: the text could not be changed, because values are not on separate lines.
+        SettingsError: the text cannot be edited, because two values share a line.
     """
     written_now = _apis_of(text)
     if not any(_is_missing(written_now, api) for api in apis):
@@ -134,7 +134,7 @@ class ApiSource:
 
 
 Sources = str | Path | Sequence[str | Path | ApiSource] | None
-"""Document sources: paths or URLs, each with a label if there are several: `messaging=twilio.yaml`."""
+"""Document sources: paths or URLs. Each of several sources has a label: `messaging=twilio.yaml`."""
 
 
 def parse_api_sources(sources: Sources) -> tuple[ApiSource, ...]:
@@ -174,7 +174,7 @@ def choose_labels(documents: Sequence[tuple[ApiSource, str]]) -> tuple[str, ...]
 
 
 def _telling(place: str, title: str) -> tuple[str, ...]:
-    """Return the words of the file name, or if these are generic, those of the title, the host or the folder."""
+    """Return the words of the file name; if they are generic, return the words of the title, the host or the folder."""
     path = PurePosixPath(unquote(urlsplit(place).path) if "://" in place else place.replace("\\", "/"))
     stem = words(strip_controls(path.name).partition(".")[0])
     host = words(strip_controls(urlsplit(place).hostname or "")) if "://" in place else ()
@@ -195,7 +195,7 @@ def _apart(every: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _without(every: list[list[str]], dropped: Callable[[str], bool]) -> list[list[str]]:
-    """Return each list of words without `dropped` ones, unless it would be empty or equal to another list."""
+    """Remove the `dropped` words from each list, except from lists that would become empty or equal to another."""
     plain = [[word for word in parts if not dropped(word)] for parts in every]
     counts = Counter(map(tuple, plain))
     return [short if short and counts[tuple(short)] == 1 else parts for short, parts in zip(plain, every, strict=True)]
@@ -237,7 +237,7 @@ def read_combined_api(
 
 
 def _without_matched(apis: Sequence[ApiConfig], chosen: Mapping[str, Api]) -> dict[str, Api]:
-    """Return the APIs without problems about selection terms that match in another document."""
+    """Return the APIs, but omit problems about selection terms that match in another document."""
     unmatched = {
         label: {one.pointer: one for one in api.problems if one.code == "selection-unmatched"}
         for label, api in chosen.items()
@@ -257,7 +257,7 @@ def _without_matched(apis: Sequence[ApiConfig], chosen: Mapping[str, Api]) -> di
 
 
 def _pointers(api: ApiConfig) -> set[str]:
-    """Return the pointer that a problem has for each selection term, such as `include-tag=books`."""
+    """Return, for each selection term, the pointer that problems use, such as `include-tag=books`."""
     chosen = {name: getattr(api, name) for name in Selection.model_fields}
     chosen["include_methods"] = [one.upper() for one in api.include_methods]
     return {f"{name.removesuffix('s').replace('_', '-')}={term}" for name, terms in chosen.items() for term in terms}
@@ -311,8 +311,8 @@ def collect_document_files(document: Document, label: str = "") -> DocumentFiles
 def to_stored_document(document: Document, layout: DocumentFiles) -> Document:
     """Return the document as it will be read from the server's folder, so that `regenerate` has the same result.
 
-    The keys of its files are URLs after fetching, but paths after storing. A document in one file without references to
-    others has no such keys and is returned unchanged.
+    The keys of a document's files are URLs after fetching, but paths after storing. A document in one file without
+    references to others has no such keys and is returned unchanged.
 
     Raises:
         UnsafePathError: a file would be outside the server's folder.
@@ -377,7 +377,7 @@ def is_url(source: str) -> bool:
 
 
 def redacted_source_url(source: str) -> str:
-    """Return a document's source if it is a URL, without credentials and query; "" for local files."""
+    """Return the URL of a document without credentials and query; "" for local files."""
     if not is_url(source):
         return ""
     return re.sub(r"^(https?://)[^/@]*@", r"\1", source).partition("?")[0].partition("#")[0]

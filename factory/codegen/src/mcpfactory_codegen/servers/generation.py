@@ -55,7 +55,7 @@ _LONGEST_NAME: Final = 40
 
 
 Notify = Callable[[str], None]
-"""Receives a progress line."""
+"""Function that receives a progress line."""
 
 
 def ignore_notice(_step: str) -> None:
@@ -66,11 +66,11 @@ def ignore_notice(_step: str) -> None:
 class GeneratedServer:
     """A generated server in memory, and the result of its creation.
 
-    `machine`, `person` and `document` are its files by owner; `template` is the template version of person-owned files.
-    `operations` is the number of operations in the documents. `steps` has the action for each file; it is empty before
-    writing, and in a dry run. `groups` are suggested if there are too many tools for one list. `address` has the API's
-    URLs, as in the report, if there is a document. `apis` are the documents for the configuration, `recognised` is a
-    text with their kinds and sizes, and `alike` is as in `CombinedApi`.
+    `machine`, `person` and `document` are the server's files by owner; `template` is the template version of
+    person-owned files. `operations` is the number of operations in the documents. `steps` has the action for each file.
+    Before writing, and in a dry run, `steps` is empty. `groups` are suggested if there are too many tools for one list.
+    `address` has the API's URLs, as in the report, if there is a document. `apis` are the documents for the
+    configuration, `recognised` is a text with their kinds and sizes, and `alike` is as in `CombinedApi`.
     """
 
     server: str = ""
@@ -304,7 +304,7 @@ class ResolvedProfiles:
 
 
 def resolve_profiles(api: Api, tools: Sequence[ApiTool], config: ServerConfig) -> ResolvedProfiles:
-    """Return the tools of each profile by name. An unknown default profile is a problem, and is not set."""
+    """Return the tools of each profile, by profile name. An unknown default profile is reported, but not set."""
     problems = ProblemCollector()
     members: dict[str, list[str]] = {}
     for name, selection in config.profiles.items():

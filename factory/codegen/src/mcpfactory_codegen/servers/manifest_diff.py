@@ -102,7 +102,10 @@ def _tool(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator
 
 
 def _output(name: str, old: Any, new: Any) -> Iterator[Change]:
-    """Yield the change of an output schema. Removed members and changed types break callers, shorter schemas do not."""
+    """Yield the changes of an output schema.
+
+    Removed members and changed types break callers; shorter schemas do not.
+    """
     if old == new:
         return
     if new is None:

@@ -43,7 +43,7 @@ class ToolDifficulty:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A suggested decision, and the command or line of `mcpfactory.toml` for it."""
+    """A suggested decision, and the command or the line of `mcpfactory.toml` that makes the decision."""
 
     code: str
     message: str
@@ -186,7 +186,7 @@ def _secrets_of_people(server: str, report: Json) -> Suggestion | None:
 
 
 def _secrets(tool: Json) -> Iterator[str]:
-    """Yield the arguments that are secrets of people. Ambiguous names count only in tools for logins and payments."""
+    """Yield the arguments for secrets of people. Ambiguous names count only in tools for logins and payments."""
     operation = tool.get("operation") or {}
     about = {
         *words(tool["name"]),

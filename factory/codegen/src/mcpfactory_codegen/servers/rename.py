@@ -139,7 +139,7 @@ def write_renamed(folder: Path, renaming: Renaming, beside: Path) -> Path:
     """Write the renamed server to a new directory in `beside`, and return it. The old directory stays unchanged.
 
     Raises:
-        CreateError: the disk reported an error; nothing is left behind.
+        CreateError: the disk reported an error; no partial result remains.
     """
     target = Path(mkdtemp(prefix=f".{renaming.new.name}-", dir=beside))
     try:
@@ -192,7 +192,7 @@ def _machines(
 
 @dataclass(frozen=True, slots=True)
 class _UserFiles:
-    """Person-owned files by new path: `texts` of changed files, `kept` of unchanged files."""
+    """Person-owned files by new path: `texts` has the changed files, `kept` the unchanged files."""
 
     texts: dict[str, str] = field(default_factory=dict)
     kept: dict[str, str] = field(default_factory=dict)

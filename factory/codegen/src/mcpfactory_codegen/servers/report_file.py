@@ -141,7 +141,7 @@ def _row(name: str, description: str, *, required: bool, secret: bool = False) -
 def _credentials(api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, Any]:
     """Return the credentials section: base URL, schemes with variables, flows and links, and the tools' alternatives.
 
-    `security_scheme_statuses` of the pipeline reads it.
+    The pipeline's function `security_scheme_statuses` reads this section.
     """
     operations = api.operations_by_key()
     ways = Counter(operations[tool.key].security for tool in tools)
@@ -273,8 +273,8 @@ def credential_origin_changes(
 ) -> tuple[Change, ...]:
     """Return a change for each new origin that receives credentials; the reports are from before and after an update.
 
-    Reports of earlier versions without URLs are not compared. Origins of new documents (labels `added`) are ignored,
-    because their credentials are separate and not set yet.
+    A report of an earlier version, which has no URLs, is not compared. Origins of new documents (labels `added`) are
+    ignored, because their credentials are separate and not set yet.
     """
     known = {origin for _, _, origin in _destinations(before)}
     if not known:

@@ -68,7 +68,7 @@ class ServerTemplate:
 
     @property
     def requires_api_document(self) -> bool:
-        """Return True if the template is for servers with an API document: it has the question `document`."""
+        """Return True if the template requires an API document, that is, if it has the question `document`."""
         return re.search(r"^document:", (self.folder / SETTINGS).read_text("utf-8"), re.M) is not None
 
 
@@ -88,7 +88,7 @@ def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
 
     Args:
         source: as given by the user, or as written by `stored_source`.
-        beside: the server's directory, the base of a stored path; None for sources given by the user.
+        beside: the server's directory, the base of a stored path; None for a source that the user gave.
 
     Raises:
         UnknownTemplateError: the template does not exist.
@@ -119,7 +119,8 @@ def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
 def stored_source(template: ServerTemplate, server: Path) -> str:
     """Return the template source for a server's configuration.
 
-    A directory in the workspace is stored by its path relative to the server's directory, others only by name.
+    A directory in the workspace is stored by its path relative to the server's directory, any other directory only by
+    name.
     """
     if template.shipped or parse_source(template.source).is_remote:
         return template.source
@@ -170,9 +171,10 @@ def runtime_range() -> str:
 
 
 def render(template: str | ServerTemplate, data: Mapping[str, Any]) -> dict[str, str]:
-    """Return the template's files, by path. `data` has the answers to its questions; other questions have defaults.
+    """Return the template's files, by path.
 
-    `runtime_range` is set in every template.
+    `data` has answers to the template's questions; all other questions get their defaults. `runtime_range` is set in
+    every template.
 
     Raises:
         TemplateSourceError: the template does not exist, is invalid, or would run code.
@@ -240,7 +242,7 @@ def _read(root: Path) -> dict[str, str]:
 def _is_repository(name: str) -> bool:
     """Return True if some file system could treat a name as the `.git` directory.
 
-    Covers case, ignored characters, trailing dots and spaces, and short names.
+    Ignores case, invisible characters, and trailing dots and spaces; also detects short names.
     """
     plain = "".join(one for one in unicodedata.normalize("NFKC", name).casefold() if unicodedata.category(one) != "Cf")
     return plain.partition(":")[0].rstrip(". ") in {".git", "git~1"}
@@ -281,7 +283,7 @@ def render_in_subprocess(
     """Render an untrusted template in a separate process with limited time and memory.
 
     Raises:
-        RenderError: as `render_in_process`, or a limit of time or memory is exceeded.
+        RenderError: as for `render_in_process`, or the process exceeds its limit of time or memory.
     """
     program = (
         f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import _render_main; "
@@ -306,7 +308,7 @@ def render_in_subprocess(
 
 
 def _limit_process() -> None:
-    """Limit time, memory and file size of this process, if the system supports that."""
+    """Limit time, memory and file size of this process, if the system supports such limits."""
     try:
         import resource  # noqa: PLC0415 - not on every system
     except ImportError:

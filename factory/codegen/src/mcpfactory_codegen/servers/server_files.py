@@ -1,4 +1,4 @@
-"""The files of a server's directory: three-way merge, lock, formatting and writing. Edits by the user are kept.
+"""The files of a server's directory: three-way merge, lock, formatting and writing. A user's edits are kept.
 
 owner     existing file                         no longer generated
 machine   rewritten; an edit is reported        removed
@@ -180,7 +180,7 @@ class UnsafePathError(McpfactoryError):
 
 @dataclass(frozen=True, slots=True)
 class FileStep:
-    """Action for one file. `edited`: a machine-owned file was edited by the user; `note` is a message for the user."""
+    """Action for one file. `edited`: the user edited a machine-owned file; `note` is a message for the user."""
 
     path: str
     action: Action
@@ -238,7 +238,7 @@ class FilePlan:
         return tuple(sorted(self.steps, key=lambda step: step.path))
 
     def apply(self, template: str = "") -> None:
-        """Write the changes and the lock, with `template` if given. Raises the errors of the function `apply`."""
+        """Write the changes and the lock (with a given `template`). Raises the errors of the function `apply`."""
         apply(self.folder, self.changes, Lockfile(self.entries, template or self.lock.template))
 
 
@@ -341,7 +341,7 @@ _SHOWN: Final = 800
 
 
 class FormatError(Exception):
-    """Error for generated code that cannot be formatted, always a bug in the generator."""
+    """Error for generated code that cannot be formatted. The cause is always a bug in the generator."""
 
 
 def format_python_files(files: Mapping[str, str]) -> dict[str, str]:

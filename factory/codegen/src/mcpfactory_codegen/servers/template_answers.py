@@ -203,9 +203,9 @@ class TemplateVariant:
 def variants(
     asked: Iterable[TemplateQuestion], preset: Collection[str], given: Mapping[str, Answer] | None = None
 ) -> Iterator[TemplateVariant]:
-    """Yield the defaults of a template, and a variant for each other choice of a question.
+    """Yield the variant with all defaults of a template, and a variant for each other choice of a question.
 
-    Each has the `given` answers. `preset` are questions that mcpfactory answers itself.
+    Each variant has the `given` answers. `preset` are the questions that mcpfactory answers, not the user.
     """
     given = dict(given or {})
     yield TemplateVariant("defaults" if not given else "answers as given", given)

@@ -45,7 +45,7 @@ class UnknownTemplateError(TemplateSourceError):
 
 @dataclass(frozen=True, slots=True)
 class TemplateSource:
-    """A parsed source. `place` is the name or path, the URL, or the requirement; `ref` is a branch, tag or commit."""
+    """A template source. `place` is the name or path, the URL, or the requirement; `ref` is a branch, tag or commit."""
 
     text: str
     kind: SourceKind
@@ -60,7 +60,7 @@ class TemplateSource:
 
 
 def parse_source(text: str) -> TemplateSource:
-    """Return a parsed source.
+    """Parse the source of a template.
 
     Raises:
         TemplateSourceError: a source that starts with `git+` or `package:` is invalid.
@@ -113,7 +113,7 @@ _QUIET: Final = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=fal
 
 
 class FetchedTemplate(NamedTuple):
-    """The directory with `copier.yml`, and its version: `commit 1f2e…`, or `our-templates 1.2`."""
+    """The directory with `copier.yml`, and the template's version, such as `commit 1f2e…` or `our-templates 1.2`."""
 
     folder: Path
     origin: str
@@ -123,7 +123,7 @@ def fetch_template(source: TemplateSource, folder: Path) -> FetchedTemplate:
     """Fetch a template into an empty directory.
 
     Raises:
-        TemplateSourceError: it cannot be fetched, has no template, or contains files that are not regular.
+        TemplateSourceError: the source cannot be fetched, has no template, or contains files that are not regular.
     """
     return _from_git(source, folder) if source.kind == "git" else _from_package(source, folder)
 

@@ -75,7 +75,8 @@ from mcpfactory_codegen.text import did_you_mean
 class UpdatedServer:
     """Result of an update or a dry run. `changes` are the changes that affect callers of the tools.
 
-    `address` has the API's URLs, as in the report. `moved` is a message about variables that are no longer read, or "".
+    `address` has the API's URLs, as in the report. `moved` is a message about environment variables that the server no
+    longer reads, or "".
     """
 
     server: str
@@ -183,7 +184,7 @@ def _built(
     *,
     notify: Notify,
 ) -> GeneratedServer:
-    """Return the server generated from fresh and stored documents; `sources` as for `generate`."""
+    """Return the server generated from new and stored documents. `sources` has the same meaning as in `generate`."""
     if not config.document:
         return from_template(config, template)
     every = dict(documents.stored)
@@ -347,7 +348,7 @@ def _refuse_edited(target: Path, path: str, existing: bytes | None, lock: Lockfi
 
 
 def _merge_persons(config: ServerConfig, built: GeneratedServer, plan: FilePlan) -> bool:
-    """Plan the person-owned files; return True if all contain the template's changes, possibly as conflicts."""
+    """Plan the person-owned files; return True if every file contains the template's changes, even as a conflict."""
     complete = True
     before = {path for path, entry in plan.lock.files.items() if entry.owner == "person"}
     for path in sorted((before | built.person.keys()) - {CONFIG}):
@@ -394,7 +395,8 @@ class _FileMerge:
 def _merged(target: Path, base: str | None, theirs: str | None) -> _FileMerge:
     """Merge one file.
 
-    `base` is the text generated last time, `theirs` the text generated now; each is None if no text was generated.
+    `base` is the text that was generated last time, and `theirs` is the text generated now. Each is None if no text was
+    generated.
     """
     if not target.exists() and not target.is_symlink():
         if base is None and theirs is not None:

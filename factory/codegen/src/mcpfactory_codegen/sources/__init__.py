@@ -1,6 +1,7 @@
 """Kinds of API documents: OpenAPI, and other formats that are translated to OpenAPI. Pure.
 
-Each kind is a row of `SOURCES`. A translation records the origin of each part, so that problems point into the source.
+Each kind of document is a row of `SOURCES`. A translation records the origin of each part, so that problems point into
+the source.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ SOURCES: Final = (
 
 
 def recognize_document_kind(data: Any) -> DocumentKind | None:
-    """Return the kind of a document; None if unknown."""
+    """Return the kind of a document; None if the kind is unknown."""
     if not isinstance(data, dict):
         return None
     return next((source for source in SOURCES if source.recognises(data)), None)

@@ -144,7 +144,7 @@ def _add(draft: OpenApiDraft, data: dict[str, Any], method: _Method, required: d
 
 
 def _add_upload(draft: OpenApiDraft, method: _Method, operation: dict[str, Any], verb: str) -> None:
-    """Add an operation that uploads only the content: the same method with another path, and a file as body."""
+    """Add an operation that uploads only the content: it has the same method, another path, and a file as its body."""
     upload = table(method.node, "mediaUpload")
     path = text(table(table(upload, "protocols"), "simple"), "path")
     if not path:

@@ -258,7 +258,7 @@ def _joined(url: Any) -> str:
 
 
 def _split(before: str, variables: dict[str, str]) -> tuple[str, str]:
-    """Return the base URL ("" if a variable in it has no value), and the path."""
+    """Return the base URL ("" if it has a variable without a value), and the path."""
     if (first := _VARIABLE.match(before)) is not None:
         rest = before[first.end() :]
         value = _filled(variables.get(first[1], ""), variables).rstrip("/")
@@ -398,7 +398,7 @@ def _key(place: str, name: str) -> dict[str, Any]:
 
 
 def _named(draft: OpenApiDraft, scheme: dict[str, Any]) -> str:
-    """Return the name of a scheme; add the scheme if it is new."""
+    """Return the name of a scheme; add a new scheme."""
     for name, known in draft.schemes.items():
         if known == scheme:
             return name
@@ -475,7 +475,7 @@ def _raw(one: _PostmanRequest, raw: str, language: str) -> dict[str, Any] | None
 
 
 def _json(raw: str) -> Any:
-    """Parse JSON that may contain unquoted variables; return None if it is invalid."""
+    """Parse JSON that may contain unquoted variables; return None for invalid JSON."""
     for written in (raw, _LONE.sub(lambda match: json.dumps(match[1]), raw)):
         if (value := parse_json_or_none(written)) is not None:
             return value

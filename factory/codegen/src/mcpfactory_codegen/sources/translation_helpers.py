@@ -1,7 +1,7 @@
 """Tools for translation of other documents to OpenAPI 3.1: drafts, schema inference from samples, redaction of secrets.
 
 An inferred response schema must also accept responses that were not sampled. Therefore every value can be null,
-integers can have a fraction, and a member is required only if each of several samples has it.
+integers can have a fraction, and a member is required only if there are several samples and all have it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Translation:
     documents: dict[str, str] = field(default_factory=dict)
 
     def origin(self, pointer: str, source: dict[str, Any]) -> str:
-        """Return the location in the source for a pointer of `data`; "" (the whole source) if it is unknown."""
+        """Return the source location of a pointer into `data`; "" (the whole source) if the location is unknown."""
         tokens = pointer.split("/")
         for end in range(len(tokens), 0, -1):
             origin = self.origins.get("/".join(tokens[:end]))
@@ -68,7 +68,7 @@ class Translation:
 
 
 def _existing(source: dict[str, Any], origin: str, rest: list[str]) -> str:
-    """Return the origin extended by the tokens of `rest` that exist below it."""
+    """Return the origin, extended by the leading tokens of `rest` that exist in the source."""
     node: Any = source
     for token in origin.split("/")[1:]:
         node = _below(node, token)
@@ -131,7 +131,7 @@ def make_json_pointer(*tokens: str | int) -> str:
 
 
 def table(node: Any, key: str) -> dict[str, Any]:
-    """Return the object at a key, or {} if it is missing or not an object."""
+    """Return the object at a key, or {} if the value is missing or not an object."""
     value = node.get(key) if isinstance(node, dict) else None
     return value if isinstance(value, dict) else {}
 

@@ -19,7 +19,7 @@ _LOCAL: Final = {"localhost", "127.0.0.1", "::1"}
 
 
 def is_local_url(url: str) -> bool:
-    """Return True if the host of a URL is this machine; such a URL may use http."""
+    """Return True if a URL points to this machine; only such a URL may use http."""
     return urlsplit(url).hostname in _LOCAL
 
 
@@ -51,7 +51,7 @@ def issuer_metadata_url(issuer: str) -> str:
 
 
 def resource_metadata_paths(resource: str, endpoint: str) -> frozenset[str]:
-    """Return the metadata's paths: the well-known path, also with the endpoint's or the resource's path appended."""
+    """Return the paths of the metadata: the well-known path, alone and before the endpoint's or resource's path."""
     return frozenset({WELL_KNOWN, WELL_KNOWN + endpoint.rstrip("/"), WELL_KNOWN + urlsplit(resource).path.rstrip("/")})
 
 
@@ -108,7 +108,8 @@ class Authorization:
         verify: function that returns the claims of an opaque token (as in RFC 7662 introspection), or None for an
             invalid token. The function may be async, and must not store the token.
         required_scopes: scopes that each request needs.
-        scopes_supported: scopes in the metadata for clients; None means the required scopes and those of the tools.
+        scopes_supported: scopes in the metadata for clients; None means the required scopes and the scopes of the
+            tools.
         scope_hierarchy: scope → scopes that it implies: `{"admin": ("read", "write")}`.
         audiences: additional accepted audiences, for issuers that cannot put a URL into tokens (`api://bookshop`).
         algorithms: accepted signature algorithms.

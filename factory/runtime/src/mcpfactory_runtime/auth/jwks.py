@@ -2,8 +2,8 @@
 
     empty ──stored──▶ fresh ──LIFETIME──▶ stale ──MAX_STALE──▶ empty
 
-An unknown key ID also causes a fetch. At most one such fetch runs per `COOLDOWN` seconds, because key IDs can be
-invented. Stale keys are used while fetches fail.
+An unknown key ID also causes a fetch. At most one fetch for an unknown key ID runs per `COOLDOWN` seconds, because an
+attacker can invent key IDs. Stale keys are used while fetches fail.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class KeyLookup:
 
     Attributes:
         keys: candidates for the signature.
-        fetch: True if the caller should fetch the keys and look up again.
+        fetch: True if the caller should fetch the keys and repeat the lookup.
         known: True if the issuer's keys are available; otherwise a token can be neither accepted nor rejected.
     """
 

@@ -2,7 +2,7 @@
 
 Each function returns an `Authorization`; `options` set its other fields. The provider checks an opaque token once per
 minute; the result is cached under the token's hash. The provider must confirm that the token was issued to this
-server's client: a token of another application is refused.
+server's client, so a token of another application is refused.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def entra(tenant: str, resource: str, *, client_id: str, **options: Any) -> Auth
     `client_id` is the ID of this server's application.
 
     Raises:
-        AuthorizationError: `tenant` is a name for all tenants; any account could then call.
+        AuthorizationError: `tenant` stands for all tenants, so any account could call.
     """
     if tenant in _MANY_TENANTS:
         raise AuthorizationError(
@@ -175,7 +175,8 @@ def api_keys(resource: str, keys: Mapping[str, str], *, scopes: Mapping[str, str
 
     Args:
         resource: URL of the MCP endpoint.
-        keys: name of a caller → key, or `sha256:DIGEST` of the key. The name becomes the principal's `subject`.
+        keys: name of a caller → key, or `sha256:DIGEST` of the key. The caller's name becomes the principal's
+            `subject`.
         scopes: name of a caller → scopes, separated by spaces.
 
     Raises:

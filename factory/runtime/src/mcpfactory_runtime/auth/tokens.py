@@ -1,4 +1,4 @@
-"""Authentication of a request: token, claims, scopes → principal or challenge.
+"""Authentication of a request: its token, claims and scopes give a principal or a challenge.
 
 RFC 6750; RFC 9728 §5.1; RFC 9068 §4; basic/authorization, Token Handling.
 
@@ -154,8 +154,8 @@ class TokenError(Exception):
 class Principal(str):
     """The caller of a request. `str(principal)` is the caller's identity: issuer, subject and client.
 
-    Sessions, sealed states and tasks are bound to that identity. The attributes describe the token of one request. A
-    client that sends other scopes later is the same principal.
+    Sessions, sealed states and tasks are bound to the principal's identity. The attributes describe the token of one
+    request. A client that sends other scopes later is the same principal.
 
     Attributes:
         issuer: issuer of the token.
@@ -172,7 +172,7 @@ class Principal(str):
     claims: Mapping[str, Any]
 
     def __new__(cls, issuer: str, subject: str, client: str, scopes: frozenset[str], claims: Json) -> Principal:
-        """Create a principal; the arguments are the attributes."""
+        """Create a principal; the arguments are the values of the attributes."""
         principal = super().__new__(cls, json.dumps([issuer, subject, client]))
         principal.issuer, principal.subject, principal.client, principal.scopes = issuer, subject, client, scopes
         principal.claims = MappingProxyType(claims)

@@ -60,21 +60,21 @@ class ClientChannel(ABC):
         """Close the connection, and end its tasks and processes."""
 
     def forget(self, request_id: Any) -> bool:
-        """Drop an abandoned request. Return True if the server needs no notification about this."""
+        """Forget a request that the caller abandoned. Return True if the server needs no notification about this."""
         return False
 
     async def start_listening(self, headers: Mapping[str, str]) -> bool:
-        """Open the stream of the server's own messages (handshake lifecycle). Return False if none is needed."""
+        """Open the stream of the server's own messages (handshake lifecycle). Return False if no stream is needed."""
         return False
 
     @property
     def diagnostics(self) -> str:
-        """Return the server's output outside the protocol (a process's stderr)."""
+        """Return the server's output that is not part of the protocol (stderr of a process)."""
         return ""
 
 
 async def cancel_tasks(tasks: Iterable[asyncio.Task[None]]) -> None:
-    """Cancel tasks, and wait a few seconds for their end. Abandon tasks that ignore the cancellation."""
+    """Cancel tasks, and wait a few seconds until they end. Abandon tasks that ignore the cancellation."""
     left = list(tasks)
     for task in left:
         task.cancel()
@@ -86,13 +86,14 @@ async def cancel_tasks(tasks: Iterable[asyncio.Task[None]]) -> None:
 
 
 class ConnectionLostError(Exception):
-    """The connection failed or ended: the server exited, closed its output, or refused the connection."""
+    """The connection failed or ended, because the server exited, closed its output or refused the connection."""
 
 
 class HttpError(Exception):
     """An HTTP response without a JSON-RPC message.
 
-    `status` is its HTTP status, `body` its text. `why` is an explanation that precedes the body in the error message.
+    `status` is the HTTP status of the response, `body` the text. `why` is an explanation that precedes the body in the
+    error message.
     """
 
     def __init__(self, status: int, body: str, headers: dict[str, str] | None = None, why: str = "") -> None:
@@ -108,7 +109,7 @@ class ProtocolError(Exception):
 
 
 class ResultError(Exception):
-    """A tool failed (the message is the tool's), or its result has another type than requested."""
+    """A tool failed (the message is from the tool), or the result has another type than the caller requested."""
 
 
 class SessionEndedError(McpError):

@@ -1,8 +1,8 @@
 """MCP client that detects the lifecycle of a server.
 
 Params and results are dicts, as in the protocol. Detection (basic/versioning, Backward Compatibility): a server uses
-the per-request lifecycle if it answers `server/discover` with a result or with an error of that lifecycle. After any
-other response, or a timeout, the client sends `initialize`.
+the per-request lifecycle if it answers `server/discover` with a result or with an error of the per-request lifecycle.
+After any other response, or a timeout, the client sends `initialize`.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class Client:
         """Return a client for a server in a child process.
 
         `env` is the server's environment; `inherit` adds the variables of this process. With `start_new_session`
-        (setsid), Ctrl-C in our terminal does not interrupt the server. `options` are those of the class.
+        (setsid), Ctrl-C in our terminal does not interrupt the server. `options` are those of `Client`.
         """
         return cls(StdioChannel(command, env, cwd, inherit=inherit, start_new_session=start_new_session), **options)
 
@@ -163,7 +163,7 @@ class Client:
 
     @classmethod
     def connect_memory(cls, stream: ByteStream, **options: Any) -> Client:
-        """Return a client for a server in this process, connected by a byte stream, with `options` of the class."""
+        """Return a client for a server in this process, connected by a byte stream; `options` are those of `Client`."""
         return cls(MemoryChannel(stream), **options)
 
     async def __aenter__(self) -> Client:
@@ -189,7 +189,7 @@ class Client:
 
     @property
     def transcript(self) -> Transcript:
-        """Return all messages so far."""
+        """Return all messages that were sent or received so far."""
         return self._session.transcript
 
     @property
@@ -320,7 +320,7 @@ class Client:
         Args:
             method: name of the method.
             params: params of the request; metadata of the lifecycle and the trace is added to their `_meta`.
-            timeout: seconds; -1 is the client's timeout, None waits forever.
+            timeout: seconds; -1 is the client's timeout; with None, the client waits forever.
             progress: receives the params of progress notifications for this request.
             cancellable: True to notify the server if the request is abandoned.
         """
@@ -433,7 +433,7 @@ class Client:
             options: options of `call_tool`.
 
         Raises:
-            ResultError: the tool failed (with its message), or the result has another type.
+            ResultError: the tool failed (with the tool's message), or the result has another type.
         """
         return typed_result(await self.call_tool(name, arguments, **options), kind)
 

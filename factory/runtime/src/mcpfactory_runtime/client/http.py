@@ -134,7 +134,7 @@ class _Http(ClientChannel):
     async def _follow_redirects(
         self, method: str, url: str, headers: Mapping[str, str], content: bytes | None, token: str
     ) -> AsyncIterator[httpx.Response]:
-        """Send a request with a token. Follow redirects that keep the origin and the method of the request."""
+        """Send a request with a token. Follow a redirect if it keeps the origin and the method of the request."""
         redirects = RedirectTracker()
         while True:
             presented = {"Authorization": f"Bearer {token}"} if token else {}
@@ -192,7 +192,7 @@ class _Http(ClientChannel):
         return HttpAnswer(response.status_code, dict(response.headers.items()), content)
 
     async def _permitted_urls(self, url: str) -> list[str]:
-        """Return one URL per permitted address, with the address in place of the host name.
+        """Return one URL for each permitted address, with the address instead of the host name.
 
         The list is never empty. A remote server may refer to public addresses, and to the hosts in
         `OAuth.private_hosts`.
@@ -272,7 +272,7 @@ class HttpChannel(_Http):
         await self._post(data, {})
 
     def forget(self, request_id: Any) -> bool:
-        """Close the request's stream; in the per-request lifecycle, this cancels the request."""
+        """Close the request's stream; in the per-request lifecycle, the end of the stream cancels the request."""
         task = self._tasks.get(request_id)
         if task is not None:
             task.cancel()
@@ -454,7 +454,7 @@ class SseChannel(_Http):
 
 
 def _refused(response: httpx.Response, content: bytes) -> HttpError:
-    """Return the error for a response without a message. It contains the target of a redirect, or the JSON error."""
+    """Return the error for a response without a message. The error has the target of a redirect or the JSON error."""
     asked, location = response.request, response.headers.get("location", "")
     redirect = redirect_of(asked.method, str(asked.url), response.status_code, location)
     text = content.decode("utf-8", "replace") if redirect is None else redirect.reason

@@ -77,7 +77,7 @@ _DIGITS: Final = 16  # maximum digits of `retry`; Python refuses to parse very l
 
 @dataclass(frozen=True, slots=True)
 class SseEvent:
-    """One event. `id` is the last ID in the stream so far; `retry` is in milliseconds, or None if not set."""
+    """One event. `id` is the last event ID that was received; `retry` is in milliseconds, or None if not set."""
 
     data: str
     event: str = "message"

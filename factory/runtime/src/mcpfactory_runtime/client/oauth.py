@@ -59,7 +59,7 @@ _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "registration_e
 
 @dataclass(frozen=True, slots=True)
 class _ServerToken:
-    """A token for one MCP server. `requested` are the requested scopes, `granted` those of the token."""
+    """A token for one MCP server. `requested` are the requested scopes, and `granted` are the scopes of the token."""
 
     access_token: str
     refresh_token: str
@@ -80,7 +80,8 @@ class OAuth:
         issuer: the authorization server to choose if a resource has several.
         document: https URL of a client ID metadata document; used if the server supports it.
         name: name of the client on consent pages.
-        store: storage of registrations and tokens as JSON objects. All of them are secret. Defaults to a dict.
+        store: storage of registrations and tokens as JSON objects. All values in the store are secret. Defaults to a
+            dict.
         clock: returns seconds since the epoch.
         private_key: key to use instead of a secret if `client_id` is registered with the matching public key.
         assertion: source of assertions about the principal, for logins without a browser: a `Workload` or an
@@ -119,7 +120,7 @@ class OAuth:
         self._lock = asyncio.Lock()
 
     def token(self, url: str) -> str:
-        """Return the access token for the MCP server at `url`, or "" if no valid token exists."""
+        """Return the access token for the MCP server at `url`, or "" if there is no valid token."""
         grant = self._stored(url)
         if grant is None or (grant.expires_at is not None and grant.expires_at - _MARGIN <= self._clock()):
             return ""
@@ -145,7 +146,7 @@ class OAuth:
             url: URL of the MCP server.
             status: status of the refusal.
             header: `WWW-Authenticate` of the refusal.
-            used: the refused token. If another token is stored by now, nothing happens.
+            used: the refused token. If the store already has another token, nothing happens.
             fetch: makes an HTTP request, without following redirects.
 
         Raises:
@@ -194,7 +195,7 @@ class OAuth:
         return self._keep(url, server, scopes, tokens, scopes)
 
     def _by_assertion(self, context: GrantContext, url: str) -> Steps[Tokens]:
-        """Exchange an assertion for a token, only at the authorization server in `issuer`."""
+        """Exchange an assertion for a token; only the authorization server in `issuer` receives the assertion."""
         assert self._assertion is not None
         if context.server.issuer != self._identity.issuer:
             raise OAuthError("issuer_mismatch", f"{url} uses {context.server.issuer}, not {self._identity.issuer}")
@@ -273,7 +274,7 @@ class _ProtectedResource:
 
 
 def _find_resource(url: str, challenge: AuthChallenge) -> Steps[_ProtectedResource | None]:
-    """Return the metadata of the MCP server at `url`, or None if there is none (first revision with authorization).
+    """Return the metadata of the MCP server at `url`, or None if it has none (as in the first revision).
 
     Raises:
         OAuthError: `resource_mismatch`, `unsafe_url`, `bad_metadata`, `bad_response`.
@@ -296,7 +297,7 @@ def _find_authorization_server(
 
     Args:
         resource: metadata from `_find_resource`. None means the first revision with authorization: the server's origin
-            is the issuer. Without metadata of the issuer, the endpoints are `/authorize`, `/token` and `/register`.
+            is the issuer. If the issuer has no metadata, the endpoints are `/authorize`, `/token` and `/register`.
         url: URL of the MCP server.
         issuer: issuer to choose if the resource has several.
 
@@ -348,7 +349,7 @@ def _resource(data: Json, url: str) -> _ProtectedResource:
 
 
 def _covers(identifier: str, url: str) -> bool:
-    """Return True if the identifier is the URL or its parent: a root document covers all paths of its host."""
+    """Return True if the identifier is the URL or a parent of it: a root document covers all paths of its host."""
     try:
         above, here = urlsplit(identifier), urlsplit(url)
         same = (above.scheme, above.hostname, above.port) == (here.scheme, here.hostname, here.port)

@@ -84,7 +84,7 @@ class ResultCache:
         return copy.deepcopy(kept[1]) if kept is not None and self._clock() < kept[0] else None
 
     def keep(self, method: str, params: Json | None, result: Json) -> None:
-        """Store a result for its `ttlMs`."""
+        """Store a result for the time in the result's `ttlMs`."""
         lifetime = result.get("ttlMs")
         if not isinstance(lifetime, int | float) or not lifetime > 0 or result.get("resultType") != "complete":
             return
@@ -95,7 +95,7 @@ class ResultCache:
             self._kept.popitem(last=False)
 
     def notified(self, method: str, params: Json) -> None:
-        """Remove the results that a notification invalidates."""
+        """Remove the cached results that a notification invalidates."""
         if method == UPDATED:
             self._kept.pop(_key("resources/read", {"uri": params.get("uri")}), None)
         methods = _CHANGED.get(method, ())

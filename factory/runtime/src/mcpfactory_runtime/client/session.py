@@ -33,7 +33,7 @@ _NO_HEADERS: Final[Mapping[str, str]] = {}
 class TranscriptEntry:
     """One message. `message` is decoded JSON, text that is not JSON, or None for an HTTP response without a body.
 
-    `http` has `status` and `headers` of the response for messages received over HTTP. Request headers, which may
+    For a message received over HTTP, `http` has `status` and `headers` of the response. Request headers, which may
     contain credentials, are never stored.
     """
 
@@ -48,7 +48,7 @@ class TranscriptEntry:
 
 
 class Transcript(deque[TranscriptEntry]):
-    """The latest entries, oldest first."""
+    """The newest entries of the log, oldest first."""
 
     def sent(self, message: Any) -> None:
         """Add a sent message."""
@@ -150,7 +150,7 @@ class ClientSession:
             request_id: ID from `next_id`.
             method: name of the method.
             params: params of the request; None omits them.
-            timeout: seconds; None waits forever.
+            timeout: seconds; None to wait forever.
             progress: receives the params of the request's progress notifications.
             cancel: True to notify the server if the request is abandoned.
 
@@ -222,7 +222,7 @@ class ClientSession:
             future.set_exception(error)
 
     def delayed(self, request_id: Any, delayed: bool) -> None:
-        """Stop the timeout of a request, or restart it."""
+        """Stop or restart the timeout of a request."""
         if request_id in self._limits:
             limit, timeout = self._limits[request_id]
             limit.reschedule(None if delayed else asyncio.get_running_loop().time() + timeout)
@@ -381,12 +381,12 @@ class Subscription:
     ...         print(method)
 
     The loop ends when the server ends the subscription; if an error ends the subscription, the loop raises the error.
-    `async with` may raise the errors of a request. `honoured` is the part of the filter that the server accepted
-    (in the handshake lifecycle, the whole filter).
+    Entering a subscription (`async with`) may raise the errors of a request. `honoured` is the part of the filter that
+    the server accepted (in the handshake lifecycle, the whole filter).
     """
 
     def __init__(self, session: ClientSession, wanted: Json, listen: Json | None, timeout: float | None) -> None:
-        """Create a subscription. `listen` has the params of `subscriptions/listen`; None in revisions without it."""
+        """Create a subscription. `listen` are the params of `subscriptions/listen`; None in revisions without it."""
         self.honoured = wanted
         self._session = session
         self._listen = listen

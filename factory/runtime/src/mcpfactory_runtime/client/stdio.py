@@ -34,7 +34,7 @@ class _LineChannel(ClientChannel):
         """Write all bytes. Raises ConnectionLostError."""
 
     async def _ended(self) -> Exception:
-        """Return the error for the end of the server's output."""
+        """Return the error to raise at the end of the server's output."""
         return ConnectionLostError("the server closed its output")
 
     async def send(self, message: Any, headers: Mapping[str, str]) -> None:
@@ -124,7 +124,7 @@ class StdioChannel(_LineChannel):
         grace: seconds for the process to exit after its input is closed, and again after SIGTERM.
         inherit: True to inherit this process's environment; otherwise the child process gets only `env`.
         start_new_session: start the process in its own session (setsid), out of reach of Ctrl-C in our terminal;
-            `aclose` ends the process.
+            only `aclose` ends the process.
     """
 
     def __init__(

@@ -85,7 +85,7 @@ def refresh_token_grant(context: GrantContext, refresh_token: str) -> Steps[Toke
     """Return new tokens for a refresh token. Keep the old refresh token if the response has none.
 
     Raises:
-        OAuthError: the authorization server refuses, or its response is invalid.
+        OAuthError: the authorization server refuses the request, or its response is invalid.
     """
     tokens = yield from _token(context, {"grant_type": "refresh_token", "refresh_token": refresh_token})
     return replace(tokens, refresh_token=tokens.refresh_token or refresh_token)
@@ -174,7 +174,7 @@ def _token(context: GrantContext, form: dict[str, str]) -> Steps[Tokens]:
 
 
 def _refusal(data: Mapping[str, object], what: str, otherwise: str = "bad_response") -> OAuthError:
-    """Return the error for a response, with its code and description; `otherwise` is the default code."""
+    """Return the error for a response, with the response's code and description; `otherwise` is the default code."""
     code = str(data.get("error") or otherwise)
     return OAuthError(code, f"{what}: {data.get('error_description') or code}")
 
@@ -246,7 +246,7 @@ class PrivateKey:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Workload:
-    """Program with an identity that its platform attests. `token` returns the platform's JWT for an issuer."""
+    """Program whose platform attests its identity. `token` returns the platform's JWT for an issuer."""
 
     token: Callable[[str], str]
 
@@ -261,7 +261,7 @@ class IdentityProvider:
     """Identity provider through which a company controls access to MCP servers (Enterprise-Managed Authorization).
 
     `id_token` returns the user's ID token. The client `client_id` exchanges the token at `token_endpoint` for a grant
-    that the MCP server's authorization server accepts. The ID token is sent to no other server.
+    that the MCP server's authorization server accepts. No other server receives the ID token.
     """
 
     token_endpoint: str
@@ -410,7 +410,7 @@ def _signed_method(server: AuthorizationServer) -> str:
 
 
 def _method(secret: str, chosen: str, server: AuthorizationServer) -> str:
-    """Return our authentication method: the registered one, else the first that both sides support.
+    """Return the client's authentication method: the registered method, else the first that both sides support.
 
     Raises:
         OAuthError: `unsupported_method`.

@@ -57,7 +57,7 @@ class HttpAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A page for the user's browser. The procedure receives the complete URL of the redirect.
+    """A page for the user's browser. The procedure receives the complete URL to which the browser was redirected.
 
     If `code` is set, the user enters the code on the page, possibly on another device. The browser is not redirected,
     and the procedure receives "".
@@ -254,7 +254,7 @@ class AuthorizationServer:
 
     @classmethod
     def from_metadata(cls, data: Json, issuer: str, url: str, endpoints: Iterable[str]) -> AuthorizationServer:
-        """Return the authorization server from the metadata of `issuer`; `url` is the URL of the API or MCP server.
+        """Return the authorization server that the metadata of `issuer` describes; `url` is the API or MCP server.
 
         Raises:
             OAuthError: `unsafe_url`: the URL of one of the `endpoints` is unsafe.

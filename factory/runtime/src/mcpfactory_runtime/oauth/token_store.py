@@ -1,6 +1,6 @@
 """Storage of login tokens: the system's keyring, or files that only their owner can read.
 
-All methods block for a short time; call them in a thread. Stored values are never logged.
+Call the methods in a thread, because each blocks for a short time. Stored values are never logged.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _refuse_shared(folder: Path) -> None:
-    """Raise `OAuthError` for a directory that other users can write to, because they could plant tokens."""
+    """Raise `OAuthError` for a directory that other users can write to, because these users could plant tokens."""
     try:
         found = folder.stat()
     except (FileNotFoundError, NotADirectoryError):

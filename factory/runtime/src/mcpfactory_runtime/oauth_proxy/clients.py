@@ -78,7 +78,7 @@ def read_client_registration(body: Any) -> tuple[str, tuple[str, ...]]:
 
 
 def is_client_metadata_url(client_id: str) -> bool:
-    """Return True if a client ID is the URL of a metadata document: https, with a path, and in normal form."""
+    """Return True if a client ID is the URL of a metadata document: an https URL with a path, in normal form."""
     try:
         parts = urlsplit(client_id)
         port = parts.port

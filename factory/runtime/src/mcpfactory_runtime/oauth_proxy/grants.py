@@ -63,7 +63,7 @@ class TokenKeys:
         return dict(claims) if now is None or claims["exp"] > now else None
 
     def encrypt(self, data: Json, bound: str) -> str:
-        """Return encrypted data; decryption requires the same `bound`."""
+        """Encrypt data; only a call with the same `bound` can decrypt it."""
         nonce = os.urandom(_NONCE)
         sealed = AESGCM(self._key("vault")).encrypt(nonce, json.dumps(data).encode(), bound.encode())
         return urlsafe_b64encode(nonce + sealed).decode()
@@ -121,7 +121,7 @@ class GrantStore:
         return await self._store.write(space, [(_KEY, None)], seconds=1.0, expected=ExpectedEntry(_KEY, _dump(login)))
 
     async def issue_code(self, waiting: Json, grant: Json) -> str:
-        """Store the data of a code, and the grant that the code gives access to. Return the code."""
+        """Store the data of an authorization code, and the grant that the code gives access to. Return the code."""
         code = secrets.token_urlsafe(32)
         await self._put(f"oauth/grant/{waiting['grant']}", grant, CODE_SECONDS)
         await self._put(f"oauth/code/{digest(code)}", waiting, CODE_SECONDS)
@@ -144,7 +144,7 @@ class GrantStore:
         return waiting
 
     async def find(self, grant_id: str) -> Json | None:
-        """Return a grant, or None if it has ended."""
+        """Return a grant, or None if the grant has ended."""
         return _load(await self._store.get(f"oauth/grant/{grant_id}", _KEY))
 
     async def change(self, grant_id: str, before: Json, after: Json) -> bool:
@@ -153,7 +153,7 @@ class GrantStore:
         return await self._store.write(space, [(_KEY, _dump(after))], seconds=GRANT_SECONDS, expected=expected)
 
     async def end(self, grant_id: str) -> None:
-        """End a grant, and with it all its tokens."""
+        """End a grant and all its tokens."""
         await self._store.drop(f"oauth/grant/{grant_id}")
 
     async def _put(self, space: str, record: Json, seconds: float) -> None:

@@ -33,7 +33,7 @@ class LoginProvider:
         token_url: URL of the token endpoint.
         client_id, client_secret: credentials of this server's application at the provider.
         identify: returns the claims of a token's owner (`sub`; optional `login`, `email` …), or None if the token is no
-            longer valid. It should refuse tokens of other applications, if the provider can detect such tokens.
+            longer valid. `identify` should refuse tokens of other applications, if the provider can detect such tokens.
         scopes: scopes to request from the provider.
         parameters: additional parameters of the login URL.
         basic: True to send the secret as HTTP Basic; otherwise, the form contains the secret.
@@ -172,8 +172,8 @@ def oidc(
 ) -> LoginProvider:
     """Return an OpenID Connect provider. The provider's `/.well-known/openid-configuration` contains the three URLs.
 
-    Email addresses are used only if the provider returns `email_verified`. Entra ID does not; use `sub:…` there. Allow
-    a domain only if the provider verifies that its accounts belong to that domain's organization.
+    Email addresses are used only if the provider returns `email_verified`. Entra ID does not verify this; use `sub:…`
+    for Entra ID. Allow a domain only if the provider verifies that its accounts belong to that domain's organization.
     """
 
     async def identify(token: str) -> Claims | None:

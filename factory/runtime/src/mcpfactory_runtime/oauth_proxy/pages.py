@@ -1,4 +1,4 @@
-"""Pages of the OAuth proxy for consent and for errors. They have no scripts, and load nothing."""
+"""Pages of the OAuth proxy for consent and for errors. The pages have no scripts, and load no other resources."""
 
 from __future__ import annotations
 

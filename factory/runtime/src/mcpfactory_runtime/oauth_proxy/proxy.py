@@ -91,7 +91,7 @@ class OAuthProxy:
             provider, or `*` for all accounts.
         required_scopes: scopes that each request needs.
         scope_hierarchy: scope → scopes that it implies.
-        scopes_of: function from a user's claims to the scopes that clients may get for that user; None grants all
+        scopes_of: function from a user's claims to the scopes that clients may get for that user; None to grant all
             requested scopes.
         secret: the secret from which keys are derived; None uses the provider's client secret. A changed secret ends
             all logins.
@@ -330,7 +330,7 @@ class OAuthProxy:
         return None
 
     async def _consent(self, request: OAuthEndpointRequest) -> OAuthEndpointResponse:
-        """Redirect the browser to the provider after consent, otherwise back to the client."""
+        """Redirect the browser to the provider after consent, or back to the client without consent."""
         agreed = self._keys.read("consent", request.fields.get("request", ""), self._clock())
         if agreed is None or not self._same_browser(request, agreed["browser"]):
             return _page(
@@ -542,7 +542,7 @@ class OAuthProxy:
         return "*" in self._allow or not names.isdisjoint(self._allow)
 
     def _granted(self, scope: str) -> tuple[str, ...]:
-        """Return the requested scopes that are supported. If a client requests none, use the required scopes."""
+        """Return the requested scopes that this server supports. If a client requests none, use the required scopes."""
         supported = self._supported()
         asked = scope.split() or self.authorization.required_scopes
         return tuple(dict.fromkeys(word for word in asked if word in supported))

@@ -118,7 +118,7 @@ def read_request_metadata(params: Json) -> RequestMetadata:
     """Return the metadata of a modern request (basic/index, `_meta`; schema RequestMetaObject).
 
     Raises:
-        McpError: INVALID_PARAMS if a required key is missing, or a key has the wrong type.
+        McpError: INVALID_PARAMS if a required key is missing, or if a value has the wrong type.
     """
     meta = params.get("_meta")
     if not isinstance(meta, dict):
@@ -180,7 +180,7 @@ class Call:
     The caller must then call `Connection.answer`, unless a `Notification` cancels the request.
 
     `method` is a name from `METHODS`, which is the same for all revisions. `state` is for data of the handlers. `http`
-    is the HTTP request of the call, if it came over HTTP.
+    is the HTTP request of a call over HTTP.
     """
 
     __slots__ = ("http", "id", "method", "params", "peer", "state")
@@ -205,7 +205,7 @@ class Notification(NamedTuple):
 
 
 class Response(NamedTuple):
-    """The peer's response to one of our requests: `error` if it is not None, else `result`."""
+    """The peer's response to one of our requests: `error` for a failure (not None), else `result`."""
 
     id: RequestId
     result: Any
@@ -390,7 +390,7 @@ class Connection:
         return self._count, jsonrpc.encode(jsonrpc.request_message(self._count, revision.wire(method), params))
 
     def abandon(self, request_id: RequestId) -> None:
-        """Stop waiting for the response to one of our requests; a late response is ignored."""
+        """Stop waiting for the response to a request of this side; a late response is ignored."""
         self._waiting.discard(request_id)
 
     def notify(self, method: str, params: Json | None = None) -> bytes:

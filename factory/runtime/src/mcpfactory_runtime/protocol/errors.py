@@ -38,7 +38,7 @@ CODES: Final[dict[int, tuple[str, int]]] = {
 
 
 class McpError(Exception):
-    """A JSON-RPC error. If a handler raises it, it is sent to the peer. If a call raises it, the peer sent it.
+    """A JSON-RPC error. An error of a handler is sent to the peer. An error of a call was sent by the peer.
 
     Args:
         code: integer; custom codes must be outside -32768…-32000.

@@ -6,7 +6,7 @@ The first rule that applies selects the action (basic/versioning; basic/transpor
 3. `initialize` → handshake.
 4. Other requests → session of the handshake lifecycle.
 
-In the per-request lifecycle, metadata without the version header, and the header without metadata, are errors. A
+In the per-request lifecycle, metadata without the version header is an error, and so is the header without metadata. A
 refusal echoes the request's ID if the ID can be read.
 
 Mirrored arguments (basic/transports/streamable-http, Custom Headers) are part of revisions that have `method_header`.
@@ -64,7 +64,7 @@ def header_annotation_error(schema: Any) -> str:
 
 
 def check_header_annotations(tool: str, schema: Any) -> None:
-    """Check the annotations of an input schema: clients omit tools with invalid ones.
+    """Check the annotations of an input schema: clients omit tools with invalid annotations.
 
     Raises:
         ValueError: an annotation is invalid; the message contains the tool.
@@ -98,7 +98,7 @@ def check_mirrored_headers(mirrored: Mirrored, arguments: Any, headers: Mapping[
     """Compare arguments with their headers.
 
     Raises:
-        McpError: HEADER_MISMATCH if a header is missing, malformed, or has another value.
+        McpError: HEADER_MISMATCH if a header is missing or malformed, or differs from the body.
     """
     for header, path in mirrored:
         value = _at(arguments, path)
@@ -159,7 +159,7 @@ _LOCAL_ORIGIN: Final = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:[
 
 
 class Rejection:
-    """Respond with `status` and the JSON-RPC error `message` or, if that is None, the plain `text`."""
+    """Respond with `status` and the JSON-RPC error `message` or, if `message` is None, the plain `text`."""
 
     __slots__ = ("headers", "message", "status", "text")
 
@@ -284,7 +284,7 @@ def _route_post(headers: Headers, body: Any, sessions: Sessions, mirrored: Calla
 
 
 def declares_json_body(headers: Headers) -> bool:
-    """Return True if a request declares a JSON body; web pages can do so only after a browser's CORS preflight."""
+    """Return True if a request declares a JSON body, which web pages can send only after a browser's CORS preflight."""
     said = headers.get("content-type", "")
     kinds = {one.strip(" \t") for one in said.split(",")}  # a header may be repeated with equal values
     kind = kinds.pop() if len(kinds) == 1 else said

@@ -128,7 +128,7 @@ def error_in_response(message: Json) -> McpError:
 
 
 def request_message(request_id: RequestId, method: str, params: Json | None) -> Json:
-    """Return a request; `params` None omits the member."""
+    """Return a request; if `params` is None, the message has no `params`."""
     message: Json = {"jsonrpc": "2.0", "id": request_id, "method": method}
     if params is not None:
         message["params"] = params

@@ -93,4 +93,4 @@ _ROWS: Final = (
 UPDATED: Final = "notifications/resources/updated"
 
 METHODS: Final[dict[str, Method]] = {row.name: row for row in _ROWS}
-"""All rows by name."""
+"""All methods by name."""

@@ -1,4 +1,4 @@
-"""The released revisions of the protocol as data. No other package of the runtime mentions a revision by name."""
+"""The released revisions of the protocol as data. No other package of the runtime uses the name of a revision."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Projection of results, notifications and elicitation forms to the peer's revision.
 
 Handlers use the newest revision. This module removes the fields and content types that the peer's revision does not
-have, according to `records` and the table of nested types below. Other types stay unchanged. The arguments are never
-modified.
+have, according to `records` and the table of nested types below. Types without an entry stay unchanged. The
+arguments are never modified.
 
 `normalize_elicitation_form` converts any supported schema to the newest kind of form. `project_elicitation_form`
 converts the newest kind of form for an older peer. A single choice keeps its titles. A multiple choice is an error in

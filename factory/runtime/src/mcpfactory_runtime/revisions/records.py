@@ -8,7 +8,7 @@
 4. `tests/runtime/protocol/test_revisions.py` compares methods, notifications and fields with the specification's
    schema.json.
 
-Comments cite sections in the specification of the same revision.
+Comments cite sections of the revision's specification.
 """
 
 from __future__ import annotations

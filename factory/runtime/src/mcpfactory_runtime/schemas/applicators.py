@@ -62,7 +62,10 @@ def _fits(handler: Handler, part: str, value: Any) -> bool:
 
 
 def one_of_schema(branches: Sequence[CoreSchema]) -> CoreSchema:
-    """Check `oneOf`. Return the matching branch's result: a second validation would make nesting exponential."""
+    """Check `oneOf`.
+
+    Return the result of the matching branch: a second validation would take exponential time for nested schemas.
+    """
 
     def check(value: Any, handler: Handler) -> Any:
         fitted: list[Any] = []
@@ -180,7 +183,7 @@ def _check_rest(
 
 
 def matches_any_pattern(name: str, patterns: Iterable[str]) -> bool:
-    """Return True if one of the patterns matches a name, or one of them is not supported."""
+    """Return True if a pattern matches the name, or if a pattern is not supported."""
     return _is_matched(name, [pattern_validator(pattern) for pattern in patterns])
 
 
@@ -200,9 +203,9 @@ def pattern_validator(pattern: str) -> SchemaValidator | None:
 def is_fully_checked(
     schema: Any, references: SchemaReferences, lists_none: Callable[[Mapping[str, Any]], bool]
 ) -> bool:
-    """Return True if each keyword of a schema is checked; all accepted values are then valid.
+    """Return True if each keyword of a schema is checked, so that every accepted value is valid.
 
-    `lists_none` returns True for an enumeration that permits none of its values. Such a contradiction is not enforced.
+    `lists_none` returns True for an enumeration that permits none of its values. Such an enumeration is not enforced.
     """
     waiting, seen = list(schema) if isinstance(schema, list) else [schema], set()
     while waiting:

@@ -31,7 +31,7 @@ def builtin_schema(annotation: Any) -> CoreAndJson | None:
     """Return the pydantic-core schema and the JSON Schema of an annotation, or None if it requires pydantic.
 
     Supported: int, float, str, bool, None, Any, list, dict with string keys, Literal of strings, integers and booleans,
-    and unions of these. Annotated is supported if it has only strings, which become the description.
+    and unions of these. `Annotated` is supported if its metadata are only strings; these become the description.
     """
     try:
         simple = _SIMPLE.get(annotation)

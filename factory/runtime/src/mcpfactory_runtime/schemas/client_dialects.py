@@ -54,7 +54,7 @@ DIALECTS: Final[dict[str, ClientLimits | None]] = {
     "plain": ClientLimits("below", types=True, name=64),
     "flat": ClientLimits("nowhere", types=False, name=40),
 }
-"""Dialects other than "standard" have neither `$ref` nor `$defs`."""
+"""Every dialect except "standard" has neither `$ref` nor `$defs`."""
 
 _CHOICES: Final = ("anyOf", "oneOf")
 _DROPPED: Final = frozenset({"not", "if", "then", "else", "dependentSchemas", "dependentRequired", "$dynamicRef"})
@@ -169,7 +169,7 @@ class _Flattener:
 
 
 def _without_combinators(schema: Json, notes: list[str]) -> Json:
-    """Return the schema with its `allOf` and alternatives merged into its own keywords."""
+    """Return the schema with `allOf` and alternatives merged into the schema's other keywords."""
     done = {key: value for key, value in schema.items() if key not in _COMBINING}
     for part in subschemas_of(schema, "allOf"):
         done = _intersection(done, part)
@@ -196,7 +196,7 @@ def _intersection(one: Any, other: Any) -> Any:
 
 
 def _union(branches: Sequence[Any], notes: list[str]) -> Json:
-    """Return a schema that permits at least all values of the branches. Add a note that lists the branches."""
+    """Return a schema that permits at least all values of the branches. A note lists the branches."""
     nulls = [branch for branch in branches if isinstance(branch, Mapping) and branch.get("type") == "null"]
     rest = [branch for branch in branches if branch not in nulls]
     if len(rest) == 1 and isinstance(rest[0], Mapping):

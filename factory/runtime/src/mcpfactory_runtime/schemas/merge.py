@@ -13,7 +13,7 @@ Combine = Callable[[Any, Any], Any]
 
 
 def merge_all_of(first: Any, second: Any) -> Any:
-    """Return the `allOf` of two schemas."""
+    """Return a schema that combines two schemas by `allOf`."""
     return {"allOf": [first, second]}
 
 

@@ -18,7 +18,7 @@ from mcpfactory_runtime.schemas.applicators import pattern_validator
 MAX_TEXT_LENGTH: Final = 2_000
 """Maximum characters of a generated text."""
 _REPEATS: Final = (0, 1, 3, 8, 24, 64)
-"""Repeat counts to try for unbounded repetitions."""
+"""Numbers of repeats to try for an unbounded repetition."""
 _CANDIDATES: Final = "a1A0f_-./: "
 _CATEGORIES: Final[dict[str, Callable[[str], bool]]] = {
     "DIGIT": str.isdigit,

@@ -22,10 +22,11 @@ class UnusableSchemaError(ValueError):
 
 
 class SchemaDialect(NamedTuple):
-    """Differences of an older dialect from 2020-12 that affect argument checks.
+    """Differences between an older dialect and 2020-12 that affect argument checks.
 
     Attributes:
-        tuples: if `items` is an array, its schemas apply by position, and `additionalItems` applies to the other items.
+        tuples: if `items` is an array, its schemas apply by position, and `additionalItems` applies to all further
+            items.
         lonely: keywords next to `$ref` are ignored.
     """
 
@@ -50,7 +51,7 @@ class SchemaReferences:
         dialect: dialect of the schema.
 
     Raises:
-        UnusableSchemaError: the dialect is unknown, or there are several (rule 1).
+        UnusableSchemaError: the dialect is unknown, or the schema uses several dialects (rule 1).
     """
 
     def __init__(self, root: Mapping[str, Any]) -> None:

@@ -314,7 +314,7 @@ _MAKERS: Final[Mapping[str, Callable[[_Sampler, Mapping[str, Any], float], Any]]
 
 
 def _part_depth(depth: float) -> float:
-    """Return the depth of a part of a composed schema: a deep level adds less, so that deep parts also get a sample."""
+    """Return the depth of a part of a composed schema: deep levels add less, so that deep parts also get a sample."""
     return depth + (1 if depth < _OPTIONAL_DEPTH else 0.25)
 
 

@@ -84,7 +84,7 @@ class ArgumentValidator:
         self._properties = properties
 
     def validate(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments, repaired by rule 2 of this module.
+        """Return the arguments, with the repairs of rule 2 of this module.
 
         Raises:
             ArgumentError: the arguments are invalid; the message contains the problems and the allowed values.
@@ -184,7 +184,7 @@ class _Compiler:
         return [step for step in steps if step is not _ANY]
 
     def _unsupported_steps(self, schema: Mapping[str, Any], depth: int) -> list[CoreSchema]:
-        """Return the checks for keywords that pydantic-core does not support; these checks never repair."""
+        """Return the checks for keywords that pydantic-core does not support; these checks never repair a value."""
 
         def compiled(part: Any) -> CoreSchema:
             return self.compile(part, lenient=False, depth=depth + 1)
@@ -402,7 +402,7 @@ class _Compiler:
         return core_schema.no_info_before_validator_function(repair, schema)
 
     def _drop_nulls(self) -> Callable[[Any], Any]:
-        """Return a function that omits null for optional arguments that are not nullable."""
+        """Return a function that drops a null value if its argument is optional and not nullable."""
         required = required_of(self._root)
         optional = ((name, part) for name, part in properties_of(self._root).items() if name not in required)
         names = frozenset(name for name, part in optional if not self._nullable(part))
@@ -485,7 +485,7 @@ def _count(value: Any) -> int | None:
 
 
 class TooManyVisitsError(Exception):
-    """Error for too many validation attempts: a billion if each of thirty definitions refers to the next twice.
+    """Error for too many validation attempts; thirty definitions that each use the next twice give a billion.
 
     Not a ValueError, because pydantic-core would treat that as the failure of one branch.
     """

@@ -96,7 +96,7 @@ def merge_errors(refusals: Iterable[ValidationError]) -> ValidationError:
 
 
 def short_json(value: Any) -> str:
-    """Return a value as short JSON."""
+    """Return a value as JSON text, cut to a short length."""
     text = json.dumps(value, ensure_ascii=False, default=repr)
     return text if len(text) <= _MAX_ECHO else text[: _MAX_ECHO - 1] + "…"
 
@@ -202,7 +202,7 @@ KEYS_BY_KIND: Final[dict[str, frozenset[str]]] = {
     "string": frozenset({"minLength", "maxLength", "pattern"}),
     "number": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}),
 }
-"""Type of a value → keywords that apply only to this type."""
+"""Type of a value → keywords that apply only to values of that type."""
 OWN_KEYS: Final = frozenset().union(*KEYS_BY_KIND.values())
 _MAX_HASHED: Final = 2**60  # larger integers may have equal hashes
 
@@ -215,7 +215,7 @@ _BOUNDS: Final[tuple[tuple[str, str, Callable[[Any, Any], bool]], ...]] = (
 
 
 class NumberValidator:
-    """Validator of numbers. `whole` requires integers, and converts 5.0, which is valid (JSON Schema §6.1.1), to 5."""
+    """Validator of numbers. `whole` requires integers, and converts the valid 5.0 (JSON Schema §6.1.1) to 5."""
 
     __slots__ = ("_bounds", "_lenient", "_multiple", "_whole")
 
@@ -304,7 +304,7 @@ def boolean_from_text(value: Any) -> Any:
 
 
 def _container_from_text(opening: str, value: Any) -> Any:
-    """Return the array or object if a value is its JSON text, otherwise the value."""
+    """Parse a value that is the JSON text of an array or an object; return any other value unchanged."""
     if isinstance(value, str) and value.lstrip().startswith(opening):
         try:
             return json.loads(value)
@@ -332,7 +332,7 @@ def parse_argument_text(schema: Any, text: str) -> Any:
 
 
 def is_number(value: Any) -> TypeGuard[int | float]:
-    """Return True if the value is a JSON number; booleans are not."""
+    """Return True if the value is a JSON number; booleans are not numbers."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

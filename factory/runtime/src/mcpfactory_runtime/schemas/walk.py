@@ -24,7 +24,7 @@ COMBINATORS: Final = ("allOf", "anyOf", "oneOf")
 IN_PLACE: Final = frozenset({"$ref", *COMBINATORS, "not", "if", "then", "else", "dependentSchemas"})
 """Keywords that apply a schema to the same value. A reference cycle through only these keywords never ends."""
 DATA: Final = frozenset({"const", "default", "enum", "example", "examples"})
-"""Keywords with data instead of schemas."""
+"""Keywords that contain data, not schemas."""
 TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 _HOPS: Final = 12  # maximum references to follow in a chain
 _PREFIX: Final = "#/$defs/"
@@ -43,7 +43,7 @@ def children(schema: Any) -> Iterator[tuple[Steps, Any]]:
 
 
 def walk(schema: Any) -> Iterator[tuple[Steps, Mapping[str, Any]]]:
-    """Yield a schema and all its subschemas, outer before inner, with their locations. References are not followed."""
+    """Yield a schema and all its subschemas, outer schemas first, with their locations. References are not followed."""
     waiting: list[tuple[Steps, Any]] = [((), schema)]
     while waiting:
         place, part = waiting.pop()
@@ -70,7 +70,7 @@ def map_schema(schema: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[
 
 
 def types_of(schema: Any) -> list[str]:
-    """Return the types in `type`."""
+    """Return the types in the keyword `type`."""
     kind = schema.get("type") if isinstance(schema, Mapping) else None
     return [one for one in (kind if isinstance(kind, list) else [kind]) if isinstance(one, str)]
 
@@ -113,7 +113,7 @@ def escape(token: str) -> str:
 
 
 def unescape(token: str) -> str:
-    """Return the name that a reference token of a JSON pointer encodes."""
+    """Return the name that a token of a JSON pointer encodes."""
     return token.replace("~1", "/").replace("~0", "~")
 
 
@@ -149,7 +149,7 @@ def resolve(schema: Any, root: Mapping[str, Any]) -> Any:
 
 
 def resolve_definition(schema: Any, definitions: Mapping[str, Any]) -> Any:
-    """Follow `$ref`s at the top of a schema in definitions, as `resolve` does."""
+    """Follow `$ref`s at the top of a schema to their targets in `definitions`."""
     return resolve(schema, {"$defs": definitions})
 
 

@@ -48,7 +48,7 @@ class CompositionMixin:
         self.parts: list[Any] = []
         """The servers mounted in this server; their lifespans run inside this server's lifespan."""
         self.wholes: dict[Any, None] = {}
-        """The parents of this server; their clients are notified of changes to this server."""
+        """The parents of this server. Clients of the parents are notified of changes to this server."""
         self._mounted: list[MountedServer] = []
         self._transforms: list[_Transform] = []
 
@@ -96,7 +96,7 @@ class CompositionMixin:
                     self.notify_changed(kind)
 
     def transform_tool(self, name: str, /, **options: Unpack[TransformOptions]) -> None:
-        """Replace a hand-written tool, or a tool of a part, with a transformed tool that calls the original.
+        """Replace a tool with a transformed tool that calls the original; the original is hand-written or from a part.
 
         To transform a generated tool, use `[tools.NAME]` in `mcpfactory.toml`, or call this method on the parent of its
         server. Tools of a remote part are transformed once the remote server has listed them.
@@ -108,7 +108,7 @@ class CompositionMixin:
         Raises:
             KeyError: the tool does not exist.
             TypeError: an option is unknown.
-            ValueError: a name, default or combination of arguments is invalid; or the tool is generated.
+            ValueError: a name, default or combination of arguments is invalid, or the tool is generated.
         """
         from mcpfactory_runtime.server.transform import check_options, transformed_tool  # noqa: PLC0415 - most servers transform none
 
@@ -135,8 +135,8 @@ class CompositionMixin:
     def add_reading_tools(self) -> None:
         """Add tools that read resources and prompts, for clients that support only tools.
 
-        The tools are list_resources, read_resource, list_prompts and get_prompt. Only the request middleware of
-        `tools/call` applies to these tools.
+        The tools are list_resources, read_resource, list_prompts and get_prompt. For these tools, only the request
+        middleware of `tools/call` runs.
 
         Raises:
             ValueError: a name is taken; no tool was added.
@@ -150,7 +150,7 @@ class CompositionMixin:
         self.notify_changed("tools")
 
     def may_have_tool(self, name: str) -> bool:
-        """Return True if a part may add a tool with this name later, because the part's tools are not listed yet."""
+        """Return True if a part may add a tool with this name later, because the part has not listed its tools yet."""
         return any(change.options.get("rename") == name for change in self._transforms) or any(
             name.startswith(one.name_prefix) and one.part.may_have_tool(name.removeprefix(one.name_prefix))
             for one in self._mounted
@@ -175,7 +175,7 @@ class CompositionMixin:
         raise NotImplementedError
 
     def _replaced(self, tool: Tool, made: Tool) -> bool:
-        """Record that `made` replaced a part's tool; return False if the tool belongs to no part."""
+        """Record that the tool `made` replaced a part's tool; return False if the tool does not belong to a part."""
         return any(mounted.replace_tool(tool, made) for mounted in self._mounted)
 
     def _transformed(self, tool: Tool) -> Tool | None:
@@ -231,7 +231,7 @@ class MountedServer:
         registry: the parent's registry.
         part: the mounted server.
         prefix: tools and prompts are called `prefix_name`; "" keeps their names.
-        transform: returns the parent's tool for a tool of the part; None omits the tool.
+        transform: returns the parent's tool for a tool of the part; None to omit the tool.
     """
 
     def __init__(self, registry: Registry, part: ServerInterface, prefix: str, transform: Transform) -> None:
@@ -256,8 +256,8 @@ class MountedServer:
     def sync_items(self) -> set[str]:
         """Register the part's current items in the parent, and remove the others. Return the parent's changed lists.
 
-        Removals and changes by the parent's author stay in effect. If the name of an item was taken meanwhile, the item
-        is omitted with a warning.
+        Removals and changes that the parent's author made stay in effect. If the name of an item was taken meanwhile,
+        the item is omitted with a warning.
         """
         own, changed = self.part.registry, set()
         for kind, taken in self._taken.items():
@@ -346,7 +346,7 @@ class _PartContext(Context):
 
 
 def _tool(part: ServerInterface, inner: Tool, prefix: str) -> Tool:
-    """Return a tool for the parent that runs a part's tool with the part's checks and middleware."""
+    """Return a tool that the parent lists, and that runs a part's tool with the part's checks and middleware."""
 
     async def handler(arguments: Json, ctx: Context) -> Json:
         return await run_in_middleware(part.registry, inner, arguments, _PartContext(ctx, part))
@@ -389,7 +389,7 @@ def _in_part(part: ServerInterface, handler: Handler, context_name: str | None) 
 class _Completions:
     """The completion handler of a server with parts.
 
-    For a reference to an item of the part, it calls the part's handler, otherwise the previous handler.
+    For a reference to an item of the part, the handler calls the part's handler, otherwise the previous handler.
     """
 
     def __init__(self, part: ServerInterface, prefix: str, others: CompletionHandler | None) -> None:

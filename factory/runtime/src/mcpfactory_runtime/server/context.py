@@ -120,7 +120,7 @@ class Context(InjectedParameter):
 
     @property
     def client_address(self) -> str | None:
-        """Return the source address of the HTTP request, which may be a proxy's, or None on other transports."""
+        """Return the source address of the HTTP request (possibly of a proxy), or None on other transports."""
         request: HttpRequest | None = self._call.http
         return None if request is None else request.address
 
@@ -135,12 +135,12 @@ class Context(InjectedParameter):
 
     @property
     def session(self) -> SessionChannel | None:
-        """Return the session, or None without a session. A session outlives the request, and can store data."""
+        """Return the session, or None without a session. A session lasts longer than a request and stores data."""
         return self._origin.session_channel
 
     @property
     def session_state(self) -> Json:
-        """Return the handlers' storage for one stdio connection or one HTTP session.
+        """Return the storage that handlers share within one stdio connection or one HTTP session.
 
         In the newest revision, HTTP has no sessions, so the storage lasts only for the request. Other processes do
         not see the storage.
@@ -163,8 +163,8 @@ class Context(InjectedParameter):
     ) -> Awaitable[None]:
         """Report progress to a client that requested it; only growing values are sent (basic/utilities/progress).
 
-        Above the server's rate limit, older values are dropped. The newest value is sent at the latest when the handler
-        ends.
+        Above the server's rate limit, older values are dropped. The newest value is sent when the handler ends, or
+        earlier.
         """
         token = self.meta.get("progressToken")
         if (type(token) is not str and type(token) is not int) or progress <= self._reported or self._ended:
@@ -275,7 +275,7 @@ class Context(InjectedParameter):
         """Turn the call of a `defer_task` tool into a task, unless the call is already a task or cannot become one."""
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:
-        """Call another tool of this server; return its structured content, or its text without structured content.
+        """Call another tool of this server; return its structured content, or its text if it has no structured content.
 
         Raises:
             ToolError: the tool failed (with its own message), does not exist, or needs scopes that the token lacks.
@@ -308,7 +308,7 @@ class Context(InjectedParameter):
         url: str | None = None,
         key: str | None = None,
     ) -> Elicited:
-        """Ask the user; see `Elicit`. In the per-request lifecycle the handler may be rerun, see `ask`.
+        """Ask the user; see `Elicit`. In the per-request lifecycle, the handler may run again (see `ask`).
 
         Raises:
             McpError: MISSING_CAPABILITY if the client cannot ask the user.
@@ -353,15 +353,15 @@ class Context(InjectedParameter):
         """Ask a person to agree to a costly or destructive action.
 
         Returns True if the person agreed, and False if `unless` waives the question. If the client cannot ask, the
-        error has a code, and the client repeats the call with the code. A model cannot invent a code, but it could use
-        a code without asking a person. In the per-request lifecycle the handler may be rerun, see `ask`.
+        error has a code, and the client repeats the call with the code. A model cannot invent a code, but the model
+        could use a code without asking a person. In the per-request lifecycle the handler may be rerun, see `ask`.
 
         Args:
             what: the action, as one sentence with names and amounts, shown to the person.
-            bound_to: further values to which the consent applies, such as IDs and texts; any JSON. Another sentence
-                or value needs another consent.
+            bound_to: further values to which the consent applies, such as IDs and texts; any JSON. Consent is valid
+                only for the same sentence and the same values.
             confirm: the code in the tool's arguments, "" if omitted; None if the tool has no argument for a code.
-            otherwise: first words of the error, about the state without consent: "Nothing was sent".
+            otherwise: first words of the error, which states the result without consent, such as "Nothing was sent".
             hint: hint of the error if the client cannot ask and the tool has no argument for a code.
             unless: returns True to skip the question; not called once the question has an answer.
 
@@ -474,7 +474,7 @@ class Context(InjectedParameter):
         raise McpError(code, text, {"requiredCapabilities": missing})
 
     def _recorded(self) -> Json:
-        """Return the answers of this and earlier rounds to the questions that the sealed state lists.
+        """Return the answers, of this round and earlier rounds, to the questions that the sealed state lists.
 
         Raises:
             McpError: INVALID_PARAMS for a bad requestState or inputResponses.

@@ -2,8 +2,8 @@
 
 >>> async def find(title: str, shelf: Annotated[Shelf, Depends(open_shelf)]) -> list[str]: ...
 
-Registration wraps each handler that has dependencies. The wrapper takes the handler's other parameters. The wrapper
-creates, passes and closes the values, so the rest of the server needs no code for dependencies.
+Registration wraps each handler that has dependencies. The wrapper has the parameters of the handler that no provider
+fills. The wrapper creates, passes and closes the values, so the rest of the server needs no code for dependencies.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class Dependency:
 
 
 def Depends(provider: Provider) -> Any:  # noqa: N802 - a marker with the name that FastAPI uses
-    """Mark a parameter as filled by a provider, in its annotation (`Annotated[Shelf, …]`) or as its default.
+    """Mark a parameter as filled by a provider: in the annotation (`Annotated[Shelf, …]`) or as the default value.
 
     Args:
         provider: a function, a class, or a generator function that yields once and is resumed when the call has ended;
-            `async` or not. Each of its parameters is a `Context` or another dependency, or has a default. A provider
-            runs once per call; parameters with the same provider share its value.
+            `async` or not. Each parameter of the provider is a `Context` or another dependency, or has a default. A
+            provider runs once per call; parameters with the same provider share its value.
     """
     return Dependency(provider)
 

@@ -1,6 +1,6 @@
 """Dispatch of requests by method, with results in the form of the peer's revision.
 
-An `Answer` takes `(call, channel)` and returns the result in the newest revision's form, or an awaitable of the result.
+An `Answer` takes `(call, channel)`, and returns the result (or an awaitable of it) in the form of the newest revision.
 The dispatcher applies middleware, the projection to the peer's revision, and the envelope. Synchronous answers need no
 task, so lists and pings are fast. Encoded lists without middleware are cached by revision and cursor.
 """
@@ -58,8 +58,8 @@ class Dispatcher:
 
     Args:
         host: the server.
-        extensions: its tasks, skills and generated tools.
-        layers: its middleware.
+        extensions: the server's tasks, skills and generated tools.
+        layers: the server's middleware.
     """
 
     def __init__(self, host: ServerInterface, extensions: Extensions, layers: MiddlewareStack) -> None:
@@ -183,7 +183,7 @@ class Dispatcher:
         return tool, arguments
 
     def fast_path_runner(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
-        """Return a function that runs a tool call in any thread, or None if the call must be handled here."""
+        """Return a function that runs a tool call in any thread, or None if the dispatcher must handle the call."""
         if self._layers.requests or self._registry.around is not None or "task" in call.params:
             return None
         try:
@@ -398,7 +398,7 @@ class Dispatcher:
         return self._contexts.get(call) or Context(self._host, call, channel, asyncio.get_running_loop())
 
     def _end(self, context: Context, call: Call) -> None:
-        """End the context of a handler, unless middleware still uses it."""
+        """End the context of a handler, unless middleware still uses the context."""
         if self._contexts.get(call) is not context:
             context.end()
 

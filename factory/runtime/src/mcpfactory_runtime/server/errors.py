@@ -57,7 +57,7 @@ def exception_text(error: BaseException) -> str:
 
 
 def safe_join(root: str | PathLike[str], *parts: str) -> Path:
-    """Return the path of `parts` below `root`, with symbolic links resolved; the file need not exist.
+    """Return the path of `parts` below `root`, with symbolic links resolved; the file may be missing.
 
     Raises:
         ToolError: the path is not below `root`, or contains a NUL; the message is for the model.

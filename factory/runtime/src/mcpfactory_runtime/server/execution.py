@@ -116,7 +116,7 @@ async def run_handler(tool: Tool, arguments: Json, make_context: Callable[[], In
 
 
 async def _in_time(running: Awaitable[Any], name: str, seconds: float) -> Any:
-    """Await a handler; on timeout, cancel it and fail. A function in a thread continues to run."""
+    """Await a handler; after the timeout, cancel the handler and fail. A function in a thread continues to run."""
     limit = asyncio.timeout(seconds)
     try:
         async with limit:
@@ -136,7 +136,7 @@ def _record_tool(file: Path, name: str) -> None:
 async def call_other(
     registry: Registry, name: str, arguments: Json, context: InjectedParameter, principal: str | None = None
 ) -> Any:
-    """Return the complete structured content of another tool's result, or its text without structured content.
+    """Return the complete structured content of another tool's result, or the text if it has no structured content.
 
     The other tool belongs to the same server, and need not be listed. To hide the tools of a workflow from a model,
     omit these tools from the profile. The tool's schema checks the arguments, its defaults apply, and its hooks run.
@@ -145,7 +145,7 @@ async def call_other(
     Raises:
         ToolError: the tool failed (with its own message), does not exist, or needs scopes that the access token lacks.
         McpError: the tool itself raised it.
-        InputRequired: the tool must ask the client first (a BaseException).
+        InputRequired (a BaseException): the tool must ask the client first.
     """
     tool = registry.tool(name)
     if tool is None:

@@ -1,4 +1,4 @@
-"""Interfaces (`typing.Protocol`) of servers and channels, which avoid imports, and checks of authors' arguments."""
+"""Interfaces (`typing.Protocol`) of servers and channels, to avoid imports, and checks of authors' arguments."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class ServerInterface(Protocol):
         """Answer one request.
 
         Raises:
-            McpError: the error to send; the awaitable may raise it as well.
+            McpError: the error to send. The awaitable may also raise this error.
         """
 
     def fast_path_runner(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
@@ -154,7 +154,7 @@ class SharedStoreUser(Protocol):
     """An owner of data that other processes must also see."""
 
     def share(self, store: SharedStore, processes: ProcessRegistry) -> None:
-        """Keep the data in a shared store for all later operations."""
+        """Keep the data in the given shared store for all later operations."""
 
 
 class HttpRequest(Protocol):
@@ -195,7 +195,7 @@ class ReplyChannel(Protocol):
         """Send a request on the request's stream and wait for the result (handshake lifecycle only)."""
 
     def close_stream(self, retry: int | None) -> None:
-        """End the HTTP response early; the client fetches the rest later. Do nothing on other transports."""
+        """End the HTTP response early; the client fetches the rest later. On all other transports, do nothing."""
 
 
 class SessionChannel(ReplyChannel, Protocol):

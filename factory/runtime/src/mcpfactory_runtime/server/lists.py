@@ -25,7 +25,7 @@ def page(items: Mapping[str, Json], params: Json, size: int | None) -> tuple[lis
     If `size` is None, a page has as many items as fit into a message that clients accept.
 
     Raises:
-        McpError: INVALID_PARAMS for a cursor that this list never returned (server/utilities/pagination).
+        McpError: INVALID_PARAMS for a cursor that `page` never returned for this list (server/utilities/pagination).
     """
     keys = list(items)
     start = 0
@@ -91,7 +91,7 @@ class NotificationListener(Protocol):
     """A possible subscriber to change notifications."""
 
     def publish(self, method: str, params: Json) -> None:
-        """Forward the notification if this listener subscribed to it."""
+        """Forward the notification if this listener subscribed to such notifications."""
 
 
 class NotificationHub:

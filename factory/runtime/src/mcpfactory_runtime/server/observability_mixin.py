@@ -76,12 +76,12 @@ class ObservabilityMixin:
         """Count requests, and serve metrics at `/metrics` over HTTP, in the text format of Prometheus. Idempotent.
 
         Args:
-            registry: registry of prometheus_client; `REGISTRY` also serves the program's own series. None creates a
-                separate one.
+            registry: registry of prometheus_client; `REGISTRY` also serves the program's own series. None to create a
+                separate registry.
 
         Raises:
             RuntimeError: prometheus_client is not installed.
-            ValueError: the registry already has series of these names.
+            ValueError: the registry already has series with the same names.
         """
         if self.metrics is None:
             try:

@@ -240,7 +240,10 @@ class Prompt:
 
 
 class CompletionHandler:
-    """The completion handler. It takes reference, argument and context, or only the first of these."""
+    """The completion handler.
+
+    The handler takes the reference, or also the argument, or also the argument and the context.
+    """
 
     __slots__ = ("context", "handler", "is_async", "names")
 
@@ -288,7 +291,7 @@ class Registry:
         yield from (row.tool for name, row in self.generated.items() if name not in self.tools)
 
     def offered(self, collection: str) -> Mapping[str, Any]:
-        """Return the items visible to a client: `tools`, `resources`, `templates` or `prompts`, by name or URI."""
+        """Return the items that clients can see: `tools`, `resources`, `templates` or `prompts`, by name or URI."""
         items: dict[str, Any] = getattr(self, collection)
         if collection != "tools" or self.offers is None:
             return items
@@ -302,8 +305,8 @@ class Registry:
     def capabilities(self) -> Json:
         """Return the server's `capabilities`, with the members of all revisions.
 
-        Projection removes the members that the peer's revision lacks: `tasks` is a core feature of one revision,
-        `extensions` are part of the newest revision only.
+        Projection removes the members that the peer's revision lacks: `tasks` is a core feature of one revision, and
+        only the newest revision has `extensions`.
         """
         found: Json = {"logging": {}}
         extensions = dict(self.extensions)
@@ -326,7 +329,7 @@ class Registry:
         """Add an item to one of the collections.
 
         Raises:
-            ValueError: the key is taken.
+            ValueError: the key is already used.
         """
         if key in collection:
             other = "URI" if isinstance(item, Resource) else "name="
@@ -496,7 +499,7 @@ def _check_running(tool: Tool) -> None:
 
 
 def check_tool_name(name: str) -> str:
-    """Return the name, if it is valid (server/tools, Tool Names).
+    """Return a valid name; refuse an invalid name (server/tools, Tool Names).
 
     Raises:
         ValueError: the name is invalid.

@@ -27,7 +27,7 @@ LIFETIME: Final = 3600.0
 """Seconds that a user has to answer."""
 
 CODE_LIFETIME: Final = 600.0
-"""Seconds that a code is valid."""
+"""Validity of a code in seconds."""
 
 _NOT_BOUND: Final = {"_meta", "inputResponses", "requestState"}  # members that may differ if a client repeats a request
 # Length of a code's head in bytes: 5 for the expiry time, 5 random; the HMAC after the head is equally long.
@@ -37,7 +37,7 @@ _MOST_USED: Final = 100_000  # maximum number of used challenges in memory
 
 
 class OpenedState(NamedTuple):
-    """Content of a state: answers of earlier rounds, keys of the questions, challenge and expiry."""
+    """Content of a sealed state: answers of earlier rounds, keys of the questions, challenge and expiry."""
 
     answers: Json
     asked: frozenset[str]

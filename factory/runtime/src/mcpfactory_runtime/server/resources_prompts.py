@@ -66,7 +66,7 @@ async def read_local_resource(
 ) -> list[Json]:
     """Return the contents of a resource for a handler of the same server.
 
-    Exceptions of the resource's handler propagate unchanged.
+    Exceptions of the resource's handler are raised unchanged.
 
     Raises:
         ToolError: the resource does not exist.

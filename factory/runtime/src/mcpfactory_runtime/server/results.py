@@ -140,7 +140,10 @@ class Image(_Media):
 
 
 class Audio(_Media):
-    """An audio recording; WAV, unless `mime_type` or the file's name gives another type (not in the oldest revision)."""
+    """An audio recording (not in the oldest revision).
+
+    The format is WAV, unless `mime_type` or the file's name gives another type.
+    """
 
     __slots__ = ()
     _type = "audio"
@@ -165,7 +168,7 @@ class EmbeddedText(Content):
         self.uri, self.text, self.mime_type = uri, text, mime_type
 
     def contents(self) -> Json:
-        """Return the inner object, which `resources/read` returns as well."""
+        """Return the inner object, in the form that `resources/read` also returns."""
         return _without_none({"uri": self.uri, "mimeType": self.mime_type, "text": self.text})
 
     def body(self) -> Json:

@@ -72,7 +72,7 @@ class HttpRoutes:
         """Check that more routes can be added.
 
         Raises:
-            ValueError: a path is taken for one of its methods.
+            ValueError: one of the methods already has a route for the path.
         """
         for route in routes:
             for known in self._routes:
@@ -115,7 +115,9 @@ class ReadinessChecks:
         self._parts: list[tuple[ReadinessChecks, str]] = []
 
     def add(self, check: Check) -> None:
-        """Add a `def` or `async def` function without parameters. The check fails if it raises or returns False.
+        """Add a `def` or `async def` function without parameters.
+
+        The check fails if the function raises an exception or returns False.
 
         Raises:
             TypeError: the function has parameters.

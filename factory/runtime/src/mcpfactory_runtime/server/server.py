@@ -507,7 +507,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         """Answer one request: the result, its encoded form, or an awaitable of it.
 
         Raises:
-            McpError: the error to send; the awaitable may raise it as well.
+            McpError: the error to send. The awaitable may also raise this error.
         """
         return (self._observed or self._dispatcher).handle(call, channel)
 
@@ -517,7 +517,9 @@ class Server(ObservabilityMixin, CompositionMixin):
 
     @asynccontextmanager
     async def running(self, *, alone: bool = True) -> AsyncIterator[None]:
-        """Run the lifespans of the server and its mounted servers in this process; entered once, by the transport.
+        """Run the lifespans of the server and its mounted servers in this process.
+
+        Only the transport enters this context, once.
 
         Args:
             alone: False for a mounted server: its parent waits until all mounted servers have listed their items.

@@ -201,7 +201,7 @@ class Session:
 
     @property
     def session_channel(self) -> SessionChannel | None:
-        """Return the session itself."""
+        """Return this session."""
         return self
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
@@ -258,7 +258,7 @@ class Session:
                 future.set_result(answer.result)
 
     def close_stream(self, retry: int | None) -> None:
-        """Do nothing: the stream belongs to the session."""
+        """Do nothing, because the stream belongs to the session."""
 
     def publish(self, method: str, params: Json) -> None:
         """Send a change notification if this is a handshake session with a matching subscription."""
@@ -317,7 +317,7 @@ class BatchReply:
 
 
 async def answer_or_error(call: Call, outcome: Awaitable[Json]) -> Json | McpError:
-    """Return the outcome of a call; convert any failure to an error that can be sent."""
+    """Return the outcome of a call; convert any failure to an error that the server can send."""
     try:
         return await outcome
     except McpError as error:

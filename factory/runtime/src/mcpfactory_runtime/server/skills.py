@@ -1,9 +1,9 @@
 """Skills: directories with a SKILL.md that a server publishes.
 
 The server reads a skill's directory on each request, so the next response has the new digest of a changed file.
-SKILL.md is listed among the resources; the skill's template reads the other files. The server opens only files that it
-found by walking the directory, so no URI can escape the directory. Links are refused, and names that begin with a dot
-are skipped.
+SKILL.md is listed among the resources; the skill's template reads the other files. The server opens only files that a
+walk of the directory found, so no URI can escape the directory. Links are refused, and names that begin with a dot are
+skipped.
 
 Hosts compare the published front matter with the result of their YAML parser. Therefore a value is either
 read as every YAML parser would read it, or refused. Supported are lines `key: value`, and one nested level below a
@@ -248,7 +248,7 @@ class Skill:
         }
 
     def scan(self) -> dict[str, _SkillFile]:
-        """Return the files by their path within the skill, SKILL.md first; read only changed files again.
+        """Return the files by path within the skill, SKILL.md first; read a file again only if it has changed.
 
         Raises:
             SkillError: there are too many files, they are too large, or a file is a link.

@@ -22,11 +22,11 @@ def in_thread(handler: Callable[..., Any], arguments: dict[str, Any]) -> asyncio
     """Call a handler in a worker thread, with a copy of the current context variables.
 
     Returns:
-        The future of its result. If you cancel it before the handler has started, the handler never runs. If you
-            cancel it later, the handler runs to its end, and the result is dropped.
+        The future of the handler's result. If you cancel the future before the handler has started, the handler never
+            runs. If you cancel it later, the handler runs to its end, and the result is dropped.
 
     Raises:
-        RuntimeError: no thread exists or can be started; the call is not made.
+        RuntimeError: no thread exists or can be started, so the handler is not called.
     """
     loop = asyncio.get_running_loop()
     future = loop.create_future()
@@ -78,7 +78,7 @@ class _Workers:
     def forget(self) -> None:
         """Reset the state, because a forked process does not inherit its parent's threads."""
         self.calls = 0
-        """Calls that run or wait."""
+        """Number of calls that run or wait."""
         self._threads = 0
         self._lock = threading.Lock()
         self._waiting: SimpleQueue[_Work] = SimpleQueue()
@@ -87,7 +87,7 @@ class _Workers:
         """Queue a call, and start a thread for the call if no thread is free.
 
         Raises:
-            RuntimeError: no thread exists or can be started; the call is not made.
+            RuntimeError: no thread exists or can be started, so the handler is not called.
         """
         with self._lock:
             if self.calls >= self._threads and self._threads < MAX_THREADS:

@@ -27,7 +27,7 @@ def make_output_converter(annotation: Any, structured: bool | None) -> tuple[Con
     """Return the function that converts a tool's return values to results, and the tool's output schema.
 
     Args:
-        annotation: the return annotation; `inspect.Signature.empty` without one.
+        annotation: the return annotation; `inspect.Signature.empty` if there is no annotation.
         structured: True demands structured output, False forbids it, None decides by the annotation.
 
     Raises:
@@ -143,7 +143,7 @@ def _wrapped(schema: Json) -> Json:
 
 
 def _is_content(annotation: Any) -> bool:
-    """Return True if an annotation does not describe data: missing, None, Any, content blocks, a ToolResult."""
+    """Return True if an annotation is missing or does not describe data: None, Any, content blocks, a ToolResult."""
     if annotation in (inspect.Signature.empty, None, type(None), Any):
         return True
     if inspect.isclass(annotation) and get_origin(annotation) is None:

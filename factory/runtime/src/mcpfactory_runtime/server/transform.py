@@ -85,7 +85,7 @@ def transformed_tool(
             tool's answer; its return annotation becomes the output schema. Failures are passed on unchanged.
 
     Raises:
-        TypeError: an unknown option, or `result` is not a function of one value.
+        TypeError: an option is unknown, or `result` is not a function of one value.
         ValueError: an invalid name, default or combination of arguments.
     """
     changes = dict(arguments or {})

@@ -1,4 +1,4 @@
-"""Matching of URIs against URI templates (RFC 6570, levels 1 to 3), with the values of the variables.
+"""Matching of URIs against URI templates (RFC 6570, levels 1 to 3), to get the values of the variables.
 
 Every operator is supported; `{name*}` matches across slashes, as in other frameworks. Query variables
 (`{?a,b}`, `{&a}`) may come in any order and may be missing. `unsafe` reports values that would escape a directory.
@@ -72,8 +72,8 @@ class UriTemplate:
     def unsafe(self, values: Mapping[str, str], exempt: Collection[str] = ()) -> bool:
         """Return True if a value, used as a path, would escape a directory; variables in `exempt` are not checked.
 
-        A value is unsafe if it contains a NUL or a segment `..`, or is an absolute path. In a variable of one segment,
-        any slash or backslash is unsafe (`{name}` matches only an escaped slash).
+        A value is unsafe if it contains a NUL or a segment `..`, or is an absolute path. In a variable that matches one
+        segment, any slash or backslash is unsafe (`{name}` matches a slash only if it is escaped).
         """
         return any(_escapes(value, one=name in self._segments) for name, value in values.items() if name not in exempt)
 

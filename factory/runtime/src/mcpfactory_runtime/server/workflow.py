@@ -21,7 +21,7 @@ EACH: Final = _Each()
 
 
 async def step(ctx: Context, tool: str, /, **arguments: Any) -> Any:
-    """Call a tool of this server and return its answer, unwrapped. Arguments that are UNSET are left out.
+    """Call a tool of this server and return the unwrapped answer. Arguments that are UNSET are left out.
 
     Raises:
         ToolError: the tool failed; the message begins with the tool's name.

@@ -1,9 +1,8 @@
 """Stores shared by processes: the interface, the memory store, and the registry of the processes.
 
-A store contains *spaces* and *mailboxes*. A space is a sorted map from text to bytes that expires as a whole unless
-its lifetime is extended. A mailbox is a queue with one reading process. Spaces and mailboxes hold all shared data
-(tasks, sessions, streams, rates, used states, caches). To support another database, implement the methods of
-`SharedStore`.
+A store contains *spaces* and *mailboxes*. A space is a sorted map from text to bytes. It expires as a whole, unless its
+lifetime is extended. A mailbox is a queue that one process reads. Spaces and mailboxes contain all shared data (tasks,
+sessions, streams, rates, used states, caches). To support another database, implement the methods of `SharedStore`.
 """
 
 from __future__ import annotations
@@ -19,7 +18,10 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 Changes = Sequence[tuple[str, bytes | None]]
-"""Keys of a space and their new values. None removes the entry, or all with a prefix if the key is `prefix*`."""
+"""Keys of a space and their new values.
+
+None removes the entry, or all entries with a prefix if the key is `prefix*`.
+"""
 
 
 class StoreError(OSError):
@@ -49,7 +51,7 @@ class SharedStore(ABC):
         """
 
     async def aclose(self) -> None:  # noqa: B027 - likewise
-        """Close the store; the next call opens it again."""
+        """Close the store; the next call opens the store again."""
 
     @abstractmethod
     async def get(self, space: str, key: str) -> bytes | None:
@@ -79,7 +81,7 @@ class SharedStore(ABC):
             expected: condition for the write.
 
         Returns:
-            True if the condition was met, and the changes were written.
+            True if the changes were written, because the condition was met.
         """
 
     @abstractmethod
@@ -92,7 +94,10 @@ class SharedStore(ABC):
 
     @abstractmethod
     async def receive(self, mailbox: str, wait: float) -> list[bytes]:
-        """Take a mailbox's messages in order; wait up to `wait` seconds if it is empty. One reader at a time."""
+        """Take a mailbox's messages in order; if the mailbox is empty, wait up to `wait` seconds.
+
+        One reader at a time.
+        """
 
 
 _SWEEP_EVERY: Final = 256  # number of writes between two removals of expired data
@@ -191,7 +196,10 @@ class MemoryStore(SharedStore):
 
 
 LEASE: Final = 3.0
-"""Seconds without a heartbeat after which a process counts as dead. Other processes may then take over its sessions."""
+"""Seconds without a heartbeat after which a process counts as dead.
+
+Other processes may take over the sessions of a dead process.
+"""
 
 _DAY: Final = 86_400.0  # seconds
 _ALL: Final = "processes"  # name of the space that contains the list of processes
@@ -219,7 +227,7 @@ class ProcessRegistry:
         self._keeper: asyncio.Task[None] | None = None
 
     async def join(self) -> None:
-        """Register this process and start to extend its lease. No effect if the process has joined."""
+        """Register this process and start to extend its lease. A repeated call has no effect."""
         if self._keeper is None:
             await self._extend_lease()
             await self._add_to_list()

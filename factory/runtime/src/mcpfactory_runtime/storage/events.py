@@ -1,4 +1,4 @@
-"""Sessions and their events in a shared store. A session is owned by one live process at a time.
+"""Sessions and their events in a shared store. At any time, one live process owns a session.
 
 The owner is stored with the session, and a write fails if the owner has changed. Therefore a slow process that was
 considered dead cannot change a session that another process has taken over.
@@ -120,8 +120,8 @@ class SharedSessions:
 class SessionJournal:
     """One session in the store, and the recorder of its streams. Only the event loop may use a journal.
 
-    Its key is a digest of the session ID, so that readers of the store cannot use the session. Recording methods return
-    at once; reading methods first wait until all changes are written.
+    The session's key is a digest of the session ID, so that readers of the store cannot use the session. Recording
+    methods return at once; reading methods first wait until all changes are written.
 
     Attributes:
         on_lost: called after another process has taken over the session.
@@ -145,7 +145,7 @@ class SessionJournal:
     # -- ownership -----------------------------------------------------------------------------------------------
 
     async def claim(self) -> str | None:
-        """Return the other live process that owns the session, or None. Take over a session of a dead process."""
+        """Return the other live process that owns the session, or None. Take the session over if its owner is dead."""
         while True:
             owner = await self._store.get(self._space, _OWNER)
             if owner is None or owner == self._me:
@@ -224,7 +224,7 @@ class SessionJournal:
             await asyncio.sleep(_RETRY_DELAY)
 
     async def _attempt(self, changes: Changes) -> None:
-        """Write changes, unless another process owns the session."""
+        """Write the changes, unless another process owns the session."""
         owned = self._sessions.owned
         if self._ended:
             if owned.get(self._key) is self:
@@ -263,7 +263,10 @@ class SessionJournal:
         return await self._store.get(self._space, _STATE) is not None
 
     async def load(self) -> tuple[Json, list[UnfinishedStream]] | None:
-        """Take the session over. Return its state and unfinished streams, or None if the store does not have it."""
+        """Take the session over.
+
+        Return the session's state and unfinished streams, or None if the store does not have the session.
+        """
         await self._sessions.wait_until_written()
         state = await self._store.get(self._space, _STATE)
         if state is None:

@@ -1,7 +1,7 @@
 """Store in Redis or Valkey, for processes on several machines.
 
 A space is stored in two keys: a hash with the entries, and a sorted set with their order. A mailbox is a list. The
-cluster protocol is not supported.
+Redis cluster protocol is not supported.
 """
 
 from __future__ import annotations

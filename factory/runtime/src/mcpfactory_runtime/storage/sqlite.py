@@ -51,7 +51,7 @@ class SqliteStore(SharedStore):
         await self._do(lambda _: None)
 
     async def aclose(self) -> None:
-        """Close the file; the next call opens it again."""
+        """Close the file; the next call opens the file again."""
         thread, self._thread = self._thread, None
         if thread is not None:
             await asyncio.get_running_loop().run_in_executor(thread, self._close)

@@ -45,7 +45,7 @@ class Task:
         result: the tool's result in the form of the newest revision, if completed.
         error: the JSON-RPC error, if failed.
         runner: ID of the process that runs the task, in the registry of processes.
-        version: incremented with each change.
+        version: number that grows with each change.
     """
 
     id: str
@@ -76,7 +76,7 @@ class Task:
     # -- transitions: return the changed task, or None if it has already ended ---------------------------------------
 
     def asked(self, requests: Json) -> Task | None:
-        """Add requests to the client."""
+        """Add requests that the client has to answer."""
         if self.terminal:
             return None
         return replace(self, status="input_required", requests={**self.requests, **requests})
@@ -133,8 +133,8 @@ _PLACE: Final = "place"
 class TaskStore:
     """Storage of tasks. If a task's process has died (its lease expired), the next read marks the task as failed.
 
-    No method returns a task past its `ttl`. Methods run in the event loop, and raise StoreError if the store cannot be
-    used.
+    No method returns a task after the end of its `ttl`. Methods run in the event loop, and raise StoreError if the
+    store cannot be used.
 
     Args:
         store: storage; for another database, implement `SharedStore`.
@@ -186,7 +186,7 @@ class TaskStore:
         `change` must be a pure function. The store sets `updated` and `version`.
 
         Returns:
-            The changed task; None if the task does not exist or `change` returned None.
+            The changed task; None if the task does not exist, or if `change` returned None.
         """
         async with self._writing:
             while True:
@@ -226,7 +226,7 @@ class TaskStore:
             await self._processes.leave()
 
     async def _read(self, task_id: str) -> tuple[Task, bytes] | None:
-        """Return a task and its stored bytes. Mark it as failed if its process has died."""
+        """Return a task and its stored bytes. Mark the task as failed if its process has died."""
         while True:
             data = await self._store.get(_space(task_id), _TASK)
             if data is None:
@@ -290,6 +290,6 @@ class SqliteTaskStore(TaskStore):
         super().__init__(create_store(f"sqlite:///{os.fspath(path)}"), clock=clock)
 
     async def close(self) -> None:
-        """Unregister this process and close the database. The next call opens it again."""
+        """Unregister this process and close the database. The next call opens the database again."""
         await super().close()
         await self._store.aclose()

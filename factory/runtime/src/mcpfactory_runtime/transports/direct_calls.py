@@ -99,7 +99,10 @@ class DirectCalls:
         return event
 
     def _poll_handler(self, leading: asyncio.Future[Any], seen: Call | None) -> None:
-        """Take the stream back if the last poll's handler still runs. The thread's future then answers the call."""
+        """Take the stream back if the handler that ran at the last poll still runs.
+
+        The future of the handler's thread then answers the call.
+        """
         if self._leading is not leading:
             return
         with self._lock:

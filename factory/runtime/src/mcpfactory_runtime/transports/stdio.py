@@ -67,7 +67,7 @@ async def serve_stdio(server: ServerInterface) -> None:
 
 
 def _exit_if_handlers_run() -> None:
-    """Exit if `def` handlers still run: their threads cannot be stopped, and the interpreter would wait for them."""
+    """Exit if `def` handlers still run: the interpreter would wait for their threads, which cannot be stopped."""
     if has_running_calls():
         with suppress(OSError, ValueError):
             sys.stderr.flush()
@@ -75,7 +75,7 @@ def _exit_if_handlers_run() -> None:
 
 
 def _claim_descriptors() -> tuple[int, int]:
-    """Return private copies of descriptors 0 and 1. Replace the originals by null input and stderr."""
+    """Return private copies of descriptors 0 and 1. Replace descriptor 0 by null input, and descriptor 1 by stderr."""
     incoming, outgoing = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -239,7 +239,7 @@ class _StdoutWriter:
         self.send(data)
 
     async def drain(self, seconds: float) -> None:
-        """Wait until everything is written, at most `seconds`."""
+        """Wait until everything is written, for at most `seconds`."""
 
 
 class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
@@ -298,7 +298,7 @@ class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
             self._held.append(data)
 
     def write_held(self) -> bool:
-        """Write the held output, from any thread; return False if the client is slow and the loop must write it."""
+        """Write the queued output (in any thread); return False if the client is slow and the event loop must write."""
         with self._lock:
             if self._transport is None:
                 self._held = []

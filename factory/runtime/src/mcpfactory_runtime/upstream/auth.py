@@ -29,7 +29,7 @@ _AWS: Final = ".amazonaws.com"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AwsKeys:
-    """Keys for a signature. `region` and `service` may be "" if the host name contains them."""
+    """Keys for a signature. `region` or `service` may be "" if the host name contains its value."""
 
     key_id: str
     secret: str
@@ -119,7 +119,7 @@ def credentials_for(
     """Return the credentials for the first alternative of `operation.security` that the environment can satisfy.
 
     Raises:
-        ToolError: as `choose_schemes`.
+        ToolError: as for `choose_schemes`.
     """
     return collect_credentials(choose_schemes(operation, schemes, environ), environ)
 
@@ -133,7 +133,7 @@ def choose_schemes(
 ) -> tuple[SecurityScheme, ...]:
     """Return the schemes of the first alternative of `operation.security` that can be satisfied.
 
-    An empty alternative (no credentials) is tried last, so that available credentials are used.
+    An empty alternative (no credentials) comes last, so that available credentials are used.
 
     Args:
         operation: the operation to call.

@@ -73,7 +73,7 @@ class Upstream:
         name: name of the server, for commands in hints.
         prefix: prefix of this server's variables.
         private: hosts (`host` or `host:port`) that may have private addresses, by choice of the server's author.
-        timeout: seconds for one call, including retries; MCPFACTORY_TIMEOUT replaces it.
+        timeout: seconds for one call, including retries; MCPFACTORY_TIMEOUT replaces this value.
         max_bytes: maximum size of a response in bytes, after decompression.
         max_text: maximum characters of a response for the model; code that calls a tool (`ctx.call`) gets the whole
             response.
@@ -149,7 +149,7 @@ class Upstream:
 
         Args:
             operation: the operation to call.
-            arguments: values by argument name; UNSET ones are not sent.
+            arguments: values by argument name; UNSET values are not sent.
 
         Raises:
             ToolError: the request was refused or failed, or the status of the API's response is 300 or higher.
@@ -404,7 +404,7 @@ def _retry_after(headers: Mapping[str, str], default: float) -> float:
 
 
 def response_file_writer(environ: Mapping[str, str]) -> Callable[[bytes, str], str] | None:
-    """Return a function that stores content in the directory in MCPFACTORY_FILES, or None if it is unset.
+    """Return a function that stores content in the directory in MCPFACTORY_FILES, or None if the variable is not set.
 
     The file name is the digest of the content with an extension for its media type, and never comes from the API. Only
     the owner may read the file.
@@ -434,7 +434,7 @@ def _store_file(folder: Path, content: bytes, kind: str) -> str:
 
 
 class _Body(httpx.AsyncByteStream):
-    """The body of a response; closing it returns the connection to the pool, once."""
+    """The body of a response. The first `aclose` returns the connection to the pool."""
 
     def __init__(self, stream: Any, release: Callable[[], Awaitable[None]]) -> None:
         self._stream = stream
@@ -454,7 +454,7 @@ class _Body(httpx.AsyncByteStream):
 
 
 class _Transport(httpx.AsyncBaseTransport):
-    """Transport with our connection pool and network backend; httpx's own transport does not accept these."""
+    """Transport with our own connection pool and network backend, which httpx's transport does not accept."""
 
     def __init__(self, backend: httpcore.AsyncNetworkBackend, trust: ssl.SSLContext) -> None:
         self._pool = ConnectionPool(trust, backend, _CONNECTIONS)

@@ -156,7 +156,10 @@ def _listed(delimiter: str, name: str, value: Any, explode: bool, encoded: _Enco
 
 
 def _deep(name: str, value: Any, explode: bool, encoded: _Encoder) -> list[Pair]:
-    """Encode a value in style `deepObject`: `name[a][b]=…`. Arrays repeat their name; OpenAPI does not define them."""
+    """Encode a value in style `deepObject`: `name[a][b]=…`.
+
+    Arrays, which OpenAPI does not define here, repeat their name.
+    """
     if isinstance(value, Mapping):
         return [pair for key, item in value.items() for pair in _deep(f"{name}[{key}]", item, explode, encoded)]
     if isinstance(value, list):
@@ -189,7 +192,7 @@ def is_json(content_type: str) -> bool:
 
 
 def is_xml(content_type: str) -> bool:
-    """Return True if a media type is XML data. Return False for XML images and XHTML pages."""
+    """Return True if a media type stands for XML data. Return False for XML images and XHTML pages."""
     kind = media_type(content_type)
     data = kind.endswith("+xml") and not kind.startswith("image/") and kind != "application/xhtml+xml"
     return data or kind in ("application/xml", "text/xml")

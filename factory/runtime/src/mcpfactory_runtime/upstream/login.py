@@ -68,7 +68,7 @@ async def log_in(
         device: use a device code even if the scheme has another login.
 
     Returns:
-        The scopes of the token: the granted ones if the server supplied them, else the requested ones.
+        The scopes of the token: the granted scopes if the response has them, else the requested scopes.
 
     Raises:
         OAuthError: the login returned no token.

@@ -33,7 +33,7 @@ def is_xml_name(name: str) -> bool:
 
 
 def forbidden_header_reason(name: str) -> str:
-    """Return the reason why no argument may set a header ("belongs to the connection"), or "" without a reason."""
+    """Return why no argument may set a header ("belongs to the connection"), or "" if an argument may set it."""
     if not _TOKEN.fullmatch(name):
         return "is not a valid header name"
     if name.lower() in _CONNECTION_HEADERS or name.lower().startswith("proxy-"):
@@ -132,8 +132,8 @@ def check_style(place: ParameterLocation, style: str) -> None:
 class Parameter:
     """One OpenAPI parameter and the tool argument that fills it (OpenAPI 3.1 §4.8.12).
 
-    `style` "" and `explode` None mean the default of the location. A parameter that is described by `content` instead
-    of `schema` has a `content_type`, and is serialized as that media type.
+    If `style` is "" or `explode` is None, the default of the parameter's location applies. A parameter that is
+    described by `content` instead of `schema` has a `content_type`, and is serialized as that media type.
     """
 
     argument: str
@@ -152,9 +152,9 @@ class Parameter:
 class Field:
     """One tool argument inside the request body.
 
-    `path` is the location of its value: () is the whole body, ("a", "b") the property b of the object at property a.
-    `content_type`, `style`, `explode`, `allow_reserved` and `file` come from the Encoding Object of form bodies
-    (OpenAPI 3.1 §4.8.15); `file` marks a part that is sent as a file.
+    `path` locates the argument's value: () is the whole body; ("a", "b") is the property b of the object in the
+    property a. `content_type`, `style`, `explode`, `allow_reserved` and `file` come from the Encoding Object of form
+    bodies (OpenAPI 3.1 §4.8.15); `file` marks a part that is sent as a file.
     """
 
     argument: str
@@ -174,10 +174,10 @@ class Xml:
     """XML node of a value in a request body (OpenAPI 3.1 §4.8.26, 3.2 §4.8.26).
 
     An empty `name` stands for the name of the member with the value; an item of an array takes the name of the array.
-    A value of kind "none" has no node: its members become members of its parent. `members` describes the members of
-    an object that are not simply elements under their own names. `items` describes each item of an array; items are
-    siblings unless `wrapped` in a node.
-    `shape` names the entry of `Body.shapes` with the `members` and `items` that several values share.
+    A value of kind "none" has no node; the value's members become members of the parent. `members` describes the
+    members of an object that are not simply elements under their own names. `items` describes each item of an array;
+    items are siblings unless `wrapped` in a node. `shape` names the entry of `Body.shapes` with the `members` and
+    `items` that several values share.
     """
 
     name: str = ""
@@ -219,8 +219,9 @@ class Paging:
     offset    the number of items so far
 
     Paths are member names from the root of the answer; () as `items` is the answer itself. `size` is the argument that
-    bounds a page, `limit` its default (0: unknown). `more` is the path of a flag for further items, `done` of a flag
-    for the last page. `total` is the path of the number of all items, `pages` of the number of all pages.
+    limits the size of a page; `limit` is the argument's default (0 if unknown). `more` is the path of a flag for
+    further items, `done` of a flag for the last page. `total` is the path of the number of all items, `pages` of the
+    number of all pages.
     """
 
     kind: Literal["link", "cursor", "last", "page", "offset"]
@@ -281,8 +282,8 @@ class OAuthFlow:
     """OAuth flow to get a token (OpenAPI 3.2 §4.29). URLs may be relative to the API's base URL; an unused URL is "".
 
     `discovery`: all settings are in the metadata at `metadata_url` (OpenID Connect Discovery, RFC 8414).
-    `serviceAccount`: the key of a separate account signs an assertion that is exchanged for a token (RFC 7523), as at
-    Google.
+    `serviceAccount`: the key of a separate account signs an assertion, and the assertion is exchanged for a token (RFC
+    7523).
     """
 
     grant: Literal["clientCredentials", "authorizationCode", "deviceAuthorization", "discovery", "serviceAccount"]
@@ -295,7 +296,7 @@ class OAuthFlow:
 
 @dataclass(frozen=True, slots=True)
 class SecurityScheme:
-    """Security scheme: the transport of a credential and its environment variables (OpenAPI 3.1 §4.8.27).
+    """Security scheme: how a credential is sent, and its environment variables (OpenAPI 3.1 §4.8.27).
 
     Each kind, its variables and the form in which it is sent::
 
@@ -310,8 +311,8 @@ class SecurityScheme:
         awsSigV4    (key id, secret, session      Authorization: AWS4-HMAC-SHA256, a signature of the request; the
                      token, region)               session token is for temporary keys, the region for hosts without one
 
-    `scopes` are all scopes that the server's operations need from an oauth2 scheme; a login requests them. `service`
-    is the service of an AWS signature; "" uses the one in the address.
+    `scopes` are all scopes that the server's operations need from an oauth2 scheme; a login requests them. `service` is
+    the service of an AWS signature; "" stands for the service in the address.
     """
 
     name: str

@@ -208,7 +208,7 @@ def _by_offset(paging: Paging, arguments: Mapping[str, Any], value: Any, cut: bo
 
 
 def _flag(paging: Paging, value: Any) -> bool | None:
-    """Return True if the answer reports more items, False if it reports the end, None if it has no flag."""
+    """Return True if the answer reports more items, False if it reports the end, or None if it reports neither."""
     more, done = (value_at_path(value, path) if path else None for path in (paging.more, paging.done))
     return more if isinstance(more, bool) else not done if isinstance(done, bool) else None
 

@@ -14,7 +14,7 @@ REDACTED: Final = "[redacted]"
 
 
 class Redaction:
-    """Removal of secrets from texts, in unchanged, URL-encoded and JSON-escaped form.
+    """Removal of secrets from texts; finds secrets in unchanged, URL-encoded and JSON-escaped form.
 
     Args:
         secrets: values to remove, longest first.
@@ -27,7 +27,7 @@ class Redaction:
         self._raw = [secret.encode() for secret in secrets]
 
     def content(self, content: bytes) -> bytes:
-        """Return a body without the secrets in their unchanged form; `text` and `result` remove the other forms."""
+        """Return a body without secrets in unchanged form; `text` and `result` remove the other forms."""
         for secret in self._raw:
             content = content.replace(secret, REDACTED.encode())
         return content
@@ -77,7 +77,7 @@ def remember_secrets(secrets: Sequence[str]) -> None:
 
 
 def known_secrets_redaction() -> Redaction:
-    """Return the redaction of all remembered secrets."""
+    """Return the `Redaction` of all remembered secrets."""
     return Redaction(sorted(_seen.copy(), key=len, reverse=True))
 
 

@@ -59,7 +59,8 @@ _NAMED_ELSEWHERE: Final = frozenset({"accept", "content-type", "authorization"})
 class UpstreamRequest:
     """HTTP request.
 
-    `url` is encoded and complete; `content` is None without a body; `keys` sign each attempt. `once`: never retry.
+    `url` is encoded and complete; `content` is None without a body; `keys` sign each attempt of the request. `once`:
+    never retry the request.
     """
 
     method: str
@@ -76,7 +77,7 @@ class UpstreamRequest:
         return f"UpstreamRequest({self.method} {self.url.partition('?')[0]}, headers {names or 'none'}, {size})"
 
     def redirected(self, redirect: Redirect) -> UpstreamRequest:
-        """Return the request for the target of a redirect. If it has no body, omit the `Content-` headers."""
+        """Return the request for the target of a redirect. Without a body, omit the `Content-` headers."""
         kept = (
             self.headers
             if redirect.keeps_body
@@ -106,7 +107,7 @@ def build_request(
 
     Args:
         operation: the operation to call.
-        arguments: values by argument name; UNSET ones and unknown names are not sent.
+        arguments: values by argument name; UNSET values and unknown names are not sent.
         base_url: base URL of the operation's server, with or without path; a URL in `operation.server` replaces it.
         credentials: credentials from `auth.credentials_for`.
 

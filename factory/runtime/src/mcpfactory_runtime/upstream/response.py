@@ -13,7 +13,7 @@ empty                        a sentence with the status and headers such as Loca
 400 and above                ToolError: operation, status, the API's own message, a hint
 
 JSON is reduced to the selection of the model (`truncate.select`), then truncated to the maximum size
-(`truncate.shorten`). Notes about the cuts and about the continuation (`paging`) are text blocks after the JSON.
+(`truncate.shorten`). Notes about truncated parts and about the next page (`paging`) are text blocks after the JSON.
 
 The API's own message comes from one of these: RFC 9457 problem details, OAuth errors, members such as `message` and
 `errors`, errors by field, GraphQL errors, the title of an HTML page, plain text.
@@ -126,7 +126,7 @@ def to_tool_result(
         store_file: stores binary content that is too large to embed; None refuses such content.
 
     Raises:
-        ToolError: the status is 300 or above, the body of a success contains an error or is an HTML page instead of
+        ToolError: the status is 300 or above, a successful response contains an error or is an HTML page instead of
             JSON, or binary content is too large.
     """
     if status >= 400:
@@ -403,7 +403,7 @@ def _page_message(status: int, headers: Mapping[str, str], content: bytes, opera
 
 
 def _graphql_message(value: dict[str, Any], status: int, operation: Operation) -> str:
-    """Return the message for a response with `errors` and perhaps `data` (GraphQL §7.1), or "" without errors."""
+    """Return the message for a response with `errors` and possibly `data` (GraphQL §7.1), or "" without errors."""
     errors = value.get("errors")
     if not isinstance(errors, list) or not errors:
         return ""
@@ -516,7 +516,7 @@ _CHARSETS: Final = re.compile(
 
 
 def _is_text(kind: str) -> bool:
-    """Return True if a media type without parameters is text; "" is an unknown type."""
+    """Return True if a media type without parameters is text; "" stands for an unknown type."""
     return not kind or bool(_TEXT_TYPES.match(kind))
 
 

@@ -35,7 +35,7 @@ class Addresses:
 
     @property
     def root(self) -> str:
-        """Return the effective base URL of the root: the operator's setting, otherwise that of the document."""
+        """Return the effective base URL of the root: the operator's setting, otherwise the URL in the document."""
         return self._settings.value("BASE_URL") or self._base_url
 
     @property
@@ -44,7 +44,7 @@ class Addresses:
         return tuple(self.of(name) for name in sorted(self._servers))
 
     def of(self, server: str) -> str:
-        """Return the effective base URL of a server by name; "" is the root, and a URL is returned unchanged.
+        """Return the effective base URL of a server by name; "" stands for the root, and a URL is returned unchanged.
 
         Raises:
             ToolError: no server has that name.
@@ -131,7 +131,7 @@ def _split(url: str) -> SplitResult | None:
 
 
 def _host(parts: SplitResult) -> tuple[str, int]:
-    """Return host and port; the ports of http and https count as one, because either may redirect to the other."""
+    """Return host and port; the default ports of http and https count as one port, because http redirects to https."""
     port = parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
     return (parts.hostname or "").rstrip("."), 443 if port in DEFAULT_PORTS.values() else port
 
@@ -185,7 +185,7 @@ def _slash_hint(redirect: Redirect, url: str) -> str:
 
 
 def _base(redirect: Redirect, operation: Operation, url: str) -> str:
-    """Return the base URL that a redirect to the same path implies, or "" if the target has another path."""
+    """Return the base URL in the target of a redirect, or "" if the target has another path than the operation."""
     ours, theirs = urlsplit(url).path, urlsplit(redirect.url)
     length = len([one for one in operation.path.partition("?")[0].split("/") if one])
     tail = "/".join(["", *ours.split("/")[-length:]]) if length else "/"

@@ -186,7 +186,7 @@ def _parts(request: RecordedRequest) -> list[tuple[str, str]]:
 def credential_faults(
     wanted: Mapping[str, Any], request: RecordedRequest, environ: Mapping[str, str] | None
 ) -> list[str]:
-    """Return the problems with the credentials of a request: each of `wanted["credentials"]` must be present.
+    """Return the problems with the credentials of a request, which must have every one of `wanted["credentials"]`.
 
     A credential is `{"kind": "apiKey" | "basic" | …, "in": place, "name": …, "variables": […]}`. Its value must be
     that of the variables in `environ`; if `environ` is None, any value is accepted.
@@ -299,7 +299,7 @@ class StubUpstream:
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}{self._base_path}"
 
     def expect(self, case: Mapping[str, Any] | None) -> None:
-        """Compare further requests only with this case. None compares with all cases again."""
+        """Compare later requests only with this case. With None, compare with all cases again."""
         self._only = case
         self._served.pop(_ALONE, None)
 

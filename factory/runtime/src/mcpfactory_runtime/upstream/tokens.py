@@ -59,7 +59,7 @@ from mcpfactory_runtime.upstream.secrets import is_variable_set, secret
 from mcpfactory_runtime.upstream.servers import Addresses
 
 LOGIN_GRANTS: Final = ("authorizationCode", "deviceAuthorization", "discovery")
-"""Flows that a login can use."""
+"""OAuth flows that a login can use."""
 
 # Maximum seconds before expiry at which a token is renewed; short-lived tokens use a tenth of their lifetime.
 _MAX_MARGIN: Final = 10.0
@@ -97,7 +97,7 @@ def login_store_key(base_url: str, scheme: SecurityScheme) -> str:
 
 
 def login_base_url(addresses: Addresses) -> str:
-    """Return the base for relative login URLs: the root of the API, or the first of its servers if all are loopback.
+    """Return the base for relative login URLs: the root of the API, or its first server if all servers are loopback.
 
     Return "" if no such URL exists.
     """
@@ -164,7 +164,7 @@ class TokenManager:
 
     @property
     def client_id(self) -> str:
-        """Return the client's ID, or "" if it is unset.
+        """Return the client's ID, or "" if no ID is set.
 
         Raises:
             ToolError: a file or value cannot be used.
@@ -309,7 +309,7 @@ class TokenManager:
         return bool(grant.client_id) or set(scopes) <= set(grant.scopes)  # at a login, the user chooses the scopes
 
     async def _login(self) -> StoredToken | None:
-        """Return the login in the store, or None if the store has no login of this client."""
+        """Return this client's login from the store, or None if the store has no such login."""
         if not self._allows_login():
             return None
         return self._parsed(await asyncio.to_thread(open_store(self._environ).read, self._key))
@@ -502,7 +502,7 @@ class OAuthCredentials:
         """Return new credentials for a retry after a refusal, or NO_CREDENTIALS if the call must not be retried.
 
         A 401 renews the token. A call that is not repeatable is retried only if the API reports `invalid_token` (RFC
-        6750 §3.1), because such a call had no effect. Otherwise the next call uses the new token.
+        6750 §3.1), because such a call had no effect. If the call is not retried, the next call uses the new token.
 
         Raises:
             ToolError: no new token is available.

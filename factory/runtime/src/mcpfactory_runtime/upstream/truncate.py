@@ -18,7 +18,7 @@ _LEAST: Final = 24  # minimum characters that are kept of a member; a member wit
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    """Record of a truncation: `kept` of `total` items, members or characters at `place` ("" is the root)."""
+    """Record of a truncation at `place` ("" is the root): `kept` of `total` items, members or characters remain."""
 
     place: str
     kept: int
@@ -36,7 +36,7 @@ def dump_json(value: Any) -> str:
 
 
 def shorten(value: Any, room: int) -> tuple[Any, list[Truncation]]:
-    """Truncate a value to about `room` characters of compact JSON. Return it with the cuts, outermost first.
+    """Truncate a value to about `room` characters of compact JSON. Return the value and the cuts, outermost first.
 
     Raises:
         RecursionError: the value is nested too deeply.

@@ -15,7 +15,7 @@ _WRITTEN: Final = 4096  # maximum tokens of an answer; the API requires this set
 
 
 class AnthropicChat(ModelChat):
-    """One conversation."""
+    """One conversation with the model."""
 
     client = anthropic.AsyncAnthropic
     status_error = anthropic.APIStatusError

@@ -34,11 +34,11 @@ _TEXTS: Final = ("title", "description")
 def distort_tool_list(tools: Sequence[Mapping[str, Any]], words: str) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Return the list with swapped descriptions or names, and a map of the changed names from shown name to tool.
 
-    Each tool swaps with the tool half a list away, because neighbors are often similar.
+    Each tool is swapped with the tool half a list away, because neighbors are often similar.
 
     Args:
         tools: the tools as the server lists them.
-        words: `own`, which changes nothing, or a key of `DISTORTIONS`.
+        words: `own` (no change), or a key of `DISTORTIONS`.
     """
     if words == "own":
         return [dict(tool) for tool in tools], {}
@@ -106,7 +106,7 @@ def _judged(case: EvaluationCase, passed: Mapping[str, float]) -> CaseQuality:
 
 
 def rate_cases_from_report(cases: Sequence[EvaluationCase], report: ModelReport) -> list[CaseQuality]:
-    """Return the worth of each case, from the first profile and mode of a report that covers every list of `LISTS`."""
+    """Return the worth of each case, from the first profile and mode in a report that has every list of `LISTS`."""
     first = report.settings[0]
     settings = {words: ModelRunSetting(first.profile, first.mode, words) for words in LISTS}
     return [
@@ -139,7 +139,7 @@ _HEAD: Final = """\
 
 @dataclass(frozen=True, slots=True)
 class ProposedCase:
-    """Proposed case that awaits review; `origin` is its source, `doubt` the question for the reviewer."""
+    """Proposed case that awaits review; `origin` is the case's source, `doubt` the question for the reviewer."""
 
     name: str
     question: str
@@ -165,7 +165,7 @@ def propose_cases(
     workflows: Collection[str] = (),
     reports: Iterable[ModelReport] = (),
 ) -> list[ProposedCase]:
-    """Propose a case for each tool without a case, and for each other call sequence that a model completed.
+    """Propose a case for each tool without a case, and for each different call sequence that a model completed.
 
     Args:
         tools: the tools of the server.

@@ -94,7 +94,7 @@ def _outranked(tools: Sequence[Tool], index: SearchIndex, known: set[frozenset[s
 
 
 def find_token_heavy_tools(tools: Sequence[Tool]) -> list[ToolTokenShare]:
-    """Return the tools whose tokens are far more than an even share of the list, the most expensive first."""
+    """Return the tools with far more tokens than an equal share of the list's tokens, the most expensive first."""
     costs = {tool["name"]: estimate_tokens(tool) for tool in tools}
     whole = sum(costs.values())
     most = max(_SMALL, _SHARE * whole / max(len(costs), 1))

@@ -57,7 +57,7 @@ async def replay_call_sequences(
         tools: the server's tools in mode full, whose schemas check the arguments.
         case: the case with the calls.
         search: access to tools that the server does not list, in search mode.
-        called: False if there is no API: then no call is made, and the arguments are checked against the schemas.
+        called: False if there is no API; then no call is made, and only the arguments are checked against the schemas.
         person: the client's `elicitation`, which answers the tools' questions.
 
     Raises:
@@ -135,7 +135,7 @@ class Evaluation:
         ]
 
     def judged(self, mode: Mode) -> list[CaseOutcome]:
-        """Return the outcomes of a mode for cases that have a right tool."""
+        """Return the outcomes of a mode, only for cases that have a right tool."""
         return [one for one in self.outcomes if one.mode == mode and one.ways]
 
     def found(self, mode: Mode, within: int) -> int:

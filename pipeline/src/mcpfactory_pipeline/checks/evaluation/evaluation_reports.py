@@ -30,7 +30,7 @@ def case_rows(found: Evaluation) -> list[tuple[str, ...]]:
 
 
 def retrieval_rate_rows(found: Evaluation) -> list[tuple[str, ...]]:
-    """Return a row for each mode (its list, and the cases found among the first results), and one for chance."""
+    """Return a row for each mode (its list, and the cases found among the first results), and a row for chance."""
     rows = []
     for mode, listed in found.lists.items():
         judged = len(found.judged(mode))
@@ -246,7 +246,7 @@ def write_model_report(folder: Path, report: ModelReport) -> Path:
 
 
 def load_model_report(file: Path) -> ModelReport:
-    """Return the report in a file.
+    """Read the report from a file.
 
     Raises:
         StateError: the file is unreadable or invalid.

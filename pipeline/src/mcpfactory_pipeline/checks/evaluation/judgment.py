@@ -285,7 +285,7 @@ def _writes(made: MadeCall, tools: Tools) -> bool:
 
 
 def argument_faults(wanted: ExpectedCall, made: MadeCall, tool: Mapping[str, Any]) -> Iterator[WrongArgument]:
-    """Yield the arguments of a call that differ from the expected ones; default values are optional."""
+    """Yield the arguments of a call that differ from the expected arguments; default values may be omitted."""
     if made.arguments is None:
         yield WrongArgument(made.tool, "", "unreadable")
         return

@@ -58,12 +58,12 @@ class ModelEndpoint:
 
     @property
     def patience(self) -> float:
-        """Maximum seconds for an answer, over all attempts; unlike `timeout`, it also ends very slow answers."""
+        """Maximum seconds for an answer, over all attempts; this limit, unlike `timeout`, also ends slow answers."""
         return self.timeout * self.attempts
 
     @property
     def place(self) -> str:
-        """The address without possible secrets; "" for the vendor's own."""
+        """The address without possible secrets; "" for the vendor's own address."""
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if self.url else ""
 
@@ -99,7 +99,7 @@ class TokenUsage(JsonRecord):
     written: int = 0
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
-        """Return the sum of both."""
+        """Return the sum of two records of usage."""
         return TokenUsage(self.read + other.read, self.cached + other.cached, self.written + other.written)
 
 

@@ -135,7 +135,7 @@ def hash_cases(cases: Iterable[EvaluationCase]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModelPrices:
-    """Prices per million tokens, from the workspace settings only."""
+    """Prices per million tokens; they come only from the workspace settings."""
 
     read: float
     written: float
@@ -210,21 +210,24 @@ class ModelReport:
         return wilson_pass_rate(sum(one.verdict == "passed" for one in answered), len(answered))
 
     def rate(self, setting: ModelRunSetting) -> PassRate:
-        """Return the pass rate over the cases that were answered."""
+        """Return the pass rate of the answered cases."""
         return mean_rate([self.case_rate(setting, case).rate for case in self._answered(setting)])
 
     def _answered(self, setting: ModelRunSetting) -> list[str]:
         return [case for case in self.questions if self.case_rate(setting, case).questions]
 
     def missing(self, setting: ModelRunSetting) -> int:
-        """Return the number of attempts that were not made or not answered; 0 for a complete report."""
+        """Return the number of attempts that were not made or got no answer; a complete report has 0."""
         answered = sum(one.answered for one in self.of(setting))
         return len(self.questions) * self.repeat - answered
 
     def against(
         self, setting: ModelRunSetting, earlier: ModelReport, other: ModelRunSetting | None = None
     ) -> RateDifference:
-        """Return the change in pass rate since an earlier report, over common questions; `other` is its setting."""
+        """Return the change in pass rate since an earlier report, over common questions.
+
+        `other` is the setting of that report.
+        """
         other = other or setting
         shared = [
             case

@@ -117,7 +117,7 @@ async def _call(
 ) -> tuple[MadeCall, ToolAnswer]:
     """Make one call; return its record and the answer for the model.
 
-    In search mode, the record names the tool behind the call.
+    In search mode, the record has the name of the tool that the call tool called.
     """
     arguments, listed = call.arguments, shown.stands_for.get(call.tool, call.tool)
     name = shown.own.get(listed, listed)
@@ -193,7 +193,7 @@ async def ask_model_cases(
             start.
         RefusedError: the server has no API that calls could reach.
         ModelUnreachableError: the endpoint refuses, or did not answer several times in a row.
-        ServerError, StageError: the server does not start, or ends.
+        ServerError, StageError: the server does not start, or ends too early.
     """
     if not OfferedServer(server, "full", options.timeout).callable:
         raise RefusedError(

@@ -48,7 +48,7 @@ class OfferedServer:
     async def opened(
         self, mode: str, dialect: str = "standard", person: SimulatedPerson | None = None
     ) -> AsyncIterator[tuple[Client, SimulatedApi]]:
-        """Start the API and the server with fake credentials, even if the user's environment has real ones.
+        """Start the API and the server with fake credentials, even if the user's environment has real credentials.
 
         `person` answers the tools' questions.
         """
@@ -103,7 +103,7 @@ class SearchModeTools:
 
 
 def rank_tools(tools: Sequence[Mapping[str, Any]], question: str) -> list[str]:
-    """Return the names of listed tools, best match for the question first."""
+    """Return the names of listed tools, the best match for the question first."""
     index = SearchIndex([IndexedTool.from_wire(dict(tool)) for tool in tools])
     return [tools[number]["name"] for number, _ in index.search(question, len(tools))]
 
@@ -128,5 +128,5 @@ def case_rank(ways: Sequence[Sequence[str]], ranked: Sequence[str], direct: froz
 
 
 def random_hit_probability(tools: int, within: int) -> float:
-    """Return the probability that the right tool is among the first `within` in a random order of all `tools`."""
+    """Return the probability that, in a random order of all `tools`, the right tool is among the first `within`."""
     return min(1.0, within / tools) if tools else 0.0

@@ -13,7 +13,7 @@ from mcpfactory_pipeline.checks.evaluation.model_endpoint import ModelCall, Mode
 
 
 class OpenAIChat(ModelChat):
-    """One conversation."""
+    """One conversation with the model."""
 
     client = openai.AsyncOpenAI
     status_error = openai.APIStatusError

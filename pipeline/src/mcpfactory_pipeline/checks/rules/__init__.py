@@ -98,7 +98,7 @@ def find_rule(name: str) -> Rule:
     """Return a rule by its id.
 
     Raises:
-        NotFoundError: the id is unknown; the hint names a similar id, if there is one.
+        NotFoundError: the id is unknown; the hint contains a similar id, if one exists.
     """
     known = {rule.id: rule for rule in RULES}
     if name not in known:

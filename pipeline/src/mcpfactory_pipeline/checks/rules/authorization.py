@@ -1,4 +1,4 @@
-"""Rules about servers at a URL that need credentials. They do not apply to other servers."""
+"""Rules about servers at a URL that need credentials. These rules do not apply to other servers."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _metadata(answer: HttpProbeAnswer, evidence: Evidence) -> Iterator[Fault]:
 
 
 def _covers(resource: str, url: str) -> bool:
-    """Return True if a resource is this URL or a parent path on the same origin; all loopback names count as equal."""
+    """Return True if a resource is this URL or a parent path of it on the same origin; all loopback names are equal."""
     one, two = split_web_url(resource), urlsplit(url)
     if one is None:
         return False

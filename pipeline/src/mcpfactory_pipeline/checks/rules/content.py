@@ -1,4 +1,4 @@
-"""Rules about blocks of content: of tool results, prompts and resources."""
+"""Rules about blocks of content in tool results, prompts and resources."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _list_in(exchange: WireExchange, key: str) -> list[Any]:
 
 
 def _each(choose: Callable[[Evidence], list[_Block]]) -> Scope[_Block]:
-    """Return a scope of chosen blocks; each place counts once."""
+    """Return a scope of the chosen blocks, in which each place counts once."""
 
     def scope(evidence: Evidence) -> RuleSubjects[_Block] | RuleOutcome:
         if (reason := missing_lifecycle_outcome(evidence)) is not None:

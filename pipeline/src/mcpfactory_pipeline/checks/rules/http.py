@@ -1,4 +1,4 @@
-"""Rules about HTTP: origins, sessions, statuses and headers, in both lifecycles. They do not apply on stdio.
+"""Rules about HTTP: origins, sessions, statuses and headers, in both lifecycles. These rules do not apply on stdio.
 
 The table in `transport.http_probes` defines the requests and most of the expected answers.
 """
@@ -35,7 +35,7 @@ class HttpScope:
     reason: str = ""
 
     def __call__(self, evidence: Evidence) -> RuleSubjects[HttpProbeAnswer] | RuleOutcome:
-        """Return the answers, or the outcome of the rule if there are none."""
+        """Return the answers, or the outcome of the rule if there are no answers."""
         if evidence.transport != "http":
             return not_applicable("the server is not at a URL")
         earlier = evidence.http.get(self.after)
@@ -87,8 +87,8 @@ _ORIGINS: Final = http_probe_scope(
 def _origin(answer: HttpProbeAnswer, evidence: Evidence) -> Iterator[Fault]:
     """Lower the severity if a foreign Host is refused, because this prevents the same attack (DNS rebinding).
 
-    Lookalike origins keep their severity: they are sent only to servers that refuse a foreign Origin. Such a server
-    refuses a request with a foreign Host because of its Origin, so the refusal does not show that it checks Host.
+    The severity of lookalike origins stays, because they are sent only to servers that refuse a foreign Origin. Such a
+    server refuses a request with a foreign Host because of the Origin, so the refusal does not prove a check of Host.
     """
     rebound = evidence.http.get(answer.probe.replace("origin", "dns-rebinding"))
     guarded = rebound is not None and 400 <= rebound.status < 500

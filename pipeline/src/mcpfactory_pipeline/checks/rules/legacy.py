@@ -306,7 +306,10 @@ def _answered_batch(evidence: Evidence) -> RuleOutcome | None:
 
 
 def _silent_batches(evidence: Evidence) -> RuleSubjects[tuple[Probe, WireExchange]] | RuleOutcome:
-    """Return the batches without requests. Another rule reports messages that are answered even outside a batch."""
+    """Return the batches that contain no requests.
+
+    Another rule reports messages that are answered even outside a batch.
+    """
     found: list[tuple[Probe, WireExchange]] = []
     for name, alone in (("batch-notifications", "notification"), ("batch-responses", "response")):
         scope = probed(name, given=_answered_batch)

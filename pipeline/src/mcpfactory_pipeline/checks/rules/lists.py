@@ -33,7 +33,7 @@ class ListScope:
         self._keys = keys
 
     def __call__(self, evidence: Evidence) -> RuleSubjects[Listing] | RuleOutcome:
-        """Return the list, or the outcome of the rule if there is none."""
+        """Return the list, or the outcome of the rule if no list exists."""
         if (reason := missing_lifecycle_outcome(evidence)) is not None:
             return reason
         capability = _capability(self._method)

@@ -1,4 +1,4 @@
-"""Rules for successful answers: a tool must do its work, not only claim to."""
+"""Rules for successful answers: a tool must do its work, and not only claim that it did."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _unfinished(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
 
 
 def _says_unfinished(call: RecordedCall, *, repeated: bool) -> bool:
-    """Return True if a tool's answer describes itself as unfinished; arguments repeated in it do not count."""
+    """Return True if a tool's answer describes itself as unfinished; arguments repeated in the answer do not count."""
     text = "\n".join(_texts_of(answer_text(call.exchange).strip()))
     given = sorted((value for value in sent_arguments(call).values() if isinstance(value, str) and value), key=len)
     parts = [rf"(?<!\w){re.escape(value)}(?!\w)" for value in reversed(given)]

@@ -30,7 +30,7 @@ _STDERR: Final = 1500  # maximum characters of stderr in a finding; the end is k
 
 
 def _started(reason: str = "") -> Scope[Session]:
-    """Return a scope of the sessions with an answer. With `reason`, the rule does not apply over HTTP."""
+    """Return a scope of the sessions in which the server answered. With `reason`, the rule does not apply over HTTP."""
 
     def scope(evidence: Evidence) -> RuleSubjects[Session] | RuleOutcome:
         if reason and evidence.transport != "stdio":
@@ -137,7 +137,10 @@ def _shown(session: Session) -> str:
 
 
 def _processes(choose: Callable[[Session], bool], none: str = "") -> Scope[list[Session]]:
-    """Return a scope with one subject: the chosen processes that answered. `none` is the reason if there are none."""
+    """Return a scope with one subject: the chosen processes that answered.
+
+    `none` is the reason if no process answered.
+    """
 
     def scope(evidence: Evidence) -> RuleSubjects[list[Session]] | RuleOutcome:
         started = _started("the server was not started here")(evidence)

@@ -29,7 +29,7 @@ class _Schema(NamedTuple):
 
 
 def _each_schema(*fields: str) -> Scope[_Schema]:
-    """Return a scope of the schemas in these fields of the tools; with several fields, each tool counts once."""
+    """Return a scope of the schemas in the given fields of tools; with several fields, each tool counts once."""
 
     def scope(evidence: Evidence) -> RuleSubjects[_Schema] | RuleOutcome:
         having = [

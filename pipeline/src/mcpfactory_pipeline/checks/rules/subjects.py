@@ -44,7 +44,7 @@ def missing_calls_outcome(evidence: Evidence) -> RuleOutcome | None:
 
 
 def missing_cases_outcome(evidence: Evidence) -> RuleOutcome | None:
-    """Return None if tools were called with cases; else the common outcome of all rules about cases."""
+    """Return None if tools were called with cases, otherwise the common outcome of all rules about cases."""
     return missing_calls_outcome(evidence) if evidence.with_cases else not_applicable("there are no cases")
 
 
@@ -61,7 +61,7 @@ class ProbeScope:
     stored: str = ""
 
     def __call__(self, evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:
-        """Return the exchange, or the outcome of the rule if there is none."""
+        """Return the exchange, or the outcome of the rule if no exchange exists."""
         probe, name = self.probe, self.stored or self.probe.name
         if (reason := self.given(evidence) or missing_lifecycle_outcome(evidence, probe.lifecycle)) is not None:
             return reason

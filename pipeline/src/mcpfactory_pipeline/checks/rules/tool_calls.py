@@ -213,7 +213,7 @@ def _validates(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
 
 
 def _taken(call: RecordedCall, evidence: Evidence) -> tuple[str, Severity | None]:
-    """Return (reaction, lesser severity) for a tool that answered wrong arguments without an error.
+    """Return (reaction, lower severity) for a tool that did not answer wrong arguments with an error.
 
     The gate closes only if there is evidence that the tool ran with the wrong arguments.
     """
@@ -285,7 +285,7 @@ def _flagged(call: RecordedCall) -> Iterator[Fault]:
 
 
 def _big_integers(evidence: Evidence) -> RuleSubjects[tuple[RecordedCall, RecordedCall]] | RuleOutcome:
-    """Return pairs of calls that differ in one argument, which is 2^53 in the first and 2^53+1 in the second."""
+    """Return pairs of calls with one different argument: 2^53 in the first call and 2^53+1 in the second."""
     calls = [call for call in evidence.further if not call.failed]
     pairs = [
         (one, other)

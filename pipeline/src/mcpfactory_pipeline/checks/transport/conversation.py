@@ -70,7 +70,7 @@ class MessageLog:
 
 
 class Conversation(Protocol):
-    """One session with one server: a process, or a series of HTTP requests. It fills the record `session`.
+    """One session with one server: a process, or a series of HTTP requests.
 
     The checks do not use the runtime's client. The checks must send invalid messages (half a message, a wrong
     revision). They must observe details that a client hides (other text on stdout, the end of the process). In
@@ -126,7 +126,7 @@ def subscription_id(message: Json) -> Any:
 
 
 def split_streams(requests: Sequence[Json], heard: Sequence[Json]) -> tuple[NotificationStream, ...]:
-    """Assign messages from a shared channel to their streams (see `NotificationStream`)."""
+    """Assign messages that arrive on one channel to their streams (see `NotificationStream`)."""
     notified: list[list[Json]] = [[] for _ in requests]
     answers: dict[str, Json] = {}
     ids = [str(one["id"]) for one in requests]

@@ -296,7 +296,7 @@ class _OpenStream:
 
 @contextlib.contextmanager
 def connected(url: SplitResult, seconds: float) -> Iterator[http.client.HTTPConnection]:
-    """Yield a connection to the host of `url`, and shut it down after `seconds`, even while data arrives.
+    """Yield a connection to the host of `url`, and close the connection after `seconds`, even while data arrives.
 
     The socket's own timeout restarts with every byte. Therefore it does not stop a server that sends very slowly, even
     in headers.

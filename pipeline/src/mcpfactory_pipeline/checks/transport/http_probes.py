@@ -76,7 +76,7 @@ class HttpProbe:
 
 
 def http_fault(answer: HttpProbeAnswer, words: str, lesser: Severity | None = None) -> Fault:
-    """Return a fault with the answer as its proof."""
+    """Return a fault whose proof is the answer."""
     return Fault(words, answer.probe, proof=answer.to_proof(), lesser=lesser)
 
 
@@ -194,7 +194,7 @@ def _call(name: str) -> Json:
 
 
 def _is_refused(probe: str) -> Callable[[HttpProbeSender], bool]:
-    """Return a condition: the server refuses the request of this probe."""
+    """Return a condition that is True if the server refused the request of a probe."""
     return lambda asker: probe in asker.answers and asker.answers[probe].status >= 400
 
 
@@ -370,7 +370,7 @@ def probe_http(
 ) -> dict[str, HttpProbeAnswer]:
     """Send the probes of each lifecycle that the server speaks; probes without an answer are omitted from the result.
 
-    The function blocks. At the time limit, it still waits for the answer to the last probe.
+    The function blocks. After the time limit, the function still waits for the answer to the last probe.
 
     Args:
         url: the URL of the endpoint, after redirects.
@@ -387,7 +387,7 @@ def probe_http(
 
 
 class HttpProbeSender:
-    """Sender of the probes, in order; a probe may depend on the answers to earlier ones.
+    """Sender of the probes, in order; a probe may depend on the answers to earlier probes.
 
     Attributes:
         answers: the answers by the name of the probe.
@@ -414,7 +414,7 @@ class HttpProbeSender:
 
     @property
     def loopback(self) -> bool:
-        """Return True if the server is at a loopback address."""
+        """Return True if the server's address is a loopback address."""
         return is_loopback(urlsplit(self.url).hostname)
 
     def run(self, rows: Iterable[HttpProbe]) -> None:
@@ -516,8 +516,8 @@ def _events(
 ) -> tuple[bytes, EventStreamAnswer]:
     """Return the first answer in an event stream (without an answer, the first event), and the state of the stream.
 
-    Earlier events are progress and log messages. With `wait`, a function that sets the read timeout, also wait for the
-    end of the stream.
+    The events before the answer are progress and log messages. With `wait`, a function that sets the read timeout, also
+    wait for the end of the stream.
     """
     began, read, rest, lines = time.monotonic(), 0, b"", list[bytes]()
     answer, other, data = b"", b"", list[bytes]()
@@ -566,6 +566,6 @@ def _is_primed(lines: list[bytes]) -> bool:
 
 
 def _answer(data: list[bytes]) -> bytes:
-    """Return the data of an event if it is an answer, else nothing."""
+    """Return the data of an event if the data is an answer, else nothing."""
     value = decode(text := b"\n".join(data))
     return text if isinstance(value, dict) and is_jsonrpc_answer(value) else b""

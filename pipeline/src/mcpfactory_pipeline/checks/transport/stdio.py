@@ -58,7 +58,7 @@ def pollution_hint(causes: Iterable[str]) -> str:
 
 
 def pollution_cause(line: bytes) -> str:
-    """Return a short description of an output line that is not a message, one of `_HINTS`."""
+    """Return a short description (from `_HINTS`) of an output line that is not a message."""
     if line.startswith((b"\xff\xfe", b"\xfe\xff")) or (b"{\x00" in line and line.count(b"\x00") * 3 > len(line)):
         return "UTF-16"
     if _CONTROL.search(line):
@@ -187,8 +187,8 @@ class StdioConversation:
     ) -> tuple[WireExchange, WireExchange]:
         """Send a raw text and a message; see `Conversation.send_raw`.
 
-        Both are written at once. An answer to `text` arrives before, or shortly after, the answer to `message`.
-        Therefore a server that drops invalid messages causes no long wait.
+        Both messages are written together. An answer to `text` arrives before, or shortly after, the answer to
+        `message`. Therefore a server that drops invalid messages causes no long wait.
         """
         problem = await self._write(text)
         after = await self.ask(message, patience)
@@ -313,7 +313,7 @@ class StdioConversation:
         return ""
 
     async def _answer(self) -> Json | None:
-        """Return the next pending answer; None if the process closed its output."""
+        """Return the next pending answer, or None if the process closed its output."""
         while True:
             message = await self._inbox.get()
             if message is None:
@@ -330,7 +330,7 @@ class StdioConversation:
         """Wait at most `patience` seconds for the end of the process; return True if it ended.
 
         `Process.wait` alone is not enough: in some Python versions it also waits until the pipes close. A process in a
-        separate session may keep them open.
+        separate session may keep the pipes open.
         """
         deadline = time.monotonic() + patience
         waiting = asyncio.ensure_future(self._process.wait())
@@ -407,7 +407,7 @@ def _encoded(message: Json | str) -> bytes:
 
 
 def peak_memory(pid: int) -> int | None:
-    """Return the peak memory of a living process in kilobytes; None if the system does not report it (proc(5))."""
+    """Return the peak memory of a living process in kilobytes; None if the system does not report this (proc(5))."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -51,7 +51,7 @@ HINT: Final = "do not use results of this job: check its log, and the code that 
 
 
 class ShardResultError(RefusedError):
-    """A refused job result: no event of that server is accepted. `code` is a key of `REFUSALS`."""
+    """A job result is refused, so that no event of its server is accepted. `code` is a key of `REFUSALS`."""
 
     def __init__(self, code: str, message: str, *, hint: str = HINT) -> None:
         super().__init__(f"{code}: {message}", hint=hint)
@@ -60,7 +60,7 @@ class ShardResultError(RefusedError):
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRules:
-    """Conditions for admission: only events of `run` and of these kinds.
+    """Conditions for admission. Only events of the given `run` and `kinds` are admitted.
 
     `files` maps the files that approval stages show to their hashes in the workspace: `file:PATH` → hash.
     """
@@ -77,7 +77,7 @@ class AdmissionRules:
 
 @dataclass(slots=True)
 class _AdmissionState:
-    """The state of the server before an event, from the job's view."""
+    """The state of the server before an event, as the job saw it."""
 
     rules: AdmissionRules
     branch: ServerState

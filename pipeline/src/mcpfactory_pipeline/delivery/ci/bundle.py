@@ -37,7 +37,7 @@ _UNSURE: Final = "do not use this folder: download the job's own upload, and fol
 
 @dataclass(frozen=True, slots=True)
 class PackedServer(JsonRecord):
-    """One server: the number of its files in the bundle, and their total bytes."""
+    """One server: the number of its files in the bundle, and the total size of the files in bytes."""
 
     server: str
     files: int
@@ -63,13 +63,13 @@ def pack(workspace: Workspace, folder: Path, servers: Iterable[str]) -> list[Pac
 
 
 def pack_run(workspace: Workspace, folder: Path, recorded: Mapping[str, Sequence[Event]]) -> list[PackedServer]:
-    """Write the events of a run and the files that they name into a folder.
+    """Write the events of a run, and the files that the events refer to, into a folder.
 
     The events come from the memory of the run's process, because server code could have changed files on disk. A
     server with changed files is left out; logs are always included.
 
     Raises:
-        StateError: a server's file differs from its recorded hash. The other servers are in the folder.
+        StateError: a server's file differs from its recorded hash. All other servers are in the folder.
     """
     found, wrong = [], []
     for server, events in sorted(recorded.items()):
@@ -129,7 +129,7 @@ def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> PackedServ
 
 
 def read_bundle_files(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict[Path, bytes]:
-    """Return path and bytes of a server's files that the folders have and `artifacts` lacks; write nothing.
+    """Return path and bytes of a server's files that are in the folders but not in `artifacts`; write nothing.
 
     `artifacts` is the server's artifact folder.
 

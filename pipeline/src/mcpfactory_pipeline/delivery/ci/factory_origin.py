@@ -175,7 +175,7 @@ class FactoryOrigin:
 
 
 def describe_origin(origin: FactoryOrigin) -> str:
-    """Describe the origin for people, with the conditions that they must ensure."""
+    """Describe the origin as a text for people, with the conditions that people must ensure."""
     if origin.kind == INDEX:
         return (
             f"the package index, mcpfactory {installed_version('mcpfactory')}: make sure that the index has it, and that "
@@ -252,7 +252,7 @@ def factory_install_command(origin: FactoryOrigin) -> str:
 
 
 def uv_tables(origin: FactoryOrigin) -> str:
-    """Return the tables of the root `pyproject.toml` that let uv find the runtime; empty if the index has it.
+    """Return the tables of the root `pyproject.toml` that let uv find the runtime; empty if the index has the runtime.
 
     The tables name the wheel, so that uv asks no index: an index could have a stranger's package of that name.
     """
@@ -394,7 +394,7 @@ def stale_factory_wheels_error(root: Path, origin: FactoryOrigin) -> ConfigError
 def unconfigured_uv_error(root: Path, origin: FactoryOrigin) -> ConfigError | None:
     """Return an error with a remedy if uv does not find the runtime through the root's `pyproject.toml`.
 
-    Return None if uv finds it, or if the file does not exist.
+    Return None if uv finds the runtime, or if the file does not exist.
     """
     project = root / _PROJECT
     try:

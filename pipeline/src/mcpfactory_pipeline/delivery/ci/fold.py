@@ -86,7 +86,7 @@ def assigned_shard_results(folders: Sequence[Path], assigned: str) -> list[Shard
 
 
 def named_shard_results(folders: Sequence[Path], servers: Iterable[str]) -> list[ShardResult]:
-    """Return one shard result per folder; each job was assigned all these servers.
+    """Return one shard result per folder. Every job was assigned all of the `servers`.
 
     Raises:
         NotFoundError: a folder is missing.
@@ -118,7 +118,7 @@ class FoldedServer(JsonRecord):
 
     @property
     def passed(self) -> bool:
-        """Return True if every stage that ran passed."""
+        """Return True if all stages that ran have passed."""
         return all(outcome == "passed" for outcome in self.outcomes.values())
 
 
@@ -145,7 +145,7 @@ def fold_results(
 
     A server's result is accepted completely or not at all. Known events are not added again, so a repeated fold has no
     effect. Files are accepted if their bytes have the hashes in the events. With `released`, the results are from the
-    publish job, which can report promotions and publications. `branch` is a commit whose histories contain the
+    publish job, which can also report promotions and publications. `branch` is a commit whose histories contain the
     decisions of people.
 
     Raises:
@@ -306,7 +306,7 @@ def changed(steps: Iterable[PlanStep]) -> tuple[list[str], list[str]]:
 
 
 def split_into_shards(servers: Sequence[str], jobs: int, least: int) -> list[tuple[str, ...]]:
-    """Split the servers into at most `jobs` groups of similar size, if possible with at least `least` servers each."""
+    """Split the servers into at most `jobs` groups of similar size, each with at least `least` servers if possible."""
     count = max(1, min(jobs, len(servers) // least)) if servers else 0
     groups: list[tuple[str, ...]] = []
     for number in range(count):

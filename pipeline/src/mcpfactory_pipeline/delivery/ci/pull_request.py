@@ -58,8 +58,8 @@ def find_unpermitted_releases(
 ) -> Iterator[str]:
     """Describe the blockers that should have prevented promotions and publications in a push.
 
-    `history` is the whole history of the server; `events` are its events that the commit `base` lacks. `stages`
-    replaces the stages of the workspace and of the commit.
+    `history` is the whole history of the server; `events` are the events of the history that the commit `base` lacks.
+    `stages` replaces the stages of the workspace and of the commit.
 
     Raises:
         ConfigError: the stages or channels cannot be read.
@@ -152,7 +152,7 @@ def refusals(
     """Return the forbidden changes to histories in a pull request for the commit `base`.
 
     The working tree must contain the changes. With `pushed`, the changes are from a push, and `base` is the commit
-    before the push. `stages` replaces the stages of the workspace.
+    before the push. `stages` are used instead of the stages of the workspace.
 
     Raises:
         NotFoundError: the commit does not exist.

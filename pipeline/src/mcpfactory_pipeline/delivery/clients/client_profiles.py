@@ -21,7 +21,7 @@ System = Literal["linux", "mac", "windows"]
 
 @dataclass(frozen=True, slots=True)
 class ClientConfigFile:
-    """A configuration file: its format, and the content of a new one.
+    """A configuration file: its format, and the content of a new file.
 
     The first path in `paths` that exists is used, otherwise the first path. `systems` has the paths of operating
     systems with other paths.

@@ -20,7 +20,7 @@ from mcpfactory_runtime.errors import Exit
 
 
 class ClientConfigError(PipelineError):
-    """Error for a client configuration that cannot be changed as requested. The file is unchanged."""
+    """Error for a client configuration that cannot be changed as requested. The file stays unchanged."""
 
     exit_code = Exit.BAD_INPUT
 
@@ -45,7 +45,7 @@ class UserPaths:
 
     @property
     def secrets(self) -> Path:
-        """Return the folder for files with secrets that configurations refer to."""
+        """Return the folder for the secret files to which configurations refer."""
         return self.config / "mcpfactory" / "secrets"
 
 
@@ -95,7 +95,7 @@ def _first(paths: list[Path]) -> Path:
 
 
 def read_text(file: Path) -> str | None:
-    """Return the text with unchanged line ends; None if the file does not exist.
+    """Return the text with unchanged line ends, or None if the file does not exist.
 
     Raises:
         ClientConfigError: the file cannot be read, or is not UTF-8.

@@ -59,7 +59,7 @@ def select_entry_variables(
         server: the server.
         given: variables from the command line.
         environ: environment of the shell. Its settings for the server, except secrets, are written if a person agrees.
-        ask: asks the person; None if nobody can be asked.
+        ask: asks the person; None if there is nobody to ask.
 
     Raises:
         ClientConfigError: a value is a URL with a password.
@@ -161,7 +161,7 @@ class ClientChange(JsonRecord):
 
 
 def select_clients(names: Sequence[str]) -> list[ClientProfile]:
-    """Return the clients with these ids, without repetition.
+    """Return the clients with the given ids, each client only once.
 
     Raises:
         NotFoundError: a client is unknown.
@@ -249,7 +249,7 @@ def _adopted_url(
 ) -> InstallTarget:
     """Return an adopted server at a URL as an install target.
 
-    A channel proves that the server was checked; the entry contains only the URL.
+    A channel only proves that the server was checked; the entry contains just the URL.
     """
     if given:
         raise ClientConfigError(
@@ -272,7 +272,7 @@ def _adopted_url(
 
 
 def remote_target(url: str, *, name: str = "", variable: str = "") -> InstallTarget:
-    """Return a server at a URL as an install target; `variable` names the variable with its bearer token.
+    """Return a server at a URL as an install target; `variable` is the name of the variable with the bearer token.
 
     Raises:
         ClientConfigError: the URL, the name or the variable is invalid.
@@ -353,7 +353,7 @@ def uninstall(
     """Remove a server from a client's configuration; the rest of the file stays unchanged, byte for byte.
 
     Raises:
-        ClientConfigError: the file cannot be changed, and is unchanged.
+        ClientConfigError: the file cannot be changed; it stays unchanged.
     """
     file, config = client_config_path(row, home, project)
     text = read_text(file)
@@ -372,7 +372,7 @@ def uninstall(
 def client_config_snippet(
     row: ClientProfile, target: InstallTarget, home: UserPaths, *, project: Path | None = None
 ) -> str:
-    """Return the client's configuration with this server as its only content."""
+    """Return a configuration for the client that contains only this server."""
     _, config = client_config_path(row, home, project)
     built = _entry(row, row.forms[0], target, home, project)
     return config_edits.install(None, config, row.forms[0], target.name, built.value)

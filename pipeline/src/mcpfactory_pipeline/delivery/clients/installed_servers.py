@@ -48,8 +48,9 @@ class InstalledServer(JsonRecord):
     """One server in one configuration.
 
     `server` is "" for a server from outside this workspace. `state` is `current`, `stale` (the workspace has another
-    version), `drifted` (its URL is known to differ from the adopted version), `broken` (it cannot start), `unreadable`
-    (the file cannot be read) or `other` (from outside this workspace). `message` is the reason.
+    version), `drifted` (according to the records, its URL offers something else than the adopted version), `broken` (it
+    cannot start), `unreadable` (the file cannot be read) or `other` (from outside this workspace). `message` is the
+    reason.
     """
 
     client: str
@@ -112,7 +113,7 @@ def starts_server(entry: Mapping[str, Any], workspace: Workspace, server: Worksp
 
 
 def entry_url(entry: Mapping[str, Any]) -> str:
-    """Return the URL that an entry connects to; "" if it starts a program."""
+    """Return the URL that an entry connects to; "" if the entry starts a program."""
     return next((str(entry[key]) for key in _URLS if entry.get(key)), "")
 
 
@@ -162,7 +163,7 @@ def _classify(entry: Mapping[str, Any], known: tuple[_KnownServer, ...]) -> tupl
 
 
 def _url_state(one: _KnownServer) -> tuple[str, str]:
-    """Return the state of a server at a URL from recorded data only; send no request."""
+    """Return the state of a server at a URL from recorded data, without a request."""
     try:
         known = default_channel_drift_blockers(one.workspace, one.server, Store(one.workspace).state(one.server.name))
     except PipelineError as error:  # the record of the drift cannot be read

@@ -40,7 +40,7 @@ from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS
 def entry_channel_and_version(
     workspace: Workspace, server: WorkspaceServer, channel: str, project: Path | None
 ) -> tuple[str, str]:
-    """Return the channel and version for an adopted server's entry; two empty strings select its local files.
+    """Return the channel and version for an adopted server's entry; two empty strings stand for the local files.
 
     The default is the last channel that offers the server on this machine.
 
@@ -197,7 +197,7 @@ def server_package(server: WorkspaceServer) -> ServerPackage:
 
 
 def versions_by_channel(workspace: Workspace, server: WorkspaceServer) -> dict[str, str]:
-    """Return the version that each channel offers, the last channel first.
+    """Return channel → offered version, beginning with the last channel.
 
     Raises:
         StateError: the state of the server cannot be read.
@@ -208,7 +208,7 @@ def versions_by_channel(workspace: Workspace, server: WorkspaceServer) -> dict[s
 
 
 def promoted_wheel(workspace: Workspace, server: WorkspaceServer, channel: str) -> Path | None:
-    """Return a server's wheel in a channel if it is on this machine and unmodified since promotion."""
+    """Return a server's wheel in a channel if the wheel is on this machine and unchanged since the promotion."""
     state = Store(workspace).state(server.name)
     release = state.channels.get(channel)
     known = state.candidates.get(release.candidate) if release else None
@@ -233,12 +233,12 @@ def launch(
         workspace: workspace of the server.
         server: a server of the workspace.
         source: a channel, `index` or `source`. "" selects the last channel that offers the server on this machine,
-            else `source`. For a project, "" selects `index` if the server is published there, else `source`.
+            else `source`. For a project, "" selects `index` if the server is published on an index, else `source`.
         project: the folder of the project whose shared configuration is changed; None for the user's configuration.
         environ: the variables of this shell: the token of an index, and uv's package sources.
 
     Raises:
-        ClientConfigError: the source does not have the server, or a stranger could publish its package.
+        ClientConfigError: the server is not available from the source, or a stranger could publish its package.
         NotFoundError: the channel does not exist.
     """
     if server.adopted is not None:
@@ -375,7 +375,7 @@ def find_mcpfactory() -> LaunchEntry:
 
 
 def find_uvx(environ: Mapping[str, str]) -> LaunchEntry:
-    """Return `find_uvx`, the program that starts packages; `environ` is the environment of the shell.
+    """Return `uvx`, the program that starts packages; `environ` is the environment of the shell.
 
     Raises:
         ClientConfigError: uvx is not installed.

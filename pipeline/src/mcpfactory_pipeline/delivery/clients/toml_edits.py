@@ -17,7 +17,7 @@ _NO_STATEMENT: Final = re.compile(r"\n[ \t\r]*(?:#[^\n]*)?\n?\Z")  # a last line
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Return the data.
+    """Return the data in a TOML text.
 
     Raises:
         ConfigSyntaxError: the text is not TOML.

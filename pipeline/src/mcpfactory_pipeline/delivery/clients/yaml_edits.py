@@ -130,7 +130,7 @@ def _place(container: Any, key: str, listed: bool) -> tuple[int, int] | None:
 
 
 def _last(node: Any) -> int:
-    """Return the end of a node's last value, because the end mark of a block is at the next token."""
+    """Return the end of a node's last value, because the end mark of a block points to the next token."""
     if isinstance(node, yaml.ScalarNode) or node.flow_style or not node.value:
         return int(node.end_mark.index)
     last = node.value[-1]

@@ -1,4 +1,4 @@
-"""Publication of a channel's release, byte for byte, to targets outside the workspace (`publish.TARGETS`).
+"""Publication of a channel's release, byte for byte, at targets outside the workspace (`publish.TARGETS`).
 
 `release.CandidateRelease` is the promoted candidate, read from its own bytes and never from the working tree. A
 `target.PublishTarget` is a row of `publish.TARGETS`. Only `publish.publish` calls the functions of a target in order

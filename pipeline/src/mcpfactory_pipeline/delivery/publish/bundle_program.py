@@ -45,13 +45,13 @@ if __name__ == "__main__":
 
 
 def server_entry_point(release: CandidateRelease) -> tuple[str, str] | None:
-    """Return module and function of the program that starts the server; None if the wheel has no usable one."""
+    """Return module and function of the program that starts the server; None if the wheel has no such program."""
     found = _ENTRY.match(release.metadata.scripts.get(release.metadata.program, ""))
     return (found[1], found[2]) if found else None
 
 
 def bundle_launcher_script(release: CandidateRelease) -> bytes:
-    """Return a program that starts the server with the packages in the adjacent folder `lib`.
+    """Return a program that starts the server with the packages in the folder `lib` next to it.
 
     The release must have an entry point.
     """
@@ -84,7 +84,7 @@ def read_server_icon(release: CandidateRelease) -> bytes | None:
 
 
 def uses_runtime(release: CandidateRelease) -> bool:
-    """Return True if the server runs on our runtime."""
+    """Return True if the server uses mcpfactory's runtime."""
     return any(re.match(rf"{RUNTIME}(?![\w.-])", text) for text in release.metadata.requires)
 
 
@@ -127,7 +127,7 @@ class BundlePlatform:
 def lock_requirements(
     release: CandidateRelease, platform: BundlePlatform, folder: Path, extra: tuple[str, ...] = ()
 ) -> str:
-    """Return hashed requirements: the release, `extra` requirements, and all their dependencies.
+    """Return requirements with hashes: the release, the `extra` requirements, and all their dependencies.
 
     The requirements are resolved once against the current index, and stored in `folder`. Later calls for the same
     release return the same bytes.
@@ -222,7 +222,7 @@ def _wheelhouse(wheels: Mapping[str, bytes], work: Path) -> Path:
 
 
 def _is_local(path: str) -> bool:
-    """Return True for files that depend on the installation: programs, caches, metadata of the installer."""
+    """Return True for a file that depends on the installation: a program, a cache, or metadata of the installer."""
     parts = PurePosixPath(path).parts
     return (
         parts[0] in {"bin", "Scripts", ".lock"}

@@ -31,9 +31,9 @@ _API: Final = re.compile(r"(?:.*/)?_generated/api\.py")
 _CONFIG: Final = re.compile(r"[^/]+/mcpfactory\.toml")
 _NO_CONFIG: Final = ServerConfig(server=ServerTable())
 _OPEN: Final = frozenset({("oauth2", 1), ("awsSigV4", 0), ("awsSigV4", 3)})
-"""Non-secret variables of security schemes (IDs and regions): kind of scheme, and position of the variable.
+"""Variables of security schemes that are not secret (IDs and regions): kind of scheme, and position of the variable.
 
-See `SecurityScheme` of the runtime.
+For the positions, see `SecurityScheme` of the runtime.
 """
 
 
@@ -52,7 +52,7 @@ class ServerVariable:
 class WheelMetadata:
     """The core metadata in the wheel.
 
-    `requires` are the unparsed requirements, `urls` label → URL, `scripts` program → entry point.
+    `requires` are the unparsed requirements. `urls` maps label → URL, and `scripts` maps program → entry point.
     """
 
     name: str
@@ -71,7 +71,7 @@ class WheelMetadata:
         return canonicalize_name(self.name)
 
     def link(self, *labels: str) -> str:
-        """Return the first URL with one of these labels, case-insensitive; "" for none."""
+        """Return the first URL with one of the labels (case does not count); "" if no label has a URL."""
         links = {label.lower(): url for label, url in self.urls.items()}
         return next((links[label] for label in labels if label in links), "")
 
@@ -90,11 +90,11 @@ class WheelMetadata:
 class CandidateRelease:
     """A promoted candidate: its files, checked against the hashes of the state, and their metadata.
 
-    `hashes` are name → `sha256:…`; `files` are name → bytes; `digest` is one hash of all. `config` is the
-    `mcpfactory.toml` in the source distribution; `server` is its name in the workspace. `title`, `instructions` and
-    `tools` come from the generated manifest, if there is one. `companions` are required wheels that a public
-    index may lack, such as the runtime's wheel if the runtime is used from its sources. `adopted` marks an adopted
-    project, whose candidate has no source distribution.
+    `hashes` are name → `sha256:…`; `files` are name → bytes; `digest` is one hash of all files. `config` is the
+    `mcpfactory.toml` in the source distribution; `server` is the server's name in the workspace. `title`,
+    `instructions` and `tools` come from the generated manifest, if it exists. `companions` are required wheels that
+    a public index may lack, such as the runtime's wheel if the runtime is used from its sources. `adopted` marks an
+    adopted project, whose candidate has no source distribution.
     """
 
     server: str
@@ -124,7 +124,7 @@ class CandidateRelease:
 
     @property
     def digest(self) -> str:
-        """One hash for the names and bytes of all files."""
+        """One hash over the names and bytes of all files."""
         return hash_named_texts(self.hashes)
 
 
@@ -145,7 +145,7 @@ def read_release(
         companions: additional required wheels.
 
     Raises:
-        StateError: a file is missing, differs from the checked one, or cannot be read as a package.
+        StateError: a file is missing, differs from the checked file, or is not a readable package.
         ConfigError: the server's configuration in the candidate is invalid.
     """
     files = {name: read_verified_file(artifact.folder / name, content) for name, content in artifact.files.items()}
@@ -244,8 +244,8 @@ def _schemes(code: ast.Module) -> list[tuple[str, str, tuple[str, ...]]]:
 def _addresses(code: ast.Module, *, several: bool) -> Iterator[ServerVariable]:
     """Yield the variables of API addresses that users on other machines may have to set.
 
-    An API with several addresses may lack a base URL. If `several` documents make one server, it has no base URL, and
-    a person may want to change each address.
+    An API with several addresses may lack a base URL. If `several` documents make one server, the server has no base
+    URL, and a person may want to change each address.
     """
     servers = [tuple(str(ast.literal_eval(arg)) for arg in call.args) for call in _calls(code, "ServerAddress")]
     for call in _calls(code, "Upstream"):
@@ -280,7 +280,7 @@ def _config(server: str, sdists: list[bytes]) -> ServerConfig:
 def _variables(code: ast.Module, config: ServerConfig) -> Iterator[ServerVariable]:
     """Yield the variables of addresses, of security schemes, of `[server] environment` and `[publish.environment]`.
 
-    Fields in `[publish.environment.<NAME>]` override the fields from other sources.
+    Fields in `[publish.environment.<NAME>]` override fields from all other sources.
     """
     several = any(api.label for api in config.apis)
     found = {one.name: one for one in _addresses(code, several=several)}

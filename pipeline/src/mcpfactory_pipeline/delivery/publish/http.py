@@ -1,4 +1,4 @@
-"""HTTP client of publish targets, and the identity token that CI providers give jobs."""
+"""HTTP client of publish targets, and the identity token that CI providers give to jobs."""
 
 from __future__ import annotations
 

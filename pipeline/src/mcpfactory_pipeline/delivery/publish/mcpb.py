@@ -55,7 +55,10 @@ def bundle_name(release: CandidateRelease, kind: str) -> str:
 
 
 def bundle_manifest(release: CandidateRelease, settings: Mapping[str, str]) -> dict[str, Any]:
-    """Return `manifest.json` of a bundle, version 0.4 for `uv`, 0.3 for `python`. Missing values are omitted. Pure."""
+    """Return `manifest.json` of a bundle: version 0.4 for the type `uv`, version 0.3 for the type `python`.
+
+    Missing values are omitted. Pure.
+    """
     about, kind = release.metadata, settings["type"]
     fields: dict[str, Any] = {
         "manifest_version": _TYPES[kind],
@@ -133,7 +136,7 @@ def bundle_pyproject(release: CandidateRelease) -> bytes:
 
 
 def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
-    """Return the bundle. The same release and settings give the same bytes.
+    """Return the bundle. Equal releases and equal settings give equal bytes.
 
     The `python` type stores the resolved requirements, and reuses them in later builds.
     """

@@ -66,8 +66,8 @@ _INSTALLED: Final = f"server/{LIBRARY}/"  # folder of a bundle that contains the
 def find_published_secrets(release: CandidateRelease, files: Mapping[str, bytes]) -> Iterator[str]:
     """Yield leaks in the files for a target: file and kind, never the secret.
 
-    Installed third-party files in a bundle are left out, because an index already has them. They are the files that no
-    wheel of the release contains.
+    Installed third-party files in a bundle are left out, because an index already has such files. Third-party files are
+    the files that no wheel of the release contains.
     """
     own = {member for name, wheel in wheels(release).items() for member, _ in _members(name, wheel, ())}
     found = [(name, *member) for name, content in files.items() for member in _members(name, content, own)]
@@ -143,7 +143,7 @@ def publish(
     clock: Clock = utc_now,
     table: Mapping[str, PublishTarget] = TARGETS,
 ) -> list[PublishOutcome]:
-    """Publish the candidate that a channel offers of a server.
+    """Publish the candidate of a server that a channel offers.
 
     Args:
         workspace: workspace of the server.

@@ -55,7 +55,7 @@ def has_registry_marker(text: str, name: str) -> bool:
 
 
 def check(release: CandidateRelease, _settings: TargetSettings) -> Sequence[TargetProblem]:
-    """Return the reasons why an index would reject the package, or why the package would be useless there."""
+    """Return the reasons why an index would reject the package, or why the package would be useless on the index."""
     return [*_packages(release), *_requirements(release), *_marker(release)]
 
 
@@ -310,7 +310,10 @@ def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEviden
 
 
 def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -> None:
-    """Upload a file with `uv publish`, which reads its metadata. No retries: publishing again continues the upload."""
+    """Upload a file with `uv publish`, which reads its metadata.
+
+    There are no retries, because a repeated publication continues the upload.
+    """
     url = settings["url"]
     with tempfile.TemporaryDirectory(prefix="mcpfactory-") as folder:
         Path(folder, name).write_bytes(data)

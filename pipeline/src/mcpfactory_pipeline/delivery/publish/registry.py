@@ -1,4 +1,4 @@
-"""Target of the official MCP registry, or a compatible one: send `server.json` once, and read it back.
+"""Target for the official MCP registry or a compatible registry: send `server.json` once, and read it back.
 
 The registry requires its own short-lived token. If no token is set, one is requested. The request uses a GitHub token
 (`auth = "github"`), or the identity of a GitHub Actions job (`auth = "github-oidc"`, without any secret). The token is
@@ -183,7 +183,7 @@ def server_json_bytes(release: CandidateRelease, bundle: str = "") -> bytes:
 def server_json(release: CandidateRelease, bundle: str = "") -> dict[str, Any]:
     """Return the `server.json` document without empty fields.
 
-    `bundle` is the 64-digit hash that replaces `{bundle}` in a package's hash.
+    `bundle` is the hash of 64 digits that replaces `{bundle}` in the field for a package's hash.
 
     Raises:
         ConfigError: `[publish]` of the server is invalid.
@@ -276,7 +276,7 @@ def _hashes(release: CandidateRelease) -> Mapping[str, str]:
 
 
 def _packages(release: CandidateRelease, bundle: str) -> list[dict[str, Any]]:
-    """Return the packages; fill in `{version}` in identifiers and the hash for `{bundle}`."""
+    """Return the packages; replace `{version}` in identifiers by the version, and `{bundle}` by the hash."""
     tables = [dict(table) for table in release.config.publish.packages]
     for table in tables:
         if isinstance(identifier := table.get("identifier"), str):

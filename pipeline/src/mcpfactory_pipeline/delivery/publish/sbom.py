@@ -1,6 +1,6 @@
 """Bill of materials (CycloneDX 1.6, JSON): the release, its files with hashes, and the packages installed with it.
 
-It uses no clock and no random numbers, so the same release with the same packages gives the same bytes.
+The document contains no times and no random numbers, so equal releases with equal packages give equal bytes.
 """
 
 from __future__ import annotations

@@ -185,7 +185,7 @@ _ROWS: Final[list[DocumentRule]] = []
 
 
 def _rule(name: str, source: str, shapes: str, statement: str) -> Callable[[Finder], Finder]:
-    """Register a finder as the next rule."""
+    """Register a function that finds violations as the next rule."""
 
     def register(find: Finder) -> Finder:
         _ROWS.append(DocumentRule(f"server-json/{name}", tuple(shapes.split()), source, statement, find))
@@ -286,7 +286,7 @@ _VARIABLE: Final = re.compile(r"\{([^}]+)\}")
 
 
 def _host(url: str) -> str:
-    """Return the host of a URL with sample values for its variables."""
+    """Return the host of a URL whose variables are replaced by sample values."""
     try:
         return urlsplit(_VARIABLE.sub("x", re.sub(r":\{[^}]+\}", ":80", url))).hostname or ""
     except ValueError:

@@ -87,7 +87,7 @@ class TargetSettings:
 class PublishTarget:
     """One target of `publish`.
 
-    `build` returns the files for the target (name → bytes): always the same bytes for the same release. `check`
+    `build` returns the files for the target (name → bytes). The same release always gives the same bytes. `check`
     validates the release without a network. `inspect` returns the current state of the target. `upload` sends only the
     missing parts, and thereby continues an interrupted upload. It is called only if `inspect` found no `other` content.
     A target without `upload` is a file that people copy: it is built, and nothing is recorded. `options` is the model

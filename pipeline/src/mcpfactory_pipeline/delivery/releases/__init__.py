@@ -2,7 +2,7 @@
 
 `plan` uses the git history, the contract, and changelog fragments (`changelog`). Only the module `git` runs git.
 `apply` first reverts the writes of a killed process, then makes one commit and the tags. Tags record finished releases,
-and trailers of commits record unfinished ones; there is no other record. The commit of a release contains its tool
+and commit trailers record unfinished releases. There is no other record. The commit of a release contains its tool
 list, `changes/released.json`; `changes/` is not part of a package. `packages` handles distributions that share one
 version.
 """

@@ -52,7 +52,7 @@ def apply_releases(
 ) -> list[ReleaseResult]:
     """Release the changed servers among the named servers, or among all: version, changelog, commit and tags.
 
-    All changed servers are released, or none. With `dry_run`, everything is computed and nothing is written.
+    Either all changed servers are released, or none is. With `dry_run`, everything is computed and nothing is written.
 
     Raises:
         NotFoundError: the server does not exist.
@@ -211,7 +211,7 @@ def _end_journal(workspace: Workspace) -> None:
 
 
 def _roll_back(workspace: Workspace, repository: Repository) -> None:
-    """Undo the writes of a release that was killed before its commit, if any."""
+    """Undo the writes of a release process that was killed before the commit, if there are any."""
     try:
         noted = json.loads(_journal_file(workspace).read_bytes())
         head, hashes = str(noted["head"]), dict(noted["files"])

@@ -35,7 +35,7 @@ _LONGEST: Final = 40  # maximum characters of a file name that come from the tex
 
 @dataclass(frozen=True, slots=True)
 class ChangelogFragment:
-    """A changelog fragment: its file below the server's folder, kind, text, and explicit step, if any."""
+    """A changelog fragment: its file below the server's folder, kind, text, and possibly an explicit step."""
 
     file: str
     kind: str

@@ -19,7 +19,7 @@ _TAG: Final = re.compile(r"(?P<server>.+)-v(?P<version>\d{1,9}\.\d{1,9}\.\d{1,9}
 
 @dataclass(frozen=True, slots=True)
 class ReleaseTag:
-    """The tag of a release, with its commit."""
+    """The tag of a release, with the tagged commit."""
 
     server: str
     version: str
@@ -38,7 +38,7 @@ class ReleaseTag:
 
     @classmethod
     def read(cls, name: str, commit: str = "", *, annotated: bool = True) -> ReleaseTag | None:
-        """Return the tag of that name; None if it is not a release tag."""
+        """Return the tag of that name; None if the tag is not a release tag."""
         found = _TAG.fullmatch(name)
         return cls(found["server"], found["version"], commit, annotated) if found else None
 
@@ -58,7 +58,7 @@ class Repository:
         """Return the repository of a workspace.
 
         Raises:
-            ReleaseError: no repository exists, or it has no commit or is a shallow clone.
+            ReleaseError: no repository exists, or the repository has no commit or is a shallow clone.
         """
         here = cls(root, "")
         if here._ask("rev-parse", "--is-inside-work-tree") is None:
@@ -76,13 +76,13 @@ class Repository:
         return cls(root, here._git("rev-parse", "--show-prefix").strip())
 
     def dirty(self) -> list[str]:
-        """Return the paths that differ from HEAD, relative to the workspace (`../…` if outside)."""
+        """Return the paths that differ from HEAD, relative to the workspace (`../…` for paths outside)."""
         rows = self._git("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames").split("\0")
         paths = (row[3:] for row in rows if row)
         return [p.removeprefix(self.prefix) if p.startswith(self.prefix) else f"../{p}" for p in paths]
 
     def tags(self, *, merged: bool = False) -> dict[str, ReleaseTag]:
-        """Return all release tags by name; with `merged`, only the tags in HEAD."""
+        """Return all release tags by name; with `merged`, return only tags of commits that HEAD contains."""
         only = ("--merged=HEAD",) if merged else ()
         form = "--format=%(refname:strip=2) %(objectname) %(*objectname)"
         found = {}
@@ -104,7 +104,7 @@ class Repository:
         return found
 
     def unchanged_servers(self, commits: Mapping[str, str]) -> set[str]:
-        """Return the servers whose folder is the same in HEAD and in the given commit (server → commit)."""
+        """Return the servers whose folder is equal in HEAD and in the commit that `commits` has for the server."""
         names = sorted(commits)
         wanted = [f"{commit}:{self.prefix}servers/{name}" for name in names for commit in (commits[name], "HEAD")]
         lines = self._git(
@@ -113,7 +113,7 @@ class Repository:
         return {name for name, old, new in zip(names, lines[::2], lines[1::2], strict=True) if old == new}
 
     def changed_since(self, commit: str, folder: str) -> list[str]:
-        """Return tracked files below a folder of the workspace that differ from the commit."""
+        """Return the tracked files below a folder of the workspace that differ from their version in the commit."""
         out = self._git("diff", "--name-only", "--no-renames", "-z", "--relative", commit, "--", folder)
         return [path for path in out.split("\0") if path]
 
@@ -152,7 +152,7 @@ class Repository:
         """Create an annotated tag.
 
         Raises:
-            ReleaseError: git refuses, for example because the tag exists.
+            ReleaseError: git refuses the operation, for example because the tag exists.
         """
         self._git("tag", "--annotate", "--file=-", "--cleanup=whitespace", tag.name, tag.commit, stdin=message)
 

@@ -1,7 +1,7 @@
 """Packages of a workspace that are released together, and the check of a release tag.
 
-The release notes are below `## Unreleased` in the workspace's CHANGELOG.md. A release is due if there are notes. Their
-headings (`### Added`, …) determine the version step, as the kinds of fragments do for a server.
+The release notes are below `## Unreleased` in the workspace's CHANGELOG.md. A release is due if this section has notes.
+The headings of the notes (`### Added`, …) determine the version step, like the kinds of fragments for a server.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _KIND: Final = re.compile(r"^### +(?P<kind>\w+)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class PackageGroup:
-    """Folders below the root, each with a pyproject.toml; `name` is used in tags and on the command line."""
+    """Folders below the root that each contain a pyproject.toml; `name` is used in tags and on the command line."""
 
     root: Path
     name: str
@@ -38,7 +38,7 @@ class PackageGroup:
 
     @property
     def version(self) -> str:
-        """The version that all packages state.
+        """The version of all packages.
 
         Raises:
             ReleaseError: the packages state different versions.
@@ -132,7 +132,7 @@ def read_package_group(workspace: Workspace) -> PackageGroup | None:
 
 
 def _with_pins(text: str, names: list[str], version: str) -> str:
-    """Return a pyproject.toml with a new version in exact requirements of these names (`"name[extra]==1.0"`)."""
+    """Return a pyproject.toml with the new version in exact requirements (`"name[extra]==1.0"`) of these packages."""
     any_name = "|".join(re.escape(name) for name in names)
     return re.sub(
         rf"""(["'](?:{any_name})(?:\[[^\]\n]*\])? *== *)[^"'\s;,]+""", lambda found: f"{found[1]}{version}", text
@@ -151,11 +151,11 @@ class CheckedReleaseTag(JsonRecord):
 
 
 def check_release_tag(workspace: Workspace, name: str, *, branch: str = "") -> CheckedReleaseTag:
-    """Check that a tag exists, is checked out, matches the version of its sources, and is contained in `branch`.
+    """Check that a tag exists, is checked out, matches the version of its sources, and is on `branch`.
 
     Raises:
         NotFoundError: the server is unknown.
-        ReleaseError: a check failed, so the tag must not be published from here.
+        ReleaseError: a check failed, so nobody must publish the tag from this checkout.
     """
     repository, wanted = Repository.around(workspace.root), ReleaseTag.read(name)
     if wanted is None:

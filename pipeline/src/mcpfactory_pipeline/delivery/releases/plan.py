@@ -1,4 +1,4 @@
-"""Release plan: the servers to release, and the version of each. Reads git, the tree and the servers; writes nothing.
+"""Release plan: the servers to release, and the version of each.
 
 The last release of a server is the newest tag `<server>-vX.Y.Z` in the history of this branch. A server without a tag
 is compared with its candidate in a channel that people promote into. Without such a candidate, the version in the
@@ -52,7 +52,7 @@ CONTRACT: Final = f"{FOLDER}/released.json"
 _SHOWN: Final = 3  # maximum number of changed files that are listed
 
 Reader = Callable[[WorkspaceServer], Contract]
-"""Reader of the tool list in a server's folder, and of the version in its sources."""
+"""Function that reads the tool list and the version in a server's sources."""
 
 Status = Literal["due", "pending", "current", "retired", "refused"]
 """Status of a proposal.
@@ -184,7 +184,7 @@ class _Planner:
         return self._pending(server.name, read_source_version(server)) or self._due(server, state)
 
     def _pending(self, name: str, stated: str) -> ReleaseProposal | None:
-        """Return a release that was committed but not tagged, if the sources still have its version."""
+        """Return a release that has a commit but no tag, if the sources still have the release's version."""
         committed, last = self.committed.get(name), self.last.get(name)
         there = self.tags.get(committed.name) if committed else None
         if committed is None or (there and there.commit == committed.commit):
@@ -227,7 +227,7 @@ class _Planner:
         )
 
     def _unoffered(self, server: WorkspaceServer, version: str) -> str:
-        """Return the next version that no channel ever offered, because the release will have other bytes."""
+        """Return the next version that no channel ever offered, because a version must always have the same bytes."""
         known = candidates_by_offered_version(Store(self.workspace).history(server.name))
         while canonicalize_version(version) in known:
             version = next_version(version, "patch")
@@ -291,13 +291,13 @@ def _newest(tags: Mapping[str, ReleaseTag]) -> dict[str, ReleaseTag]:
 
 
 def _promoted(workspace: Workspace, state: ServerState) -> str:
-    """Return the last channel that people promote into and that offers the server; "" if there is none."""
+    """Return the last channel that people promote into and that offers the server; "" if no such channel exists."""
     names = [channel.name for channel in read_channels(workspace) if channel.source]
     return next((name for name in reversed(names) if name in state.channels), "")
 
 
 def _refuse_stale(server: WorkspaceServer, state: ServerState) -> None:
-    """Raise `ReleaseError` if the tools are from another document, because then they are not the contract."""
+    """Raise `ReleaseError` if the tools come from an older API document, because such tools are not the contract."""
     record = state.stages.get("generate")
     if server.document and record and record.inputs.get("document") != INPUTS["document"](InputReader(server, state)):
         raise ReleaseError(

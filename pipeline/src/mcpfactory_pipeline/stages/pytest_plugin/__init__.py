@@ -1,1 +1,1 @@
-"""A pytest plugin for servers' tests; this folder is added to the import path of their process."""
+"""A pytest plugin for servers' tests; the import path of the test process contains this folder."""

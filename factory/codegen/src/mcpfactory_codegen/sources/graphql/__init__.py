@@ -1,8 +1,8 @@
 """Translation of GraphQL schemas to OpenAPI, from the result of introspection or the schema's text (SDL).
 
-Queries and mutations become operations. Each posts a constant document to the endpoint, with the arguments as variables
-(`ApiBody.graphql`). `schema` reads the types, `field_selection` chooses the fields of the response. The path of an
-operation is only a label.
+Queries and mutations become operations. Each operation posts a constant document to the endpoint, with the arguments as
+variables (`ApiBody.graphql`). `schema` reads the types, `field_selection` chooses the fields of the response. The path
+of an operation is only a label.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def is_introspection(data: dict[str, Any]) -> bool:
 
 
 def is_sdl(data: dict[str, Any]) -> bool:
-    """Return True if the data is the text of a schema, as `load` stores it."""
+    """Return True if the data is the text of a schema in the form that `load` stores."""
     return set(data) == {SDL}
 
 
@@ -151,7 +151,7 @@ def _add(draft: OpenApiDraft, schema: GraphQLSchema, root: str, one: GraphQLFiel
 def _document(
     root: str, one: GraphQLField, taken: list[InputValue], selection: SelectionSet | dict[str, Any], *, pages: bool
 ) -> str:
-    """Return the document of an operation: `query book($id: ID!) { book(id: $id) { id title } }`."""
+    """Return the GraphQL document of an operation, such as `query book($id: ID!) { book(id: $id) { id title } }`."""
     declared = ", ".join(f"${each.name}: {each.type}{_default(each, pages=pages)}" for each in taken)
     passed = ", ".join(f"{each.name}: ${each.name}" for each in taken)
     called = f"{one.name}({passed})" if taken else one.name

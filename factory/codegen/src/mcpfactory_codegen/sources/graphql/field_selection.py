@@ -22,7 +22,7 @@ from mcpfactory_codegen.sources.graphql.schema import (
 )
 
 _FIELDS: Final = 90
-"""Maximum number of fields in one query, on all levels together."""
+"""Maximum number of fields in one query, counted over all levels."""
 _LEAVES: Final = (24, 8, 4)
 _OBJECTS: Final = (8, 2, 0)
 _FRAGMENTS: Final = 8
@@ -40,7 +40,7 @@ _SCALARS: Final = {"Int": "integer", "Float": "number", "String": "string", "Boo
 
 @dataclass(slots=True)
 class SelectionSet:
-    """Selected fields of one type; `fragments` has the selections of its possible object types."""
+    """Selected fields of one type; `fragments` has the selections of the type's possible object types."""
 
     type: GraphQLType
     leaves: list[GraphQLField] = field(default_factory=list)
@@ -65,7 +65,7 @@ class SelectionSet:
         return not (self.leaves or self.objects or self.abstract)
 
     def text(self) -> str:
-        """Return the selection as GraphQL: `{ id author { name } }`."""
+        """Return the selection as GraphQL text, such as `{ id author { name } }`."""
         parts = ["__typename"] if self.abstract or self.empty else []
         parts += [one.name for one in self.leaves]
         parts += [f"{one.name} {below.text()}" for one, below in self.objects]
@@ -121,7 +121,7 @@ def select_fields(schema: GraphQLSchema, written: str, *, deeper: bool = False) 
 
 
 class _Choosing:
-    """Breadth-first field selection for one query, so that outer fields have priority within the limits."""
+    """Breadth-first field selection for one query: within the limits, outer fields have priority."""
 
     def __init__(self, schema: GraphQLSchema, *, wrapped: bool) -> None:
         self._schema = schema

@@ -161,7 +161,7 @@ def _inputs(node: dict[str, Any], key: str) -> Iterator[InputValue]:
 
 
 def _written(node: Any, depth: int = 0) -> str:
-    """Return a type reference in GraphQL syntax; "" if it is invalid. A string is already in that syntax."""
+    """Return a type reference in GraphQL syntax; "" if it is invalid. A string is returned unchanged."""
     if isinstance(node, str):
         return node
     if not isinstance(node, dict) or depth > _WRAPPERS:
@@ -244,7 +244,7 @@ def _description(node: Any) -> str:
 
 
 def _described(name: str, nodes: list[Any]) -> dict[str, Any]:
-    """Return the introspection data of a type; `nodes` are its definition and extensions."""
+    """Return the introspection data of a type; `nodes` are the type's definition and extensions."""
     kind = _kind(nodes[0])
     directives = {one.name.value: one for one in _all(nodes, "directives")}
     return {

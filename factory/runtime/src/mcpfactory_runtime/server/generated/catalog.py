@@ -2,9 +2,9 @@
 
 A *profile* is a named selection of tools: `full`, `read-only`, or a profile of the manifest. A *mode* is the form of
 the list: `full` lists each tool, `search` lists three tools that find, describe and call all others. A *dialect* is
-the form of tool names and schemas for clients with limits (`client_dialects`). The manifest sets all three. The
-variables MCPFACTORY_MODE, MCPFACTORY_PROFILE and MCPFACTORY_DIALECT override the manifest. The options `--mode`,
-`--profile` and `--dialect` override the variables.
+the form of tool names and schemas for clients with limits (`client_dialects`). The manifest sets the mode, the profile
+and the dialect. The variables MCPFACTORY_MODE, MCPFACTORY_PROFILE and MCPFACTORY_DIALECT override the manifest. The
+options `--mode`, `--profile` and `--dialect` override the variables.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class Catalog:
         }
 
     def _offers(self, tool: Tool) -> bool:
-        """Return True if the profile `read-only` includes a tool: a listed or a read-only tool."""
+        """Return True if the profile `read-only` includes a tool, because the tool is listed there or read-only."""
         return tool.name in self._listed or _reads(tool)
 
     def _includes(self, row: GeneratedTool) -> bool:

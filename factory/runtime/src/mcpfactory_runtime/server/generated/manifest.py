@@ -16,7 +16,7 @@ MCP (server/tools, Output Schema): with an output schema, structured content MUS
 do not always match their documents. A call that the API carried out must not look like a failed call, because a model
 would repeat the call. Therefore:
 
-1. Conforming content passes unchanged.
+1. Content that conforms stays unchanged.
 2. Members (and items of lists) that do not conform are left out of the structured content; the text has the complete
    response, and a note lists the missing parts. A null that the schema does not permit is left out without a note,
    since an absent member means the same. A string is converted if the schema requires a number or a boolean (all values
@@ -218,7 +218,7 @@ class Hooks:
         return hook
 
     def wrap(self, tool: Tool) -> None:
-        """Wrap the handler of a newly loaded tool in its hooks."""
+        """Wrap the handler of a newly loaded tool in the tool's hooks."""
         before = [hook for names, hook in self._before if not names or tool.name in names]
         after = [hook for names, hook in self._after if not names or tool.name in names]
         inner = tool.handler

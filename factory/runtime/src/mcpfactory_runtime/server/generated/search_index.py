@@ -132,9 +132,9 @@ class IndexedTool:
         description: the tool's description.
         operation: method and path, "" if unknown.
         group: the tool's module.
-        arguments: names of its arguments.
-        values: permitted values of its arguments.
-        details: descriptions of its arguments.
+        arguments: names of the tool's arguments.
+        values: permitted values of the tool's arguments.
+        details: descriptions of the tool's arguments.
         reads: True if it only reads; None if unknown.
     """
 
@@ -299,7 +299,7 @@ class SearchIndex:
     # -- words of the index that a term may mean --------------------------------------------------------------------
 
     def _possible_words(self, terms: Sequence[Term]) -> list[dict[str, float]]:
-        """Return, for each term, the words of the index that the term may mean, with their weights."""
+        """Return, for each term, the words of the index that the term may mean, each with a weight."""
         meant = [self._variants(term.options) for term in terms]
         for number in range(len(terms) - 1):
             joined = terms[number].options[0] + terms[number + 1].options[0]
@@ -400,7 +400,7 @@ class SearchIndex:
 
 
 class _Hits:
-    """The matches of a question: the score of each entry, and its coverage of the question."""
+    """The matches of a question: for each entry, the score and the part of the question that matches."""
 
     def __init__(self, again: float) -> None:
         self.scores: dict[int, float] = {}
@@ -410,7 +410,7 @@ class _Hits:
         self._used: dict[tuple[int, str], tuple[float, float]] = {}
 
     def add(self, number: int, word: str, score: float, share: float) -> None:
-        """Add a matching word of an entry; a word that has matched another term before counts less."""
+        """Add a word of an entry that matches; a word that already matched another term counts less."""
         before = self._used.get((number, word), (0.0, 0.0))
         again = self._again if before != (0.0, 0.0) else 1.0
         self._used[number, word] = (max(score, before[0]), max(share, before[1]))
@@ -422,7 +422,7 @@ class _Hits:
 
 
 def _gain(value: float, before: float, again: float) -> float:
-    """Return the value of a match: the increase over an earlier match, plus `again` times the rest."""
+    """Return the value of a match: the increase over an earlier match, plus the rest times `again`."""
     return max(value - before, 0.0) * (1 - again) + value * again
 
 

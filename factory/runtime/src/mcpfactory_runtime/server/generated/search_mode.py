@@ -2,7 +2,8 @@
 
 `search_tools` finds tools for a question, `describe_tools` shows their schemas, `call_tool` calls a tool. A call
 behaves as without search mode: the called tool checks its arguments, requires its scopes, and returns its result.
-`transports/http/authentication.py` finds the scopes with `Tool.resolve_target`. The index is built at the first search.
+`transports/http/authentication.py` finds the scopes of the called tool with `Tool.resolve_target`. The index is built
+at the first search.
 
 A schema is shortened in steps until it fits. The steps remove nested parts of arguments, the ends of descriptions of
 arguments, and most values of a long enumeration. They never remove an argument or its required flag.
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 
 CALLS: Final = "mcpfactory/calls"
-"""Key in `_meta` of the tool that calls other tools; programs find that tool by this key."""
+"""Key in `_meta` of the tool that calls other tools. Programs recognize the tool by this key."""
 
 _DEFAULT_COUNT: Final = 8  # default number of tools in a search result
 _MAX_COUNT: Final = 50
@@ -316,7 +317,7 @@ def _shortened(text: str, limit: int) -> str:
 
 
 _STEPS: Final = ((240, 3), (120, 2), (80, 1), (40, 0))
-"""Steps of truncation, as (maximum characters per description, maximum levels of optional arguments)."""
+"""Steps of truncation: (maximum characters per description, maximum levels of optional arguments)."""
 
 _DEEPEST: Final = 8  # maximum nesting of arguments, including required arguments
 _PARTS: Final = 200  # maximum number of nested schemas per tool; without a limit, a recursive schema would never end
@@ -346,7 +347,7 @@ class _SchemaTruncator:
         self._left = _PARTS
 
     def cut(self, schema: Any, depth: int, level: int) -> Any:
-        """Return a schema cut off below `depth` levels of optional arguments, or `_DEEPEST` levels in total."""
+        """Return a schema with at most `depth` levels of optional arguments, and at most `_DEEPEST` levels in total."""
         if not isinstance(schema, dict):
             return schema
         schema = resolve_definition(schema, self._definitions)

@@ -2,8 +2,8 @@
 
 This module covers questions in general, independent of the available tools.
 
-Its tables are in `search_words.txt`. Add a row only if it helps in many APIs. For the names of a single API, the index
-learns relations from that API's descriptions. The notation of a row of `[relations]`:
+Its tables are in `search_words.txt`. Add a row only if the row helps in many APIs. Do not add the names of a single
+API, because the index learns their relations from the API's descriptions. The notation of a row of `[relations]`:
 
 - `a b c`: each word may mean any other word of the row.
 - `a b > c d`: a or b in a question may mean the API terms c or d, but c does not mean a.
@@ -68,7 +68,7 @@ _VOWEL: Final = re.compile(r"[aeiouy]")
 
 
 def tokenize(text: str) -> list[str]:
-    """Return the words of a text in lower case, otherwise unchanged."""
+    """Return the words of a text, in lower case but otherwise unchanged."""
     return _TEXT.findall(text.lower())
 
 
@@ -125,7 +125,7 @@ _STATEMENT: Final = re.compile(
     r"(?:(?!(?:that|which|who|whose|where|when) )\w+ ){0,5}?(?:is|isn|are|aren|was|wasn|were|has|hasn|have|had|does|doesn|don|did|didn|can|cannot|must|should|could|may|will|won|keeps?|needs?"
     r"|says?|went|left|lost|stopped|broke|wants?)\b"
 )
-"""Matches statements, whose verbs do not name the wanted action: `the server key was leaked`."""
+"""Pattern for statements such as `the server key was leaked`, whose verbs do not name the wanted action."""
 
 _CLAUSE: Final = re.compile(r"[,;:.!?]\s+")
 
@@ -193,7 +193,7 @@ def parse_search_question(text: str) -> SearchQuestion:
 
 
 def suggested_http_methods(word: str) -> frozenset[str]:
-    """Return the methods that a stem suggests; empty if it is not a known verb."""
+    """Return the methods that a stem suggests; empty if the stem is not a known verb."""
     return _VERB_METHODS.get(word, frozenset())
 
 
@@ -203,7 +203,7 @@ def synonyms(word: str) -> frozenset[str]:
 
 
 def associations(word: str) -> frozenset[str]:
-    """Return the stems of distantly related words."""
+    """Return the stems of words that are only distantly related."""
     return _tables()[1].get(word, frozenset())
 
 
@@ -249,7 +249,7 @@ def _methods(words: list[str]) -> frozenset[str]:
 
 
 def _verbs(text: str, normalized: str) -> list[str]:
-    """Return the words of the clause whose verb names the wanted action.
+    """Return the words of the clause with the verb that names the wanted action.
 
     After a statement, it is the last clause ("my card was stolen, block it").
     """

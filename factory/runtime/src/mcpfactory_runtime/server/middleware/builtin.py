@@ -33,7 +33,7 @@ class Logging(Middleware):
 
     Args:
         logger: default: `mcpfactory_runtime.requests`.
-        arguments: True also logs the arguments, which may contain private data.
+        arguments: True to log also the arguments, which may contain private data.
         clock: returns seconds.
     """
 
@@ -123,7 +123,7 @@ _Key = tuple[str, str, bool, bytes]
 
 
 class Caching(Middleware):
-    """Middleware that answers a call with the cached result of an equal call. Failures are not cached.
+    """Middleware that answers a call with the cached result of an earlier, equal call. Failures are not cached.
 
     Args:
         seconds: lifetime of a result.
@@ -278,7 +278,7 @@ class ResponseLimit(Middleware):
         return {**result, "content": self._content(result["content"])}
 
     def _content(self, blocks: list[Json]) -> list[Json]:
-        """Return the content that fits, in its order, and a note about omitted parts."""
+        """Return the blocks that fit, in the original order, and a note about omitted parts."""
         left, found, cuts, gone = self._room, [], [], 0
         for block in blocks:
             size = _size(block)

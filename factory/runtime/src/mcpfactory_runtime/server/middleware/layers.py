@@ -30,7 +30,7 @@ class Request:
 
     Attributes:
         method: the method's name in the newest revision, such as `tools/list`.
-        params: the parameters. Middleware may change them in place.
+        params: the parameters. Middleware may change the parameters in place.
         context: the caller, and the reply channel.
     """
 
@@ -45,8 +45,8 @@ class ToolRequest:
 
     Attributes:
         name: the tool's name.
-        arguments: the arguments as received. Middleware may change them; the tool's schema checks them after all
-            middleware.
+        arguments: the arguments as received. Middleware may change the arguments; the tool's schema checks the
+            arguments after all middleware.
         tool: the tool as listed; must not be changed.
         context: the caller, and the reply channel.
     """
@@ -58,7 +58,7 @@ class ToolRequest:
 
     @property
     def read_only(self) -> bool:
-        """Return True if the tool is annotated as changing nothing (server/tools, ToolAnnotations)."""
+        """Return True if the tool's annotations say that it changes nothing (server/tools, ToolAnnotations)."""
         return self.tool.get("annotations", {}).get("readOnlyHint") is True
 
     @property
@@ -91,7 +91,8 @@ class Middleware:
     async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
         """Answer a tool call, usually with the result of `call_next(call)`: content, structuredContent, isError.
 
-        Exceptions of the handler arrive here unchanged; outside all middleware, they become results with `isError`.
+        This method gets exceptions of the handler unchanged. After all middleware, exceptions become results with
+        `isError`.
 
         Raises:
             ToolError: a failure whose text is shown to the model.

@@ -107,7 +107,7 @@ class ObservedRequest:
 
 
 class RequestObserver(Protocol):
-    """A receiver of the beginning and end of requests. It must not raise. Event loop only."""
+    """A receiver of the beginning and end of requests. Its methods must not raise an exception. Event loop only."""
 
     def begin(self, request: ObservedRequest) -> None:
         """Handle the beginning of a request, in the context in which the request runs."""
@@ -135,7 +135,7 @@ class ObservedHandler:
         """Answer one request: the result, its encoded form, or an awaitable of it.
 
         Raises:
-            McpError: the error to send; the awaitable may raise it as well.
+            McpError: the error to send. The awaitable may also raise this error.
         """
         begun = self._clock()
         request = ObservedRequest(call, channel, self._registry)
@@ -204,7 +204,7 @@ class JsonFormatter(logging.Formatter):
     """Formatter of log records as lines of JSON, without the credentials of API calls.
 
     Attributes:
-        one_line: True if code that writes to stderr itself must also write one JSON object per line.
+        one_line: True if code that writes directly to stderr must also write one JSON object per line.
     """
 
     one_line = True

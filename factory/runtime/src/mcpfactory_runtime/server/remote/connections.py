@@ -130,7 +130,7 @@ class RemoteConnections:
 
     @property
     def first(self) -> Client | None:
-        """Return the client of the first connection, or None if it is closed or lost."""
+        """Return the client of the first connection, or None if that connection is closed or lost."""
         return self._first.client if self._first.usable else None
 
     async def open(self) -> Client:
@@ -139,7 +139,7 @@ class RemoteConnections:
 
     @asynccontextmanager
     async def exchange(self, ctx: Context) -> AsyncIterator[ForwardedCall]:
-        """Provide a connection for a call. Raises the errors of `Client`, and ToolError if no connection is free."""
+        """Provide a connection for a call. Raises the errors of `Client`; raises ToolError if no connection is free."""
         first = await self.open()
         session = ctx.session
         able = forwarded_capabilities(ctx)
@@ -207,7 +207,7 @@ class RemoteConnections:
         return made
 
     def _make_room(self) -> bool:
-        """Close the connection that has been idle longest; return False if all are in use."""
+        """Close the connection that has been idle for the longest time; return False if all connections are in use."""
         idle = self._unused()
         if idle:
             self._drop(min(idle, key=lambda one: one.used))

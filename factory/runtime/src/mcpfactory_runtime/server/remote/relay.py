@@ -169,7 +169,7 @@ class _PromptArguments(_UncheckedArguments):
 
 
 class _RelayedUris:
-    """Replacement for a URI template."""
+    """Replacement for a URI template, for URIs that a function recognizes."""
 
     def __init__(self, text: str, matches: Callable[[str], bool]) -> None:
         self.text, self._matches = text, matches
@@ -202,7 +202,7 @@ async def forward(
 ) -> Json:
     """Return the result of a request to another server, without envelope.
 
-    Only the request and the trace are forwarded. A server of the per-request lifecycle also gets the caller's
+    Only the request and its trace metadata are forwarded. A server of the per-request lifecycle also gets the caller's
     capabilities, name and log level. The caller's token is never forwarded.
 
     Args:
@@ -215,7 +215,7 @@ async def forward(
 
     Raises:
         McpError: the server's error, or the caller cannot answer the server's question.
-        InputRequired: the caller must answer first (a BaseException).
+        InputRequired (a BaseException): the caller must answer first.
         ConnectionLostError, HttpError, ProtocolError, TimeoutError: as for `Client.request`.
     """
     sent = {**params, "_meta": (_meta(ctx) if client.modern else {}) | _trace(ctx)}

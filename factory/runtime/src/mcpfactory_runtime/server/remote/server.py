@@ -1,4 +1,4 @@
-"""`RemoteServer`: a remote server mounted in a local one."""
+"""`RemoteServer`: a remote server that is mounted in a local server."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ class RemoteServer(Server):
                 self.notify_changed(kind)
 
     def _list(self, kind: str, wires: list[Json]) -> bool:
-        """Register the items of one kind; reuse the objects of unchanged items. Return False if no item changed."""
+        """Register the items of one kind; reuse the objects of unchanged items. Return False if no item has changed."""
         wanted: dict[str, Json] = {}
         keyed = [(key, wire) for wire in wires if isinstance(key := wire.get(_KINDS[kind][0]), str)]
         repeated = [key for key, wire in keyed if wanted.setdefault(key, wire) is not wire]
@@ -305,7 +305,7 @@ class RemoteServer(Server):
         """Forward a request and return its result.
 
         Raises:
-            ToolError: the server cannot be reached, or ended before it responded.
+            ToolError: the server cannot be reached, or ended before its response.
             McpError: the server's error.
         """
         try:
@@ -374,7 +374,7 @@ _LIST_KINDS: Final[tuple[Literal["tools", "resources", "prompts"], ...]] = ("too
 
 
 def _explained(error: McpError, name: str) -> McpError:
-    """Return the error of a call, with a hint if the server cannot ask its client in the newest revision."""
+    """Return the error of a call, with a hint if the server can ask its client only in older revisions."""
     if error.code == INVALID_REQUEST and any(method in str(error) for method in _QUESTIONS):
         hint = f"{name} can ask questions only in older revisions: connect to it with mode='legacy'"
         return McpError(error.code, f"{error}\nhint: {hint}", error.data)

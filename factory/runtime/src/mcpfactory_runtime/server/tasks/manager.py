@@ -1,8 +1,8 @@
 """Run tasks, and notify their watchers in both forms of the protocol.
 
-The store has the authoritative state of a task. Each version goes to watchers: a handler that waits for answers, a
-blocked `tasks/result`, or a stream of notifications. Watchers get changes by this process at once; the store is polled
-for changes by other processes, and for expiry.
+The store has the authoritative state of a task. Each version of a task is sent to its watchers: a handler that waits
+for answers, a blocked `tasks/result`, or a stream of notifications. Watchers get changes by this process at once; the
+store is polled for changes by other processes, and for expiry.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class TaskRun:
         return key
 
     def set_message(self, message: str, manager: TaskManager) -> None:
-        """Set the task's status message; of messages that arrive during a write, only the latest is written."""
+        """Set the task's status message; if several messages arrive during a write, only the latest is written."""
         self._message = message
         if self._message_writer is None or self._message_writer.done():
             self._message_writer = asyncio.get_running_loop().create_task(self._write_messages(manager))
@@ -254,7 +254,7 @@ class TaskManager:
             raise
 
     def attach_handler(self, task: Task, handler: asyncio.Task[Json]) -> TaskRun:
-        """Run a task with a handler that returns the result in the newest form; the task ends with the handler."""
+        """Run a task by a handler, which returns the result in the newest form; the task ends when the handler ends."""
         run = self._runs[task.id] = TaskRun(task, handler)
 
         def watch(now: Task | None) -> None:
@@ -288,7 +288,7 @@ class TaskManager:
         """Return a principal's task.
 
         Raises:
-            McpError: INVALID_PARAMS if it does not exist or has another owner.
+            McpError: INVALID_PARAMS if the task does not exist or has another owner.
         """
         if not isinstance(task_id, str):
             raise McpError(INVALID_PARAMS, "Invalid params: taskId must be a string")
@@ -299,7 +299,7 @@ class TaskManager:
         return task
 
     async def change(self, task_id: str, change: Change) -> Task | None:
-        """Change a task and notify its watchers; return None if nothing changed."""
+        """Change a task and notify the watchers of the task; return None if nothing changed."""
         task = await self.store.update(task_id, change)
         if task is not None:
             self._publish(task_id, task)
@@ -369,7 +369,7 @@ class TaskManager:
         return True
 
     def unclaim(self, task_id: str, key: str) -> None:
-        """Release the claim, so that another call can ask an unanswered question. Watchers get the task again."""
+        """Release the claim, so that another call can ask the question again. Watchers get the task again."""
         self._claims.discard((task_id, key))
         watch = self._watches.get(task_id)
         if watch is not None:
@@ -397,7 +397,7 @@ class TaskManager:
     # -- shutdown ------------------------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Fail the running tasks because the server is shutting down."""
+        """Mark the running tasks as failed, because the server is shutting down."""
         supervisors = list(self._supervisors)
         for run in list(self._runs.values()):
             with suppress(Exception):
@@ -439,7 +439,7 @@ class TaskFollower:
 
 
 def _ending(handler: asyncio.Task[Json]) -> Change:
-    """Return the final transition of a task whose handler ended."""
+    """Return the final change of a task whose handler has ended."""
     if handler.cancelled():
         return lambda task: task.cancelled("The handler was cancelled.")
     error = handler.exception()

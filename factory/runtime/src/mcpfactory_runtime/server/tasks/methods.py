@@ -47,7 +47,7 @@ class TaskChannel:
     """Reply channel of a task, independent of the request that created it; notifications carry the task's ID.
 
     Args:
-        persistent: the session; None if the revision has no sessions (notifications are dropped).
+        persistent: the session; None if the revision has no sessions; notifications are then dropped.
         principal: the caller who created the task.
         task_id: the task's ID.
         allowance: the creator's remaining rate limits.
@@ -83,7 +83,7 @@ class TaskChannel:
 
 
 class TaskContext(Context):
-    """A context for a call that can become a task. In a task, a question waits for its answer."""
+    """A context for a call that can become a task. In a task, a handler that asks a question waits for the answer."""
 
     def __init__(
         self,
@@ -202,7 +202,8 @@ class TaskMethods:
 
         Raises:
             McpError: METHOD_NOT_FOUND if the tool forbids a requested task, or requires a task that was not requested.
-                MISSING_CAPABILITY if it requires a task, and a client of the newest revision does not support tasks.
+                MISSING_CAPABILITY if the tool requires a task, but a client of the newest revision does not support
+                tasks.
         """
         revision = call.peer.revision
         # With client support, the server decides which calls become tasks (ext-tasks, Capability Negotiation).
@@ -404,7 +405,7 @@ class TaskMethods:
         return [task for task in found if task is not None and task.owner == str(channel.principal)]
 
     def listen(self, tasks: list[Task], call: Call, channel: ReplyChannel, meta: Json) -> Callable[[], None]:
-        """Send each task now and after each change, until the returned function is called."""
+        """Send each task immediately and after each change, until a caller calls the returned function."""
         watchers: dict[str, Watcher] = {}
 
         def send(task: Task) -> None:

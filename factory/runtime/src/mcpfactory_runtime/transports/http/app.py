@@ -204,7 +204,7 @@ class HttpApp:
     async def lifespan(self, app: Any = None) -> AsyncIterator[None]:
         """Run the lifespan, as the `lifespan` of a Starlette or FastAPI application that mounts this application.
 
-        If no such application runs it, the first request enters the server's lifespan, and the end of the event loop
+        If no such application runs the lifespan, the first request enters the lifespan, and the end of the event loop
         exits it.
 
         Args:
@@ -348,7 +348,10 @@ class HttpApp:
             await send_json(send, 200, jsonrpc.encode(document))
 
     async def _exchange(self, call: Call, principal: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request of the per-request lifecycle. The token, otherwise the address, identifies the client."""
+        """Serve a request of the per-request lifecycle.
+
+        The token identifies the client; without a token, the address does.
+        """
         if self._requests >= self._max_requests:
             error = McpError(INTERNAL_ERROR, f"{self._max_requests} requests are already in flight")
             await send_rejection(send, Rejection(503, jsonrpc.error_message(call.id, error), "", {"retry-after": "5"}))

@@ -110,7 +110,7 @@ async def send_json(send: Send, status: int, data: bytes, headers: Headers | Non
 
 
 def is_event_stream(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Return True if the headers are those of an event stream."""
+    """Return True if the headers belong to an event stream."""
     return any(name.lower() == b"content-type" and value.startswith(b"text/event-stream") for name, value in headers)
 
 
@@ -154,7 +154,7 @@ async def send_post_response(
 ) -> None:
     """Send the response to a POST: plain JSON for a single message, otherwise an event stream.
 
-    `streamed` sends events also for a single message.
+    With `streamed`, a single message is also sent as an event stream.
     """
     if answer is None:
         await send_json(send, 202, b"", headers)
@@ -223,11 +223,11 @@ async def send_events(
 class LifespanTask:
     """Task that enters context managers before the first request and exits them at the end.
 
-    A context manager must be exited by the task that entered it, and request tasks are too short-lived. If no shutdown
+    The task that enters a context manager must also exit it, and request tasks end too soon. If no shutdown
     message arrives, the end of the event loop cancels the task, which then exits the context managers in order.
 
     Args:
-        enter: enters the context managers into the stack.
+        enter: function that enters the context managers into the stack.
     """
 
     __slots__ = ("_enter", "_over", "_started", "_task")

@@ -82,7 +82,7 @@ class FailureLimit:
         return 0.0 if bucket.take() else bucket.wait
 
     def record_success(self, address: str, token: bytes) -> None:
-        """Uncount the attempt, and exempt the valid token from the limit."""
+        """Remove the attempt from the count, and exempt the valid token from the limit."""
         if self._addresses is not None and token not in self._good:
             self.cancel_attempt(address)
             if len(self._good) >= _TOKENS:
@@ -111,7 +111,7 @@ _CALLS: Final = wire_names(CALL_TOOL)
 
 
 class AnonymousAccessGate:
-    """Gate that admits all callers, but refuses tools that require scopes, because it cannot check scopes."""
+    """Gate that admits all callers. The gate refuses tools that require scopes, because it cannot check scopes."""
 
     hosts: frozenset[str] = frozenset()
 
@@ -119,7 +119,7 @@ class AnonymousAccessGate:
         self._server = server
 
     def supported_scopes(self) -> Sequence[str]:
-        """Return (): no issuer grants scopes."""
+        """Return (), because no issuer grants scopes."""
         return ()
 
     def document(self, path: str) -> dict[str, Any] | None:
@@ -211,7 +211,7 @@ class AccessGate:
         return principal
 
     def authorize(self, principal: Principal | str, body: Any) -> Rejection | None:
-        """Return a rejection if the principal lacks scopes for the request, or for a request of a batch."""
+        """Return a rejection if the principal lacks scopes for the request, or for any request of a batch."""
         needed = merge_scopes(self._required, *(scopes for _, scopes in called_tools(self._server, body)))
         held = principal.scopes if isinstance(principal, Principal) else frozenset()
         lacking = missing_scopes(needed, held)
@@ -301,7 +301,7 @@ def create_gate(auth: Authorization | None, server: ServerInterface, endpoint: s
 
 
 def called_tools(server: ServerInterface, body: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield name and scopes of each known tool that a body calls, also in a batch or through another tool."""
+    """Yield name and scopes of each known tool that a body calls (directly, in a batch, or through another tool)."""
     for message in body if isinstance(body, list) else (body,):
         method = message.get("method") if isinstance(message, Mapping) else None
         if isinstance(method, str) and method in _CALLS:

@@ -1,4 +1,4 @@
-"""Responses of the per-request lifecycle over HTTP: plain JSON unless the handler notifies the client or is slow.
+"""Responses of the per-request lifecycle over HTTP: plain JSON, or a stream for notifications and slow handlers.
 
 An error, which may be raised late, determines the status (404, 400). Therefore nothing is sent before the first
 notification, the result, or `KEEP_ALIVE` seconds. A later error is sent on the stream, with status 200. A disconnect
@@ -164,7 +164,7 @@ class Exchange:
         self._abort()
 
     def _abort(self) -> None:
-        """Cancel the request: the client disconnected, or does not read."""
+        """Cancel the request, because the client disconnected or does not read."""
         assert self._task is not None
         self._gone = True
         self._task.cancel()

@@ -56,7 +56,7 @@ class _Incoming:
         self.read = asyncio.Event()
 
     def lose(self) -> None:
-        """Handle the loss of the requesting process."""
+        """Handle the end of the process that sent the request."""
         self.gone.set()
         self.read.set()
 
@@ -126,7 +126,7 @@ class ProcessRelay:
     # -- requests that other processes serve ---------------------------------------------------------------------
 
     async def forward(self, session_id: str, scope: Scope, receive: Receive, send: Send) -> Receive | None:
-        """Forward a request to the process that has the session. Return None if the request was answered.
+        """Forward a request to the process that has the session. Return None if that process answered the request.
 
         Otherwise, return the `receive` to serve the request here: the body may have been read already.
         """
@@ -151,7 +151,7 @@ class ProcessRelay:
         return _received(body, receive)
 
     async def _owner(self, session_id: str) -> str | None:
-        """Return another live process that owns a session, or None if this process or no process owns the session."""
+        """Return another live process that owns a session, or None if no other process owns the session."""
         journal = SessionJournal(self._sessions, session_id)
         owner = await journal.claim()
         if owner is None:  # HTTP+SSE sessions have no journal; their IDs begin with the label of the process
@@ -355,7 +355,7 @@ def _head(scope: Scope) -> Json:
 
 
 def _received(body: bytes, then: Receive) -> Receive:
-    """Return a receiver that yields a body that was already read, then the other messages."""
+    """Return a receiver that first yields a body that was already read, then the other messages."""
     given = False
 
     async def receive() -> Any:

@@ -1,4 +1,7 @@
-"""Custom routes of a server, served by Starlette after authorization. Responses do not contain causes of failures."""
+"""Custom routes of a server, served by Starlette after authorization.
+
+Responses do not contain the cause of a failure.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Serving of an `HttpApp` on its own port by uvicorn, in this process or in several workers.
 
-With several workers, the parent process listens, forks workers and replaces dead ones, but serves no requests. It
-forwards SIGTERM and SIGINT, and ends after all workers. Workers end when the parent ends, even after SIGKILL.
+With several workers, the parent process listens, forks workers and replaces dead ones, but serves no requests. The
+parent forwards SIGTERM and SIGINT, and ends after all workers. Workers end when the parent ends, even after SIGKILL.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
         return 0 if in_body else len(held.partition(b"\n")[0]), len(held)
 
     def _refuse_head(self) -> bool:
-        """Refuse an incomplete request if its URL or headers are too large. Return True if it was refused."""
+        """Refuse an incomplete request if its URL or headers are too large. Return True after a refusal."""
         refused = None if self._surplus else check_header_size(*self._measure_incomplete())
         if refused is None:
             return False
@@ -179,7 +179,7 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
 
 
 class _WebServer(uvicorn.Server):
-    """Server that drains and exits with status 0 on a signal, and ends at once on a second Ctrl-C."""
+    """Server that, after a signal, drains and exits with status 0; a second Ctrl-C ends it immediately."""
 
     def __init__(
         self, config: uvicorn.Config, app: HttpApp, lifeline: int | None, announce: Callable[[], None] | None = None
@@ -241,10 +241,10 @@ async def serve_embedded(app: HttpApp, listener: socket.socket) -> None:
 
 
 def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
-    """Return a listening socket. Port 0 takes any free port; other sockets can listen on a `shared` port.
+    """Return a listening socket. Port 0 stands for any free port. Other sockets can also listen on a `shared` port.
 
     Raises:
-        OSError: the address cannot be listened on.
+        OSError: the socket cannot listen on the address.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -304,7 +304,7 @@ def print_url(name: str, listener: socket.socket, host: str, path: str, more: st
 
 
 def print_server_message(name: str, text: str) -> None:
-    """Print a message of a server on stderr, as JSON if its log is JSON."""
+    """Print a message of a server on stderr, as JSON if the server logs JSON."""
     if _logs_json():
         log.info("%s: %s", name, text)
     else:
@@ -363,7 +363,7 @@ def run_http(server: ServerInterface, host: str, port: int, *, workers: int = 1,
         options: options of `HttpApp`; `store` may be a URL [default: MCPFACTORY_STORE].
 
     Raises:
-        OSError: the address cannot be listened on, or the store cannot be used (`StoreError`).
+        OSError: the server cannot listen on the address, or cannot use the store (`StoreError`).
         ValueError: an option is invalid.
     """
     _fill_defaults(options, host)
@@ -428,7 +428,7 @@ def _run_workers(
     folder: str,
     announce: Callable[[], None],
 ) -> None:
-    """Serve with one worker process per listening socket until SIGINT or SIGTERM. Workers exit by SystemExit.
+    """Serve with one worker process per listening socket until SIGINT or SIGTERM. Workers end with SystemExit.
 
     Args:
         name: name of the server, for messages.
@@ -493,7 +493,7 @@ class _WorkerSupervisor:
             os.kill(pid, signal.SIGTERM)
 
     def _work(self, worker: int) -> None:
-        """Serve in a worker process; does not return."""
+        """Serve in a worker process; never return."""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
             signal.signal(number, signal.SIG_DFL)
         os.close(self._lifeline[1])

@@ -4,7 +4,8 @@ Messages that belong to a request are sent in the response to its POST. All othe
 stream.
 
 In HTTP+SSE, a session is one GET connection. It begins with an `endpoint` event that contains the URL for
-POSTs, and ends when the client disconnects. Responses are sent on the stream; a POST only gets 202.
+POSTs, and ends when the client disconnects. Responses are sent on the stream of the GET; the response to a POST is only
+status 202.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ class HttpSession(Session):
         return StreamPosition(stream, number) if stream.has_after(number) else None
 
     def begin_shutdown(self) -> None:
-        """End the session's own stream. Requests in flight may finish their streams."""
+        """End the session's own stream. The streams of requests in flight may continue to their end."""
         self.refuse_requests()
         self.own.finish(recorded=False)  # do not record the end, because another process may continue the session
 
@@ -177,7 +178,7 @@ class HttpSession(Session):
         return channel
 
     def deliver(self, call: Call, data: bytes) -> None:
-        """Put the response on the stream of its request, and end that stream."""
+        """Send the response on the stream of its request, and end that stream."""
         channel = self._channels.pop(call, None)
         stream = channel.stream if channel is not None else self._current
         assert stream is not None
@@ -211,7 +212,7 @@ class HttpSession(Session):
         }
 
     async def restore_session(self, state: Json, unfinished: list[UnfinishedStream]) -> None:
-        """Continue a session of another process. Requests that the other process did not answer get an error."""
+        """Take over a session of another process. Requests that the other process did not answer get an error."""
         assert self._journal is not None
         revision = LEGACY[state["revision"]]
         self.connection.peer = Peer(revision, state["info"], state["capabilities"], state["log_level"])
@@ -294,7 +295,7 @@ class SseSession(Session):
         self.handle(event)
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
-        """Send a notification; drop optional ones while the client does not read."""
+        """Send a notification; drop an optional notification while the client does not read."""
         data = jsonrpc.encode(jsonrpc.notification_message(self._wire(method, revision), params))
         self.stream.push(data, droppable=method in DROPPABLE)
 

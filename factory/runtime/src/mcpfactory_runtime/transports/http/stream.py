@@ -24,7 +24,7 @@ KEPT_BYTES: Final = 1 << 20
 """Maximum bytes of messages that a stream keeps; the newest message is kept regardless of its size."""
 
 END_AT: Final = 16 << 20
-"""Unread bytes above which the next message ends the response."""
+"""Limit of unread bytes; above this limit, the next message ends the response."""
 
 KEEP_ALIVE: Final = 15.0
 """Seconds of silence after which an event stream begins, or a comment is sent: proxies close idle connections."""
@@ -126,7 +126,7 @@ class EventStreamAnswer:
         return after >= self._count or (bool(self._events) and self._events[0][0] <= after + 1)
 
     def push(self, data: bytes, *, droppable: bool = False) -> None:
-        """Add a message. Drop a `droppable` message while the client does not read."""
+        """Add a message. If the client does not read, drop a `droppable` message."""
         if self._unsent is not None:
             if droppable and self._unsent > DROP_AT:
                 return
@@ -179,8 +179,8 @@ class EventStreamAnswer:
     ) -> AsyncGenerator[bytes]:
         """Yield the events after number `after` until the stream ends or is detached; with None, yield only new events.
 
-        A new follower replaces an earlier follower. `resumed`, for returning clients, skips the priming event and
-        resets an earlier `detach`. `earlier` are events that the stream has dropped.
+        A new follower replaces an earlier follower. With `resumed` (for a client that returns), the priming event is
+        skipped, and an earlier `detach` ends. `earlier` are events that the stream has dropped.
         """
         self._followers += 1
         me = self._followers
@@ -254,7 +254,7 @@ class EventStreamAnswer:
             self.overrun()
 
     def _record(self) -> None:
-        """Start to record the stream, with the messages kept so far. Further calls have no effect."""
+        """Start to record the stream, with the messages kept so far. A repeated call has no effect."""
         if self._recorded or self._recorder is None:
             return
         assert self.name is not None
