@@ -369,7 +369,8 @@ def _sentences(text: str) -> tuple[str, ...]:
 def _of_text(sentence: str, *, later: bool) -> _VerbMatch:
     """Return the first verb of a sentence such as “Delete …”, “Deletes …”, “Use this method to delete …”.
 
-    `later`: an earlier text describes a read, so a change counts only if it is the first word and not a noun.
+    `later` means that an earlier text describes a read. A verb for a change then counts only as the first word, if this
+    word cannot be a noun.
     """
     start = words(sentence[:200])
     if not start or start[0] in {"to", "if", "when", "for"}:

@@ -1,7 +1,7 @@
 """Intermediate form between API documents and generated code: immutable, JSON-serializable, independent of Python.
 
-Readers (`openapi/`) build an `Api`; `select`, `naming`, `describe` and `emit` consume it. Every schema is JSON Schema
-2020-12, converted from the dialects of Swagger 2.0 and OpenAPI 3.0. Every `$ref` is `#/$defs/<name>` into
+Readers (`openapi/`) build an `Api`; `select`, `naming`, `describe` and `emit` read the `Api`. Every schema is JSON
+Schema 2020-12, converted from the dialects of Swagger 2.0 and OpenAPI 3.0. Every `$ref` is `#/$defs/<name>` into
 `Api.schemas`. No stage after the reader uses the document.
 """
 

@@ -75,7 +75,7 @@ def parse_toml(text: str, file: Path | str) -> dict[str, Any]:
     """Return the content of a TOML text.
 
     Raises:
-        SettingsError: it is not TOML.
+        SettingsError: the text is not TOML.
     """
     try:
         return tomllib.loads(text)

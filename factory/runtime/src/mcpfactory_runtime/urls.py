@@ -119,7 +119,7 @@ Refusal = Literal["", "target", "origin", "downgrade", "method", "circle"]
 """Reason why a redirect is not followed.
 
 `target`: not an http address. `origin`: another origin. `downgrade`: from https to http. `method`: the status does not
-permit repeating the method. `circle`: a loop, or too many redirects.
+permit to repeat the request with the same method. `circle`: a loop, or too many redirects.
 """
 
 _REASONS: Final[dict[Refusal, str]] = {

@@ -166,8 +166,8 @@ _PATIENCE: Final = 600  # seconds to wait for another process that prepares the 
 class InstalledCandidate:
     """Candidate that can be started: its record, its folder, and the command line.
 
-    `readable` lists the paths outside the system that the process must read. `holds` maps the installed files to
-    their hashes; it is empty if they were not verified.
+    `readable` lists the paths outside the system that the process must read. `holds` maps the installed files to their
+    hashes; the mapping is empty if the files were not verified.
     """
 
     record: AdoptionRecord

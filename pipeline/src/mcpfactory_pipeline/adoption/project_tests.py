@@ -61,7 +61,7 @@ NO_REPORT: Final = TestCounts("")
 
 
 def read_junit(data: bytes) -> TestCounts | None:
-    """Return the counts of a JUnit report; None if the data is not one.
+    """Return the counts of a JUnit report; None if the data is not a JUnit report.
 
     Each `testcase` counts once; the totals of the suites are ignored.
     """

@@ -214,7 +214,7 @@ def check_python_lock(lock: bytes, *, addresses: bool = False, where: str = LOCK
     """Check that a `requirements.lock` has only versions with hashes: uv would obey options in it, such as an index.
 
     Args:
-        lock: its content.
+        lock: the content of the lock file.
         addresses: True if a line may be a wheel at an address (`NAME @ …/x.whl`) with its hash, as in projects.
         where: the name of the lock.
 

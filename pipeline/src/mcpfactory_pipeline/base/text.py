@@ -185,7 +185,7 @@ def table_lines(rows: Sequence[Sequence[str]], width: int | None = None) -> list
 
 
 def _narrow(widths: Sequence[int], least: Sequence[int], space: int) -> list[int]:
-    """Narrow the widest columns, one terminal column at a time, until the widths fit `space` or reach `least`."""
+    """Narrow the widest table columns, one character at a time, until the widths fit `space` or reach `least`."""
     found = list(widths)
     while sum(found) > space:
         free = [index for index, width in enumerate(found) if width > least[index]]

@@ -38,8 +38,8 @@ def installed_version(name: str) -> str:
 def distribution_version(name: str, below: str = "") -> str:
     """Return the version of one of our distributions, followed by `+` and a hash of its package.
 
-    The same code has the same version in every installation. Therefore a checkout and an installation agree on which
-    outputs are up to date. `below` limits the hash to one folder of the import package.
+    The same code has the same version in every installation. Therefore the same outputs are up to date in a checkout
+    and in an installation. `below` limits the hash to one folder of the import package.
     """
     version = installed_version(name)
     if version == ABSENT:

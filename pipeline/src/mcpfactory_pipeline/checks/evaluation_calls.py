@@ -1,8 +1,8 @@
 """Run the expected calls of a server's evaluation cases and check their results.
 
 Each case gets a separate server process and a separate simulated API. A correct answer proves nothing about a tool if
-it does not depend on the API. Therefore the call is repeated with an API without data, and both answers are compared.
-A simulated API that answers every request proves nothing. This module does not evaluate the results.
+the answer does not depend on the API. Therefore the call is repeated with an API without data, and both answers are
+compared. A simulated API that answers every request proves nothing. This module does not evaluate the results.
 """
 
 from __future__ import annotations

@@ -283,7 +283,7 @@ class FailureOutcome:
 
 
 def answer_text(exchange: WireExchange) -> str:
-    """Return the text that a model receives: the result, the protocol error, or why both are missing."""
+    """Return the text that a model receives: the result, the protocol error, or the reason why both are missing."""
     if exchange.error is not None:
         return str(exchange.error.get("message", ""))
     content = (exchange.result or {}).get("content")

@@ -196,7 +196,7 @@ class WireExchange:
 
     @property
     def content(self) -> Json | None:
-        """Return the result without its metadata, or None."""
+        """Return the result without its metadata, or None if there is no result."""
         return None if self.result is None else {key: one for key, one in self.result.items() if key != "_meta"}
 
     @property

@@ -187,7 +187,7 @@ def _first_prompt_params(evidence: Evidence) -> Json | None:
 
 
 def further_reads(evidence: Evidence) -> list[tuple[str, Json]]:
-    """Return (method, params) to read prompts and resources except the first ones, which have separate probes.
+    """Return (method, params) of requests that read prompts and resources; separate probes read the first ones.
 
     The contents are for rules about texts shown to a model; each kind is limited to `_FURTHER_READS`.
     """

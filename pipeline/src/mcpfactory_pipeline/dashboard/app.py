@@ -1,8 +1,8 @@
 """The live dashboard: a Starlette application that reads the workspace for every request.
 
-It is read-only without people who may act. It is meant for loopback. A request whose Host is not a loopback name is
-refused first. Otherwise another site that resolves to 127.0.0.1 (DNS rebinding) could read the dashboard with the
-user's browser. Errors are returned as JSON or as a page.
+It is read-only without people who may act. The dashboard is meant for loopback addresses. A request whose Host is not a
+loopback name is refused first. Otherwise another site that resolves to 127.0.0.1 (DNS rebinding) could read the
+dashboard with the user's browser. Errors are returned as JSON or as a page.
 """
 
 from __future__ import annotations

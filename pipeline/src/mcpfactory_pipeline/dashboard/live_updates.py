@@ -209,7 +209,7 @@ class PageSubscriptions:
         """Return a stream of the changes of a page; `make` creates the page's poll if the page is not followed yet.
 
         Raises:
-            TooManySubscribersError: there are too many listeners. Errors of the first poll are passed on.
+            TooManySubscribersError: there are too many listeners. Errors of the first poll propagate to the caller.
         """
         if self._listeners >= _MAX_LISTENERS:
             raise TooManySubscribersError(

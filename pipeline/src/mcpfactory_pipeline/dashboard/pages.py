@@ -35,7 +35,7 @@ class PageParameter:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A kind of page. `view` builds it; `instances` yields the path parameters of its pages in the export."""
+    """A kind of page. `view` builds the page; `instances` yields the path parameters of its pages in the export."""
 
     name: str
     path: str

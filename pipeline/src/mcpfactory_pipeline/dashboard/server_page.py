@@ -311,7 +311,7 @@ class ServerPage:
 
 
 def _action_links(possible: Mapping[str, tuple[Mapping[str, str], ...]]) -> Iterator[ActionLink]:
-    """Yield a link for each action, and one more for its approval stage, if any."""
+    """Yield a link for each action; if it also applies to approval stages, yield another link for the first stage."""
     for name, subjects in possible.items():
         stages = [about for about in subjects if "stage" in about]
         if len(stages) < len(subjects):

@@ -197,7 +197,7 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 def channel_folder_faults(workspace: Workspace, names: Sequence[str] | None = None) -> list[Difference]:
-    """Return the differences between the channel folders on this machine and the states, in the form of `verify`.
+    """Return the differences between the states and the channel folders on this machine, as `verify` returns them.
 
     Without names, it includes servers whose folder is missing, and pages that no state names.
     """
@@ -236,7 +236,10 @@ def channel_state_faults(workspace: Workspace, state: ServerState) -> list[str]:
 
 
 def unreferenced_pages(workspace: Workspace) -> list[tuple[str, str]]:
-    """Return (channel, project) of each page that is in no state. `orphaned_channel_offers` handles servers without a folder."""
+    """Return (channel, project) of each page that no state lists.
+
+    `orphaned_channel_offers` handles servers without a folder.
+    """
     pages = {
         (channel, project)
         for channel in _channels(workspace)

@@ -140,7 +140,7 @@ def find_isolation_level(wanted: str) -> IsolationLevel:
     `auto` and `required` skip levels that must be requested by name.
 
     Raises:
-        StageError: the level is unavailable here, or `required` finds only `none`.
+        StageError: the level is unavailable here, or `wanted` is `required` and no isolation is available.
     """
     if wanted in {AUTO, REQUIRED}:
         found = next(LEVELS[name] for name in _CHOSEN if not LEVELS[name].lacking())

@@ -2,7 +2,7 @@
 
 Without isolation, an orphan of a job could change the job's files after they were checked. So the process that
 started the job adopts its orphans, and ends them before it reads the results. On Linux, an orphan becomes a child of
-its nearest ancestor that requested this. On other systems, only sessions are ended.
+its nearest ancestor that requested this. On other systems, only processes in the session of the job are ended.
 """
 
 from __future__ import annotations

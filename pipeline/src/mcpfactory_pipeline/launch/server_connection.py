@@ -95,7 +95,7 @@ async def serve_simulated_api(folder: Path) -> AsyncIterator[SimulatedApi]:
     """Serve the simulated API of the server in `folder` on loopback until the block ends.
 
     Start `tests/upstream.py`, which prints one line of JSON (`environment`, `values`) and serves until its input ends.
-    Without this file, yield empty variables and values.
+    If `tests/upstream.py` is missing, yield empty variables and values.
 
     Raises:
         ConfigError: the program ends, or its first line is invalid.

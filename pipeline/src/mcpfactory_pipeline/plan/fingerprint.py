@@ -96,7 +96,7 @@ def combine_source_hashes(files: str, own: str) -> str:
 
 
 def hash_external_files(server: WorkspaceServer) -> str:
-    """Return the hash of an adopted server's files elsewhere in the workspace; `none` without any."""
+    """Return the hash of an adopted server's files elsewhere in the workspace; `none` if there are no such files."""
     root = server.folder.parents[1]
     folder = server.adopted.folder(root) if server.adopted else None
     return (
@@ -115,7 +115,7 @@ def _evals(subject: InputReader) -> str:
 
 
 def _reports(subject: InputReader) -> str:
-    """Return the hash of the recorded model evaluations; the pages next to them repeat the same data."""
+    """Return the hash of the recorded model evaluations, without the pages that repeat the data of the evaluations."""
     return subject.hash_all(
         path for path in subject.files if path.startswith("evals/reports/") and path.endswith(".json")
     )

@@ -25,7 +25,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
 
 def decisions_about_shown_content(made: StageDecisions | None, shown: Mapping[str, str]) -> StageDecisions | None:
-    """Return the decisions about the content shown now; None if they are about other content."""
+    """Return the decisions about the content shown now; None if the decisions are about other content."""
     return made if made is not None and dict(made.shown) == dict(shown) else None
 
 
@@ -40,7 +40,7 @@ def shown_content_approvers(policy: ApprovalPolicy, made: StageDecisions | None,
 
 
 def shown_content_rejections(made: StageDecisions | None, shown: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the people who rejected the content shown now, each with the reason."""
+    """Return the people who rejected the current content, each with the reason."""
     return sorted(current.rejections.items()) if (current := decisions_about_shown_content(made, shown)) else []
 
 
@@ -185,13 +185,13 @@ class StageOutputs(JsonRecord):
 class Stage:
     """A stage. `needs` are stages that must have passed; `reads` and `writes` are names in `fingerprint.INPUTS`.
 
-    An input that the stage also writes is recorded with its value after the run, other inputs with the value before.
-    Increase `version` when the stage handles the same inputs differently. `run` is a function, as `module:function`;
-    only the process of a job imports it, so that a plan loads no stage code. `timeout` (seconds) and `memory` (bytes)
-    limit the stage and all its processes. A promotion depends on the outcome if `check` is True. A `sandboxed` stage
-    runs server code, with the isolation of the workspace. With `caller_environ`, the stage gets all environment
-    variables of the process that runs the pipeline. `settings` are passed to `run`, and count as an input. `channel` is
-    the channel that the stage fills, with its policy. `adopted` replaces `run` for an adopted server.
+    If a stage also writes an input, the value after the run is recorded. For other inputs, the value before the run is
+    recorded. Increase `version` when the stage handles the same inputs differently. `run` is a function, as
+    `module:function`; only the process of a job imports it, so that a plan loads no stage code. `timeout` (seconds) and
+    `memory` (bytes) limit the stage and all its processes. A promotion depends on the outcome if `check` is True. A
+    `sandboxed` stage runs server code, with the isolation of the workspace. With `caller_environ`, the stage gets all
+    environment variables of the process that runs the pipeline. `settings` are passed to `run`, and count as an input.
+    `channel` is the channel that the stage fills, with its policy. `adopted` replaces `run` for an adopted server.
 
     A stage with an `approval` is never run: it passes by decisions of people. A stage that `awaits` its channel passes
     when the channel offers the newest candidate. `before` names stages that need this stage without declaring it.

@@ -1,8 +1,9 @@
 """One stage of one server in a separate process: `python -m mcpfactory_pipeline.run.job job.json`.
 
 Job and result are JSON, so that any executor can run jobs. The output of the stage and its tools goes to stdout, which
-is the log. A worker process runs the stage. Its parent, the supervisor, ends all processes of the job when the worker
-ends, and when stdin closes. The executor closes stdin to end the job; the system closes it if the run is killed.
+is the log. A worker process runs the stage. The parent of the worker, the supervisor, ends all processes of the job
+when the worker ends or stdin closes. The executor closes stdin to end the job; the system closes it if the run is
+killed.
 """
 
 from __future__ import annotations

@@ -168,7 +168,10 @@ class ServerRunner:
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def run(self, server: WorkspaceServer, forced: Sequence[str] = ()) -> ServerRunResult:
-        """Run the stale and `forced` stages of one server. Report errors as outcomes; other servers continue."""
+        """Run the stale and `forced` stages of one server.
+
+        Report errors as outcomes, so that other servers continue.
+        """
         try:
             if not forced and (done := self._up_to_date(server)):
                 return done

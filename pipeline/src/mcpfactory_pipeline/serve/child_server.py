@@ -10,7 +10,8 @@ name's end looks like such a hash.
 
 All server output passes through here. The rule of `validate` for hidden characters (`security.hidden-text`) applies:
 these characters are removed from descriptions, results, errors, log messages, progress and questions. Names, and values
-that a caller has to repeat, cannot be changed. Items with hidden characters in a name or such a value are omitted.
+that a caller has to repeat, cannot be changed. An item is omitted if its name, or a value that a caller has to repeat,
+contains hidden characters.
 """
 
 from __future__ import annotations

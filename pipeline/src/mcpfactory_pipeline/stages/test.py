@@ -1,6 +1,6 @@
 """Stage `test`: run the server's tests against its wheel, and record their coverage.
 
-A plugin in the process of the tests writes the record. The record is valid only with the nonce of this run: a process
+A pytest plugin in the test process writes the record. The record is valid only with the nonce of this run: a process
 that ends before pytest, or writes its own report, has no nonce.
 """
 
@@ -329,7 +329,10 @@ def _seen_declared(replayed: Sequence[DeclaredTestOutcome]) -> ObservedTests:
 
 
 def judge_tests(code: int, observed: ObservedTests | None) -> StageOutputs:
-    """Return the verdict from pytest's exit code and the plugin's observations: `failed` without observations."""
+    """Return the verdict from pytest's exit code and the plugin's observations.
+
+    The verdict is `failed` if no observations exist.
+    """
     if observed is None:
         said = f"pytest ended early with exit {code}: there is no record of the tests, so none counts"
         return StageOutputs("failed", f"{said}; see the log")

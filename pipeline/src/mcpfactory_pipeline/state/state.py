@@ -58,8 +58,8 @@ class StageRecord:
 class Candidate:
     """A build result: its files with their `sha256:…`, its inputs, and the checks made on these bytes.
 
-    `facts` are a few facts about its sources (coverage, tokens). `channels` are the channels that offered it.
-    `approvals` and `rejections` are channel → person → reason.
+    `facts` are a few facts about its sources (coverage, tokens). `channels` are the channels that have offered the
+    candidate. `approvals` and `rejections` are channel → person → reason.
     """
 
     version: str
@@ -121,9 +121,10 @@ class ServerState:
     """State of one server. `candidate` is the latest build.
 
     `holds` is channel → `{"actor", "reason"}`; automation does not move these channels. `retired` has the same members
-    for a retired server, and `gone` if its folder was also removed. `published` is target → release there. `publishing`
-    is target → release whose publishing is in progress or was interrupted. `decisions` is stage → decisions about its
-    latest content. `sent_back` is stage → the person whose rejection restarts this stage, and the reason.
+    for a retired server, and `gone` if its folder was also removed. `published` maps each target to the published
+    release. `publishing` is target → release whose publishing is in progress or was interrupted. `decisions` is stage →
+    decisions about its latest content. `sent_back` is stage → the person whose rejection restarts this stage, and the
+    reason.
 
     The state file omits `begun` (starts of stages without an end) and `last` (the ID of the newest event).
     """
@@ -366,7 +367,7 @@ def _with_release(state: ServerState, channel: str, candidate: str, version: str
 
 
 def candidates_to_keep(state: ServerState, keep: int) -> set[str]:
-    """Return the candidates to keep: the newest `keep`, the current one, and those of releases and publications."""
+    """Return the candidates to keep: the `keep` newest, the current one, and all that were released or published."""
     newest = sorted(state.candidates, key=lambda name: state.candidates[name].number)[-keep:]
     offered = (name for release in state.channels.values() for name in (release.candidate, *release.before))
     published = (known.candidate for known in (*state.published.values(), *state.publishing.values()))

@@ -18,7 +18,7 @@ _DECISIONS: Final = ("approved", "rejected")
 
 
 def _is_move(event: Event) -> bool:
-    """Return True if an event about a channel changes what it offers."""
+    """Return True if an event changes which candidate a channel offers."""
     return event["event"] in _MOVES or event["event"] == "stage.finished"
 
 
@@ -62,7 +62,10 @@ def seconds_in_channel(events: Iterable[Event], channel: str, candidate: str, no
 
 
 def soaked_since(events: Iterable[Event], channel: str, candidate: str, seconds: float) -> datetime | None:
-    """Return the time when a candidate's total in the channel reaches `seconds`; None if the candidate left earlier."""
+    """Return the time when a candidate's total in the channel reaches `seconds`.
+
+    Return None if the candidate left the channel earlier.
+    """
     left = seconds
     for start, end in _stays(events, channel, candidate):
         stay = max(0.0, (end - start).total_seconds()) if end else left

@@ -388,7 +388,7 @@ class InboxReader:
         return record.message
 
     def _offered(self, state: ServerState, recent: Callable[[], Sequence[Event]]) -> Iterator[InboxItem]:
-        """Yield the offers of later channels that have failed a check since their promotion."""
+        """Yield each offer of a later channel that has failed a check since the offer's promotion."""
         for channel in self.channels[1:]:
             offered = state.offered(channel.name)
             known = state.candidates.get(offered)

@@ -27,8 +27,8 @@ class ApiAddress:
     """An address that the server calls.
 
     `url` is "" if the API's address is unknown. `set_by` is the variable that sets it; "" if it is from the document.
-    `private_kind` describes why it is private; "" if it is public. `is_usable` is False if every call to it fails.
-    `hint` is the remedy. It is also set if a person changed the API's base URL but not this address.
+    `private_kind` describes why it is private; "" if it is public. `is_usable` is False if every call to the address
+    fails. `hint` is the remedy. It is also set if a person changed the API's base URL but not this address.
     """
 
     url: str

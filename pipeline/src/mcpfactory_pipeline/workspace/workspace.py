@@ -93,12 +93,12 @@ class WorkspaceServer:
 
     @property
     def document(self) -> Path | None:
-        """The first API document on disk; None for servers without one."""
+        """The first API document on disk; None for a server without an API document."""
         return self.documents[0].path if self.documents else None
 
     @property
     def source(self) -> str | None:
-        """Return the readable source of the API documents or of an adopted server; None if the server has neither."""
+        """Return the source of the API documents, or of an adopted server, as text; None if the server has neither."""
         if self.adopted is not None:
             return self.adopted.origin
         places = [one.source or one.path.relative_to(self.folder).as_posix() for one in self.documents]

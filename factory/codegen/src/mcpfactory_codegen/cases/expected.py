@@ -121,7 +121,7 @@ def _stays(text: str, style: str, reserved: bool) -> bool:
 
 
 def _in_path(item: Input, value: Any) -> str | None:
-    """Return a value as decoded path text; None if these rules do not cover it."""
+    """Return a value as decoded path text; None if these rules do not cover the value."""
     assert item.parameter is not None
     style, reserved = _style(item, "simple"), item.parameter.allow_reserved
     prefix, joint = _PATH[style]
@@ -209,7 +209,10 @@ def _joined(name: str, texts: list[str], delimiter: str | None) -> Pairs | None:
 
 
 def _deep(prefix: str, value: Any) -> Pairs | None:
-    """Return pairs `name[member]=…`. Items of an array repeat its name, because OpenAPI does not define arrays here."""
+    """Return pairs `name[member]=…`.
+
+    Each array item repeats the array's name, because OpenAPI does not define arrays here.
+    """
     if isinstance(value, dict | list):
         inner = [
             _deep(f"{prefix}[{key}]" if isinstance(value, dict) else prefix, one)

@@ -3,7 +3,7 @@
 Rules, in this order:
 1. Every operation, argument, module and variable has a name, and all names are distinct.
 2. A name depends on its operation (operationId, method, path, summary), and on operations that would have the same
-   name. It never depends on a counter or on the order of the document. A name that is too long also depends on how
+   name. A name never depends on a counter or on the order of the document. A name that is too long also depends on how
    common its words are in the API.
 3. If several operations propose a name, the operation whose operationId is exactly that name gets it; otherwise the
    operation whose path segments all other paths contain. The others get longer names, from words of their path, their
@@ -45,7 +45,7 @@ _RESERVED_CONSTANTS: Final = frozenset({"UNSET"})
 
 @dataclass(frozen=True, slots=True)
 class OperationNames:
-    """The names of one operation. `arguments` maps (place, wire name) to the tool's argument."""
+    """The names of one operation. `arguments` maps (place, name in the request) to the name of the tool's argument."""
 
     tool: str
     module: str

@@ -217,7 +217,8 @@ def _plain(operation: ApiOperation, text: str) -> Iterator[str]:
 def _repeats_path(operation: ApiOperation, parts: tuple[str, ...]) -> bool:
     """Return True if `parts` only repeat the method and the path, including parameters.
 
-    The path then provides a better name. `getUserBooks` of /user/books is kept, because a person chose it.
+    If `parts` only repeat the path, the path provides a better name. `getUserBooks` of /user/books is kept, because a
+    person chose it.
     """
     method = operation.method.lower()
     sides = [(parts[0], parts[1:]), (parts[-1], parts[:-1])]

@@ -293,7 +293,7 @@ def _path(path: str, found: list[Node], identity: Node) -> str:
 
 
 def _extensions(*owners: dict[str, Any]) -> dict[str, Any]:
-    """Return the extensions that mark operations, the innermost owner's last."""
+    """Return the extensions that mark operations; the extensions of the innermost owner come last."""
     found: dict[str, Any] = {}
     for owner in owners:
         for key, value in owner.items():

@@ -205,7 +205,7 @@ def _sendable(body: ApiBody, schema: Node) -> ApiBody:
 
 
 def _shortened(body: Node) -> Media | None:
-    """Return a body without media type as JSON; None if its schema is neither in the body nor directly in `content`."""
+    """Return a body without media type as JSON; None if neither the body nor `content` has a schema."""
     content = body.at("content")
     inside = "schema" in content.table and not any("/" in key for key in content.table)
     if not inside and ("schema" not in body.value or content.value):
@@ -390,7 +390,7 @@ def _form(fields: list[Node], consumes: list[str]) -> ApiBody:
 
 
 def _media_types(operation: Node, key: str) -> list[str]:
-    """Return `consumes` or `produces`: the operation's, else the document's."""
+    """Return `consumes` or `produces` of the operation, else of the document."""
     for owner in (operation, operation.context.root):
         listed = owner.value.get(key)
         listed = [listed] if isinstance(listed, str) else listed

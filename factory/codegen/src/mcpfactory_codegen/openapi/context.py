@@ -198,7 +198,10 @@ class Node(NamedTuple):
             yield Node(self.context, *part)
 
     def properties(self) -> dict[str, Node]:
-        """Return the properties of an object schema, its references and combinations; of equal names, the first."""
+        """Return the properties of an object schema, its references and combinations.
+
+        If names are equal, the first property counts.
+        """
         found: dict[str, Node] = {}
         for part in self.composed("allOf", "anyOf", "oneOf"):
             for name, member in part.at("properties").mapping().members():

@@ -1,7 +1,8 @@
 """Locations in a document, and resolution of `$ref`. Pure: all parts are already loaded.
 
-A location is a part and a JSON pointer into it. References are never expanded here, so a document cannot grow by
-referencing. Each distinct reference is resolved once, and a chain has at most `MAX_HOPS` steps.
+A location consists of a part of the document and a JSON pointer into that part. References are never expanded here, so
+a document cannot grow by referencing. Each distinct reference is resolved once, and a chain has at most `MAX_HOPS`
+steps.
 """
 
 from __future__ import annotations
@@ -204,7 +205,7 @@ class References:
     def _repaired(self, reference: str, at: Location) -> LocatedNode | None:
         """Return the probable target of a broken reference.
 
-        Repairs a missing `#`, a path of another spec version, and wrong capitalization.
+        Repair a missing `#`, a path of another version of OpenAPI, or wrong capitalization.
         """
         for tokens in suggest_targets(reference, self._parts[at.part]):
             with suppress(UnresolvedError):

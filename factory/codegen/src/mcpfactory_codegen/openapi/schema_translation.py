@@ -60,7 +60,7 @@ class ClosedObjectOpener:
                 self._open(part.location, [name for _, name in more])
 
     def apply(self, out: dict[str, Any], location: Location) -> None:
-        """Open `out`, the translation of the object at `location`, now or when a later object requires it."""
+        """Open the closed object `out`, translated from `location`, now or when a later object requires it."""
         if out.get("additionalProperties") is not False:
             return
         if location in self._opened:

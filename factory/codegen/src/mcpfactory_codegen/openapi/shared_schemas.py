@@ -81,7 +81,7 @@ class HiddenProperties:
             self._collect(*part, direction, names, levels - 1)
 
     def _scan(self, first: LocatedNode) -> None:
-        """Scan all unscanned schemas below `first`, then propagate "differs" to schemas that refer to them."""
+        """Scan all unscanned schemas below `first`. A schema also differs if it refers to a schema that differs."""
         users: dict[Location, list[Location]] = {}
         flowing: list[tuple[Location, Direction]] = []
         waiting = [first]

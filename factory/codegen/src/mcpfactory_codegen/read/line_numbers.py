@@ -191,7 +191,7 @@ _FIELD: Final = re.compile(r"\s+(\w+)\s*[(:]")
 
 
 def _note(wanted: _Wanted, line: int, found: dict[str, int]) -> None:
-    """Store the line of the wanted pointers here, and as a fallback for all pointers below."""
+    """Store `line` for the wanted pointers at this position, and as a fallback for all pointers below."""
     found.update(dict.fromkeys(wanted.pointers, line))
     for below in wanted.below.values():
         _note(below, line, found)

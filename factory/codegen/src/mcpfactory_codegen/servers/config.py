@@ -147,7 +147,7 @@ def require_workspace_path(path: str) -> str:
 
 
 class AdoptedSettings(Settings):
-    """Settings to build, start and test an adopted server. `mcpfactory adopt` writes them."""
+    """Settings to build, start and test an adopted server. `mcpfactory adopt` writes these settings."""
 
     kind: Annotated[str, OneOf(KINDS)] = Field(description="what was adopted; each kind has its own fields")
     start: Names = Field(

@@ -402,7 +402,7 @@ def private_source_url(source: str) -> str:
 
 
 def private_api_host(source: str, base_url: str) -> tuple[str, ...]:
-    """Return the host and port of an API's base URL if the document came from there (see `private_source_url`)."""
+    """Return host and port of an API's base URL if the document came from the same host (see `private_source_url`)."""
     source_host, api_host = host_port_of(source), host_port_of(base_url)
     # localhost and 127.0.0.1 are the same host.
     here = private_target_kind(source) == private_target_kind(base_url) == "this machine"

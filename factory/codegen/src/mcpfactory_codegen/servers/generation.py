@@ -304,7 +304,7 @@ class ResolvedProfiles:
 
 
 def resolve_profiles(api: Api, tools: Sequence[ApiTool], config: ServerConfig) -> ResolvedProfiles:
-    """Return the tools of each profile by name. An unknown default profile is a problem, and is not set."""
+    """Return the tools of each profile by name. An unknown default profile is reported as a problem, and not used."""
     problems = ProblemCollector()
     members: dict[str, list[str]] = {}
     for name, selection in config.profiles.items():
@@ -369,7 +369,10 @@ _TOPICS: Final = 12  # maximum tags with their descriptions
 
 
 def openapi_template_answers(config: ServerConfig, api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, Any]:
-    """Return the answers to the template `openapi`. `*_quoted` are Python and TOML literals; others may be Markdown."""
+    """Return the answers to the template `openapi`.
+
+    Answers named `*_quoted` are Python and TOML literals; other answers may be Markdown.
+    """
     title = one_line(api.title, 80) or config.name
     description = f"MCP server for {title}"
     instructions = one_line(api.description, 400)

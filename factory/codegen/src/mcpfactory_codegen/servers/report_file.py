@@ -166,8 +166,8 @@ def _credentials(api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, 
 def _address(api: Api, names: Names, tools: Sequence[ApiTool], private: Sequence[str]) -> dict[str, Any]:
     """Return the address section: the root's URL, the other servers, and the allowed private hosts.
 
-    `api_addresses` of the pipeline reads it. `rootless`: each tool uses one of the other servers. `several`: the server
-    has several documents, each with an `[[api]]`.
+    `api_addresses` of the pipeline reads this section. `rootless`: each tool uses one of the other servers. `several`:
+    the server has several documents, each with an `[[api]]`.
     """
     servers = _servers(api, names, tools)
     address: dict[str, Any] = {
@@ -273,8 +273,8 @@ def credential_origin_changes(
 ) -> tuple[Change, ...]:
     """Return a change for each new origin that receives credentials, from the reports before and after an update.
 
-    Reports of earlier versions without URLs are not compared. Origins of new documents (labels `added`) are ignored,
-    because their credentials are separate and not set yet.
+    Reports of earlier versions without URLs are not compared. The origins of new documents (labels `added`) are
+    ignored: no credentials have been set for new documents.
     """
     known = {origin for _, _, origin in _destinations(before)}
     if not known:

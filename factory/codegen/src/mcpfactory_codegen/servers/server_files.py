@@ -122,7 +122,7 @@ class LockfileEntry:
 class Lockfile:
     """The files that mcpfactory wrote, by path below the server's folder (with `/`).
 
-    `template` is the template version of the last merge of person-owned files; "" if unknown.
+    `template` is the version of the template at the last merge; "" if the version is unknown.
     """
 
     files: Mapping[str, LockfileEntry] = field(default_factory=dict)

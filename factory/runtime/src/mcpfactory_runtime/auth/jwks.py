@@ -63,7 +63,7 @@ class KeyLookup:
     """The result of a key lookup.
 
     Attributes:
-        keys: candidates for the signature.
+        keys: keys that can have made the signature.
         fetch: True if the caller should fetch the keys and look up again.
         known: True if the issuer's keys are available; otherwise a token can be neither accepted nor rejected.
     """
@@ -74,7 +74,9 @@ class KeyLookup:
 
 
 class KeyCache:
-    """The keys of one issuer. All times are in seconds, by any clock. If the clock is set back, keys count as older.
+    """The keys of one issuer.
+
+    All times are in seconds, by any clock. After the clock is set back, keys are treated as older than they are.
 
     Args:
         document: a fixed JWK Set; None for keys that are fetched.

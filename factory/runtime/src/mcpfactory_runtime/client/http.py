@@ -257,7 +257,10 @@ class HttpChannel(_Http):
         self._modern: set[Any] = set()
 
     async def send(self, message: Any, headers: Mapping[str, str]) -> None:
-        """POST a message. Its response goes to the receiver. Wait until the server has accepted a notification."""
+        """POST a message.
+
+        The receiver gets the response to the message. Wait until the server has accepted a notification.
+        """
         if isinstance(message, dict) and "method" in message and "id" in message:
             if headers.get("MCP-Protocol-Version") in MODERN:
                 self._modern.add(message["id"])
@@ -482,7 +485,7 @@ def _ended_session(content: bytes) -> SessionEndedError | None:
 
 
 async def _read(response: httpx.Response, limit: int = DEFAULT_MAX_SIZE, too_large: Exception | None = None) -> bytes:
-    """Return the body. If it has more than `limit` bytes, raise `too_large` [default: an httpx.DecodingError]."""
+    """Return the body. If the body exceeds `limit` bytes, raise `too_large` [default: an httpx.DecodingError]."""
     content = bytearray()
     async for data in aiter_decoded(response):
         content += data

@@ -400,7 +400,10 @@ def _register_client(identity: OAuthClientSettings, server: AuthorizationServer)
 
 
 def _signed_method(server: AuthorizationServer) -> str:
-    """Return the authentication method for a client with a key. Raise OAuthError if the server does not support it."""
+    """Return the authentication method for a client with a key.
+
+    Raise OAuthError if `server` does not support the method.
+    """
     if _SIGNED not in server.auth_methods:
         known = ", ".join(server.auth_methods)
         raise OAuthError(

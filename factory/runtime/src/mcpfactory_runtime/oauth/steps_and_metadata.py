@@ -59,8 +59,8 @@ class HttpAnswer:
 class Visit:
     """A page for the user's browser. The procedure receives the complete URL of the redirect.
 
-    If `code` is set, the user enters the code on the page, possibly on another device. The browser is not redirected,
-    and the procedure receives "".
+    If `code` is set, the user enters the code on the page, possibly on another device. In this case, the browser is not
+    redirected, and the procedure receives "".
     """
 
     url: str

@@ -32,7 +32,9 @@ _JWS: Final = PyJWS()
 
 
 class TokenKeys:
-    """The keys of one proxy. Each kind of token has its own key, so that a token cannot be used as another kind.
+    """The cryptographic keys of one proxy.
+
+    Each kind of token has its own key, so that a token cannot be used as another kind.
 
     Args:
         secret: secret of this server, hard to guess.
@@ -105,7 +107,7 @@ class GrantStore:
         self._store = store
 
     async def begin_login(self, login: Json) -> str:
-        """Store a login. Return its `state`, which identifies the redirect from the provider."""
+        """Store a login. Return the `state` parameter, which identifies the later redirect from the provider."""
         state = secrets.token_urlsafe(32)
         await self._put(f"oauth/login/{digest(state)}", login, LOGIN_SECONDS)
         return state

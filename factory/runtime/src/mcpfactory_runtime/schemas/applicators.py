@@ -33,7 +33,7 @@ class _Attempt(NamedTuple):
 
 
 def _parts(parts: Mapping[str, CoreSchema]) -> CoreSchema:
-    """Return a schema that validates the value of an `_Attempt` against its part of a schema."""
+    """Return a schema that validates the value of an `_Attempt` against the part that the attempt names."""
     choices: dict[Any, CoreSchema] = {
         f"{STRICT}{name}": core_schema.no_info_before_validator_function(_value_of, part)
         for name, part in parts.items()

@@ -292,7 +292,7 @@ class _Compiler:
         return core_schema.definition_reference_schema(name)
 
     def _applies(self, start: str, end: str) -> bool:
-        """Return True if the definition `start` equals `end` or applies it to the same value."""
+        """Return True if the definition `start` equals `end`, or applies `end` to the same value."""
         open_, seen = [start], {start}
         while open_:
             name = open_.pop()
@@ -480,7 +480,7 @@ def _count(value: Any) -> int | None:
 class TooManyVisitsError(Exception):
     """Error for too many validation attempts: a billion if each of thirty definitions refers to the next twice.
 
-    Not a ValueError, because pydantic-core would treat that as the failure of one branch.
+    This error is not a ValueError, because pydantic-core would treat a ValueError as the failure of one branch.
     """
 
 

@@ -250,7 +250,10 @@ class EnumValidator:
         self._by_text = dict(zip(texts, values, strict=True)) if lenient and len(set(texts)) == len(texts) else {}
 
     def __call__(self, value: Any) -> Any:
-        """Return the value or, if lenient, the listed value with the same text. Otherwise raise an `pydantic_argument_error`."""
+        """Return the value or, in lenient mode, the listed value with the same text.
+
+        Otherwise raise an `pydantic_argument_error`.
+        """
         key = json_key(value)
         if key in self._by_key:
             return value

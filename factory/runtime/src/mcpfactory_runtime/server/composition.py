@@ -97,8 +97,9 @@ class CompositionMixin:
     def transform_tool(self, name: str, /, **options: Unpack[TransformOptions]) -> None:
         """Replace a hand-written tool, or a tool of a part, with a transformed tool that calls the original.
 
-        To transform a generated tool, use `[tools.NAME]` in `mcpfactory.toml`, or call this method on the parent of its
-        server. Tools of a remote part are transformed once the remote server has listed them.
+        To transform a generated tool, use `[tools.NAME]` in `mcpfactory.toml`. Alternatively, mount the server, and
+        call this method on the parent server. Tools of a remote part are transformed once the remote server has listed
+        them.
 
         Args:
             name: the tool's current name; tool middleware sees the new name.

@@ -262,7 +262,7 @@ class Context(InjectedParameter):
     def cancelled(self) -> bool:
         """Return True if the task was canceled.
 
-        `def` handlers cannot be interrupted and should check this regularly.
+        `def` handlers cannot be interrupted, and should check this property regularly.
         """
         return False
 

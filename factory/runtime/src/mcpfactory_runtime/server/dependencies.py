@@ -141,7 +141,10 @@ class _Maker:
         return bool(self._contexts) or any(maker.wants_context for maker in self._makers.values())
 
     async def make(self, context: Any, stack: AsyncExitStack, made: dict[Provider, Any]) -> Any:
-        """Return the value for a call. `stack` closes it later, and `made` has the values of the call by provider."""
+        """Return the value for a call.
+
+        `stack` closes the value later, and `made` maps each provider to its value for this call.
+        """
         if self.provider in made:
             return made[self.provider]
         replacement = _overrides.get(self.provider)

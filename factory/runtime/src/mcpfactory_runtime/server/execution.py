@@ -135,8 +135,9 @@ async def call_other(
     """Return the complete structured content of another tool's result, or its text without structured content.
 
     The other tool belongs to the same server, and need not be listed. To hide the tools of a workflow from a model,
-    omit these tools from the profile. The tool's schema checks the arguments, its defaults apply, and its hooks run.
-    Over HTTP, the caller (`principal`) needs the tool's scopes; without a principal, scopes are not checked.
+    omit these tools from the profile. The called tool's schema checks the arguments. The called tool's defaults and
+    hooks apply. Over HTTP, the caller (`principal`) needs the tool's scopes; without a principal, scopes are not
+    checked.
 
     Raises:
         ToolError: the tool failed (with its own message), does not exist, or needs scopes that the access token lacks.

@@ -289,7 +289,7 @@ class Server(ObservabilityMixin, CompositionMixin):
     def lifespan(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Set the code for startup and shutdown: an async generator function that takes the server and yields once.
 
-        It runs once per process, and the yielded value is `ctx.state`. Return the function unchanged.
+        The function runs once per process, and yields the value of `ctx.state`. Return the function unchanged.
         """
         self._lifespan = lifespan_manager(function)
         return function

@@ -84,7 +84,7 @@ class Session:
         self._send(data)
 
     def on_cancelled(self, call: Call) -> None:
-        """Release the resources of a canceled request. Such a request gets no response."""
+        """Release the resources of a canceled request. A canceled request gets no response."""
 
     def handle(self, event: Event) -> None:
         """Process the event of a message."""

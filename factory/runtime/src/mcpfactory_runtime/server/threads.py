@@ -22,8 +22,8 @@ def in_thread(handler: Callable[..., Any], arguments: dict[str, Any]) -> asyncio
     """Call a handler in a worker thread, with a copy of the current context variables.
 
     Returns:
-        The future of its result. If you cancel it before the handler has started, the handler never runs. If you
-            cancel it later, the handler runs to its end, and the result is dropped.
+        The future of its result. If you cancel it before the handler has started, the handler never runs. If you cancel
+            the future later, the handler runs to its end, and the result is dropped.
 
     Raises:
         RuntimeError: no thread exists or can be started; the call is not made.
@@ -35,7 +35,10 @@ def in_thread(handler: Callable[..., Any], arguments: dict[str, Any]) -> asyncio
 
 
 def in_background(tasks: set[asyncio.Task[Any]], work: Coroutine[Any, Any, Any]) -> None:
-    """Start a task without awaiting it. `tasks` keeps it alive, because the event loop has only a weak reference."""
+    """Start a task without awaiting it.
+
+    `tasks` keeps the task alive, because the event loop holds only a weak reference.
+    """
     task = asyncio.get_running_loop().create_task(work)
     tasks.add(task)
     task.add_done_callback(tasks.discard)

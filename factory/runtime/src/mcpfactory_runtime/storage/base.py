@@ -27,7 +27,7 @@ class StoreError(OSError):
 
 
 class ExpectedEntry(NamedTuple):
-    """Condition for a write: the current value of an entry; None if the entry must be missing."""
+    """Condition for a write: the current value of an entry; None requires that the entry is missing."""
 
     key: str
     value: bytes | None

@@ -2,8 +2,8 @@
 
 `tokens` obtains OAuth tokens. No message or `repr` contains a secret value.
 
-botocore (extra `aws`) signs requests. It is AWS's own library; smaller libraries encode paths with an ARN incorrectly.
-The library is loaded at the first signed request.
+botocore (extra `aws`) signs requests. botocore is AWS's own library; smaller libraries encode paths with an ARN
+incorrectly. The library is loaded at the first signed request.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Rules:
 2. With `allowReserved`, reserved characters and triples such as %2F are not encoded. Characters that would end the
    value are still encoded: `/ ? #` in a path, `# [ ] & +` in a query or form. Style `segments` allows `/`, but encodes
    triples.
-3. Null items and members are omitted (undefined in RFC 6570).
+3. Null items and null members are omitted (RFC 6570 calls them undefined).
 """
 
 from __future__ import annotations

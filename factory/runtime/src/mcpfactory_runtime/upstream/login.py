@@ -122,7 +122,10 @@ async def _execute(manager: TokenManager, upstream: Upstream, options: Namespace
 
 
 def _find(upstreams: Sequence[Upstream], scheme: str) -> tuple[TokenManager, Upstream]:
-    """Return the manager of the scheme, or the only one that can log in. Raises OAuthError `no_login`."""
+    """Return the token manager of `scheme`.
+
+    If `scheme` is "", return the only manager that can log in. Raises OAuthError `no_login`.
+    """
     able = [
         (manager, upstream)
         for upstream in upstreams

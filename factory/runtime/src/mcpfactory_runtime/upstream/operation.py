@@ -177,7 +177,7 @@ class Xml:
     A value of kind "none" has no node: its members become members of its parent. `members` describes the members of
     an object that are not simply elements under their own names. `items` describes each item of an array; items are
     siblings unless `wrapped` in a node.
-    `shape` names the entry of `Body.shapes` with the `members` and `items` that several values share.
+    If several values share `members` and `items`, `shape` is the name of their entry in `Body.shapes`.
     """
 
     name: str = ""

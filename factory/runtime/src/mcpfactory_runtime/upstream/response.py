@@ -284,7 +284,7 @@ def _cut_note(cuts: list[Truncation], size: int, operation: Operation, *, paged:
 
 
 def _shorter_answers(cuts: list[Truncation], operation: Operation) -> list[str]:
-    """Return instructions for the model to get a shorter answer with the operation's arguments."""
+    """Return instructions that explain to the model how to get a shorter response with the operation's arguments."""
     paging = operation.paging
     ways = []
     lists = [one for one in cuts if one.what == "items"]

@@ -185,8 +185,8 @@ def credential_faults(
 ) -> list[str]:
     """Return the problems with the credentials of a request: each of `wanted["credentials"]` must be present.
 
-    A credential is `{"kind": "apiKey" | "basic" | …, "in": place, "name": …, "variables": […]}`. Its value must be
-    that of the variables in `environ`; if `environ` is None, any value is accepted.
+    A credential is `{"kind": "apiKey" | "basic" | …, "in": place, "name": …, "variables": […]}`. The value of a
+    credential must equal the variables in `environ`; if `environ` is None, any value is accepted.
     """
     found = []
     for one in wanted.get("credentials", ()):
@@ -250,13 +250,13 @@ class StubUpstream:
 
     A case is `{"tool", "arguments", "request": {"method", "path", "query": [[name, value]…], "headers": {…}, "json": any},
     "response": {"status", "content_type", "body", "headers": {…}}}`; see docs/reference/upstream.md for the other
-    members of `request`. Paths are compared decoded; members missing in a case are not compared. A case without `path`
-    applies if no other case has the path. Of several matching cases, the case with most query pairs answers.
+    members of `request`. Decoded paths are compared. Members that a case does not have are not compared. A case without
+    `path` applies if no other case has the path. Of several matching cases, the case with most query pairs answers.
 
     A request gets 404 if no case has its method and path, 400 if it differs from its cases, and 401 if its credentials
-    are wrong. The last two are recorded in `mismatches`. `response` may be a list with one response for each request;
-    the last response is repeated. A body `{"base64": …}` is decoded unless the content type is JSON. Code without an
-    event loop uses `with` instead of `async with`.
+    are wrong. Requests with status 400 or 401 are recorded in `mismatches`. `response` may be a list with one response
+    for each request; the last response is repeated. A body `{"base64": …}` is decoded unless the content type is JSON.
+    Code without an event loop uses `with` instead of `async with`.
 
     Args:
         cases: expected requests and their responses.

@@ -129,7 +129,7 @@ class Evaluation:
 
     @property
     def faults(self) -> list[str]:
-        """Describe each accepted sequence of calls that failed."""
+        """Describe the faults in each accepted sequence of calls."""
         return [
             f"{one.case} ({one.mode}): {fault}" for one in self.outcomes for way in one.ways for fault in way.faults
         ]

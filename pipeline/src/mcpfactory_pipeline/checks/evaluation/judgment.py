@@ -210,7 +210,7 @@ def _judge_none(calls: Sequence[MadeCall], done: ModelTranscript) -> Judgment:
 
 
 def _each_once(tools: Sequence[str], words: str) -> Iterator[str]:
-    """Yield the words once per tool, with the number of calls: a model may make hundreds of calls in one turn."""
+    """Yield one text per tool, with the number of calls: a model may make hundreds of calls in one turn."""
     counts = Counter(tools)
     for name, count in list(counts.items())[:_TOOLS]:
         yield words.format(name, f" {count} times" if count > 1 else "")

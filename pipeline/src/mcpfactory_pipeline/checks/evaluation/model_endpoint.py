@@ -190,7 +190,7 @@ class ModelChat(ABC):
     @staticmethod
     @abstractmethod
     def _read(answer: Mapping[str, Any]) -> tuple[ModelTurn, list[dict[str, Any]]]:
-        """Return the turn in a response, and the messages that it adds to the conversation."""
+        """Return the turn in a response, and the messages to add to the conversation."""
 
     @staticmethod
     @abstractmethod

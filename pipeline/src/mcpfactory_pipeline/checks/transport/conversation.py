@@ -118,7 +118,7 @@ def is_acknowledgement(message: Json) -> bool:
 
 
 def subscription_id(message: Json) -> Any:
-    """Return the stream id in a notification; None if it has none."""
+    """Return the stream id in a notification; None if the notification has no stream id."""
     params = message.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     return meta.get(META + "subscriptionId") if isinstance(meta, dict) else None

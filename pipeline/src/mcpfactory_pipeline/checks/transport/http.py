@@ -59,7 +59,7 @@ class HttpConversation:
     async def send_raw(
         self, text: str, message: Json, patience: float, *, wait: bool
     ) -> tuple[WireExchange, WireExchange]:
-        """See `Conversation.send_raw`: sends two requests, one after the other."""
+        """Send two requests, one after the other; see `Conversation.send_raw`."""
         return await self.ask(text, patience), await self.ask(message, patience)
 
     async def ask(self, message: Json | str, patience: float) -> WireExchange:

@@ -53,7 +53,8 @@ class HttpProbe:
     and the correct headers. The request body is a per-request message with `method` and `params`, or `body`. With both
     `method` and `body`, it is an array of two such messages, and `body` is the id of the second message. `meta` replaces
     members of the per-request metadata; None removes a member. `session` is the probe that began the session of the
-    request (handshake lifecycle only). `place` returns the URL. `when` selects the servers to probe.
+    request (handshake lifecycle only). The function `place` returns the URL of the request. `when` selects the servers
+    to probe.
     """
 
     name: str

@@ -70,7 +70,10 @@ class AdmissionRules:
     files: Mapping[str, str] = field(default_factory=dict)
 
     def checks(self, channel: ChannelPolicy) -> tuple[str, ...]:
-        """Return the stages that check candidates for the first channel, which runs fill."""
+        """Return the stages that check candidates for the first channel.
+
+        Pipeline runs move candidates into this channel.
+        """
         return required_checks(tuple(self.stages.values()), channel, (channel,))
 
 

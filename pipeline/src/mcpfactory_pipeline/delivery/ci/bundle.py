@@ -6,8 +6,8 @@ logs/<server>/<stage>.log  logs for people
 files/<sha256>             candidates' files, logs and reports; the state has their paths
 ```
 
-A file is unpacked only if its bytes have the hash in the events. So a promotion after a fold uses the bytes that the
-job built and checked.
+A file is unpacked only if its bytes have the hash in the events. So a promotion of merged results uses the same bytes
+that the job built and checked.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Merge the results of CI jobs into the workspace.
 
-The merged histories give the new states. Files that the states list are copied from the jobs (`bundle`) if their bytes
-have the hashes in the events.
+The new states are computed from the merged histories. Files that the states list are copied from the jobs (`bundle`) if
+their bytes have the hashes in the events.
 """
 
 from __future__ import annotations

@@ -58,7 +58,8 @@ def select_entry_variables(
     Args:
         server: the server.
         given: variables from the command line.
-        environ: environment of the shell. Its settings for the server, except secrets, are written if a person agrees.
+        environ: environment of the shell. If a person agrees, the shell's variables for the server are written, except
+            secrets.
         ask: asks the person; None if nobody can be asked.
 
     Raises:

@@ -137,7 +137,7 @@ class _Planner:
 
     @cached_property
     def same(self) -> set[str]:
-        """Return the servers without changes in HEAD since their last release."""
+        """Return the servers that have not changed in HEAD since their last release."""
         known = {server.name for server in self.workspace.servers()}
         return self.repository.unchanged_servers({name: tag.commit for name, tag in self.last.items() if name in known})
 

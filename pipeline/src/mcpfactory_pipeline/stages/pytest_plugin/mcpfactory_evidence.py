@@ -1,9 +1,9 @@
 """Pytest plugin for a server's test process: records each test's outcome, and the tools that the test ran.
 
 The plugin derives outcomes from the exceptions of tests. So a hook of the server cannot pass a failed test by changing
-the report. Test code shares the process with the plugin; `docs/explanation/checks.md` describes the limits. The plugin
-is loaded by name from a separate folder, in an environment without mcpfactory-pipeline, so it uses only the standard
-library and pytest.
+the report. Test code shares the process with the plugin; `docs/explanation/checks.md` describes the consequences. The
+plugin is loaded by name from a separate folder, in an environment without mcpfactory-pipeline, so it uses only the
+standard library and pytest.
 """
 
 from __future__ import annotations

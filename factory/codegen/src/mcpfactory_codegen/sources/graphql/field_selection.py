@@ -34,7 +34,7 @@ _TELLING: Final = (
 )  # fmt: skip
 _ONWARDS: Final = ("hasNextPage", "endCursor")
 _ECHO: Final = "clientMutationId"
-"""Field that only repeats a value of the caller."""
+"""Field that only returns a value from the caller."""
 _SCALARS: Final = {"Int": "integer", "Float": "number", "String": "string", "Boolean": "boolean", "ID": "string"}
 
 

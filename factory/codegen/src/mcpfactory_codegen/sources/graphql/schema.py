@@ -83,7 +83,7 @@ class GraphQLSchema:
     description: str = ""
 
     def named(self, written: str) -> GraphQLType | None:
-        """Return the innermost type of a type in GraphQL syntax; None if it is not defined."""
+        """Return the innermost type of a type in GraphQL syntax; None if that type is not defined."""
         return self.types.get(innermost_type(written))
 
 

@@ -141,7 +141,7 @@ _ASIDES: Final = {
     )
     for word in words.split()
 }
-"""Word that begins a less important part of a question → `Term.distance` of that part."""
+"""Map a word that begins a less important part of a question to the `Term.distance` of this part."""
 
 _ASKER: Final = 3  # `Term.distance` of "user" and "member", which a question with "who" implies
 _ASKERS: Final = frozenset({"who", "whose", "whom"})

@@ -296,7 +296,7 @@ class ResponseLimit(Middleware):
 
 
 def _shortened(text: str, room: int) -> tuple[str, list[Truncation]]:
-    """Return a shorter text, and the cuts. JSON stays valid."""
+    """Return a shorter text, and a record of each omitted part. JSON stays valid."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -200,7 +200,10 @@ class RemoteServer(Server):
                             await self._update_listing(client)
 
     async def _subscription(self, client: Client, stack: AsyncExitStack) -> Subscription | None:
-        """Subscribe to the server's notifications. Return None if the server sends none, or refuses."""
+        """Subscribe to the server's notifications.
+
+        Return None if the server sends no notifications, or refuses the subscription.
+        """
         able = client.capabilities
         # In the handshake lifecycle, servers may send notifications that they do not declare.
         kinds = {kind: not client.modern or (able.get(kind) or {}).get("listChanged") is True for kind in _LIST_KINDS}

@@ -366,7 +366,10 @@ class TaskManager:
         return True
 
     def unclaim(self, task_id: str, key: str) -> None:
-        """Release the claim, so that another call can ask an unanswered question. Watchers get the task again."""
+        """Release the claim, so that another call can ask an unanswered question.
+
+        Watchers are notified of the task again.
+        """
         self._claims.discard((task_id, key))
         watch = self._watches.get(task_id)
         if watch is not None:
@@ -429,7 +432,7 @@ class TaskFollower:
         self._changed.set()
 
     async def next(self) -> Task | None:
-        """Return the next version, or None if the task has expired."""
+        """Return the next version of the task, or None if the task has expired."""
         await self._changed.wait()
         self._changed.clear()
         return self._latest

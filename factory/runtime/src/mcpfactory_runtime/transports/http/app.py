@@ -90,7 +90,7 @@ class HttpApp:
         max_sessions: limit of sessions. Above the limit, a session of the principal with the most sessions ends: a
             barely used session, otherwise the least recently used.
         max_requests: maximum concurrent requests of the per-request lifecycle, including listening streams.
-        auth: authorizes callers; None allows all. An `OAuthProxy` also issues tokens to clients.
+        auth: authorizes callers; None allows all callers. An `OAuthProxy` also issues tokens to clients.
         legacy_sse: also serve HTTP+SSE, the transport of the oldest revision, at `sse` and `messages` next to `path`.
         store: shared storage for sessions, their events, tasks and used states of several processes
             (docs/reference/transports.md).
@@ -152,7 +152,10 @@ class HttpApp:
         return self._path or "/"
 
     def _create_login(self, proxy: OAuthProxy, store: SharedStore | None) -> OAuthProxyEndpoints:
-        """Return the endpoints of an OAuth proxy. Allow its origin, so that its pages can post forms."""
+        """Return the endpoints of an OAuth proxy.
+
+        Allow the proxy's origin, so that the proxy's pages can post forms.
+        """
         from mcpfactory_runtime.transports.http.oauth_endpoints import OAuthProxyEndpoints  # noqa: PLC0415 - rarely needed
 
         name = str(self._server.info.get("title") or self._server.name)

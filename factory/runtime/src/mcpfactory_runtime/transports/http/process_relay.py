@@ -47,7 +47,7 @@ _ACK: Final = 1 << 18  # bytes of a response after which the reader sends an ack
 
 
 class _Incoming:
-    """A request of another process that is served here."""
+    """A request that another process forwarded to this process."""
 
     def __init__(self, peer: str) -> None:
         self.peer = peer

@@ -429,7 +429,7 @@ def _run_workers(
         make_app: creates the application in each worker.
         listeners: a listening socket for each worker; several workers may share a socket.
         folder: directory to remove at the end.
-        announce: called when signals are handled.
+        announce: called after the signal handlers are installed.
 
     Raises:
         SystemExit: with status 1 if workers cannot start or die repeatedly.

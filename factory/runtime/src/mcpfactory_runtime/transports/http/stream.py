@@ -35,7 +35,7 @@ _OVERHEAD: Final = 128  # bytes of overhead per message
 class EventStreamAnswer:
     """Numbered messages of one response (or of a session's own stream).
 
-    Event loop only. One waiter at a time in `ready`.
+    Use it only in the event loop. One waiter at a time in `ready`.
 
     Args:
         name: unique within the session; event IDs are `<name>-<number>`. None: events have no IDs.
