@@ -131,7 +131,10 @@ def _server_name(name: str, taken: set[str]) -> str:
 
 
 def _moved(api: Api, base: str, names: Mapping[str, str]) -> Api:
-    """Return the API with renamed servers. `base` is the new name of its root, "" if the root stays the root."""
+    """Return the API with renamed servers.
+
+    `base` is the new name of the API's root, or "" if the root stays the root.
+    """
     own = [ServerAddress(names[one.name], one.url) for one in api.own_servers]
     if base and any(not one.server for one in api.operations):
         own.append(ServerAddress(base, api.base_url))

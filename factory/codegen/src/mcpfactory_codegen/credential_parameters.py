@@ -2,8 +2,9 @@
 
 Many documents describe an API key, or the token that a scheme already sends, again as a parameter of each operation.
 A parameter is a credential by its name, its place and its description (`RULES`). The names `key` and `token` alone are
-ambiguous: the description, a scheme of the document or the use in nearly every operation must confirm them. In doubt,
-a parameter is data. The user's `[credentials]` in `mcpfactory.toml` override all rules.
+ambiguous: the description, a scheme of the document or the use in nearly every operation must confirm them. Without
+this confirmation, such a parameter is treated as data. The user's `[credentials]` in `mcpfactory.toml` override all
+rules.
 
 A required credential is added to each alternative of `security`; an optional one adds further alternatives.
 
@@ -32,9 +33,9 @@ class CredentialNameRule:
     """Rule for parameters that are credentials.
 
     `name` is a pattern for the normalized name (`X-Api-Key` is `xapikey`), `said` a pattern for the description.
-    `common`: "needed" requires use in nearly every operation; "unsaid" accepts such use instead of a description.
-    `token`: a bearer or OAuth scheme may already send the credential. `described` False: the rule applies only to
-    Postman collections, because in other documents the parameter may be data.
+    `common`: "needed" requires that nearly every operation uses the parameter; "unsaid" accepts such use instead of a
+    description. `token`: a bearer or OAuth scheme may already send the credential. `described` False: the rule applies
+    only to Postman collections, because in other documents the parameter may be data.
     """
 
     name: str

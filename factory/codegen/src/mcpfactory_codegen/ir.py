@@ -45,7 +45,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class ApiParameter:
-    """A parameter of an operation. If `style` is "" or `explode` is None, the default of the place applies."""
+    """A parameter of an operation.
+
+    If `style` is "" or `explode` is None, the default for the parameter's place applies.
+    """
 
     place: ParameterLocation
     name: str

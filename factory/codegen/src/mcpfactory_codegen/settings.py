@@ -171,7 +171,7 @@ def find_toml_line(text: str, keys: Keys) -> int:
 
 
 def _written_keys(line: str) -> Keys:
-    """Return the keys of a table's header, or those before `=`; () for any other line."""
+    """Return the keys in a table header, or the keys before `=`; () for any other line."""
     try:
         data: Any = tomllib.loads(line if line.startswith("[") else f"{line.partition('=')[0]}= 0")
     except tomllib.TOMLDecodeError:  # a comment, or a further line of a value

@@ -86,7 +86,7 @@ def read_junit(data: bytes) -> TestCounts | None:
 
 
 def read_tap(text: str) -> TestCounts | None:
-    """Return the counts of a TAP report; None if the text is not one.
+    """Return the counts of a TAP report; None if the text is not a TAP report.
 
     Indented lines (subtests) are ignored: only the line of the parent test counts. Planned tests that are missing
     count as failed.

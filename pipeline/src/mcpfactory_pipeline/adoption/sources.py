@@ -231,7 +231,7 @@ def check_python_lock(lock: bytes, *, addresses: bool = False, where: str = LOCK
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the first number and the joined text of each logical line. Comments have no continuation."""
+    """Yield the first line number and the joined text of each logical line. Comments have no continuation."""
     begun, start = "", 0
     for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         if line.lstrip().startswith("#") and not begun:

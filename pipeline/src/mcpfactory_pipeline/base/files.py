@@ -93,8 +93,8 @@ def copy_files(source: Path, files: Iterable[str], target: Path) -> None:
 def replace_file(file: Path, data: bytes, *, mode: int | None = None) -> None:
     """Write a file atomically and durably: readers see the old or the new content, even after a crash.
 
-    Missing folders are created. With `mode` the file has these permissions from its first byte on. The caller holds a
-    lock for the file.
+    Missing folders are created. If `mode` is set, the file has these permissions before the first byte is written. The
+    caller holds a lock for the file.
     """
     move_into_place(write_temporary_file(file, data, mode=mode), file)
 
@@ -105,7 +105,7 @@ def has_file_content(file: Path, data: bytes) -> bool:
 
 
 def write_if_changed(file: Path, data: bytes) -> bool:
-    """Write the content of a file if it differs, and return True if it was written."""
+    """Write a file if its content differs, and return True if the file was written."""
     if has_file_content(file, data):
         return False
     replace_file(file, data)

@@ -162,7 +162,7 @@ def active_runs(folder: Path) -> frozenset[str]:
 
 
 def awaited_servers(folder: Path, run: str) -> dict[str, str]:
-    """Return server → run that holds it ("" if unknown), for each server that a run waits for."""
+    """Map each server that a run waits for to the run that holds the server's lock ("" if unknown)."""
     waits = _run_notes(folder).glob(f"{run}.*{_WAITS}")
     servers = sorted(note.name.removeprefix(f"{run}.").removesuffix(_WAITS) for note in waits)
     return {server: str(read_run_notes(folder, server).get("run", "")) for server in servers}

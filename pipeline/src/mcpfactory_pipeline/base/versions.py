@@ -113,7 +113,10 @@ def version_step(before: str, after: str) -> Step:
 
 
 def is_sufficient_step(before: str, after: str, needed: Step) -> bool:
-    """Return True if the step from `before` to `after` is at least `needed`. Below 1.0, steps count one size larger."""
+    """Return True if the step from `before` to `after` is at least `needed`.
+
+    Below version 1.0, each step counts as the next larger step.
+    """
     step = STEPS.index(version_step(before, after))
     allowed = min(step + 1, 3) if step and Version.read(before)[0] == 0 else step
     return allowed >= STEPS.index(needed)
@@ -129,5 +132,5 @@ def next_version(version: str, needed: Step) -> str:
 
 
 def ensure_sufficient_version(before: str, after: str, needed: Step) -> str:
-    """Return `after` if the step from `before` is sufficient, else the next sufficient version."""
+    """Return `after` if the step from `before` is at least `needed`, else the next version with the needed step."""
     return after if is_sufficient_step(before, after, needed) else next_version(before, needed)

@@ -1,6 +1,7 @@
 """Virtual environments of a candidate, and their installed packages.
 
-An environment is built from bytes that were hashed immediately before. It is reused only while its files are unchanged.
+An environment is built from bytes that were hashed immediately before. An environment is reused only while its files
+are unchanged.
 """
 
 from __future__ import annotations
@@ -148,8 +149,8 @@ def environment_for_validate(inputs: StageInputs, candidate: Artifact) -> Candid
 def environment_for_tests(inputs: StageInputs, candidate: Artifact, *, copied: bool) -> CandidateEnvironment:
     """Return the environment that also has pytest and the dependency group `test`; create it if missing.
 
-    With `copied`, its files are copies instead of links into uv's cache, so changes affect only this environment.
-    Raises the same errors as `environment_for_validate`.
+    If `copied` is True, the environment has copies of files instead of links into uv's cache, so changes affect only
+    this environment. Raises the same errors as `environment_for_validate`.
     """
     groups, requirements = _test_group(inputs.folder)
     more = {"requirements": requirements or "pytest", "copied": copied}

@@ -143,7 +143,7 @@ def projects_in_channel(channels: Path, channel: str) -> list[str]:
 def companion_project_faults(channels: Path, channel: str, project: str) -> list[str]:
     """Return the problems with the page and files of a project that is not a server.
 
-    Every link must have a hash, and its file must match it.
+    Every link must have a hash that matches the linked file.
     """
     folder = channels / channel / "simple" / project
     if not (page := _page(folder)):  # the channel has no runtime, or this clone lacks its files

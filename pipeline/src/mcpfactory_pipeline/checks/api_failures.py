@@ -425,7 +425,7 @@ class _ToolUnderFailures:
         return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": {**params, **meta}}
 
     def _memory(self) -> int | None:
-        """Return the peak megabytes of the process and its children; None if the system does not report them."""
+        """Return the peak megabytes of the process and its children; None if the system does not report memory."""
         if self._process is None:
             return None
         peaks = [peak // 1024 for pid in _process_group(self._process.pid) if (peak := peak_memory(pid)) is not None]

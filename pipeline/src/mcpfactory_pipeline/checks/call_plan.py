@@ -197,7 +197,7 @@ def plan_invalid_calls(reading: Mapping[str, Json], plan: Sequence[PlannedCall])
 
 
 def plan_changed_responses(planned: PlannedCall) -> list[PlannedCall]:
-    """Return the call twice with different API responses, to see if its result depends on the response."""
+    """Return two copies of the call with different API responses, to check if the result depends on the response."""
     response = (planned.case or {}).get("response")
     if planned.case is None or not isinstance(response, Mapping):
         return []

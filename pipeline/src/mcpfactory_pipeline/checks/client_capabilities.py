@@ -1,7 +1,7 @@
 """Capabilities that the client of the checks declares, and its answers when a server asks for input.
 
-The client accepts each form, opens no URL, and returns one fixed text for sampling. It has no roots, because some
-servers replace their folders with the roots of the client.
+The client accepts each form, opens no URL, and returns one fixed text for sampling. The client has no roots, because
+some servers replace their folders with the roots of the client.
 """
 
 from __future__ import annotations

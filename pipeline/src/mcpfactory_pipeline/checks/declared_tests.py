@@ -237,7 +237,7 @@ class DeclaredTestSetup:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTestOutcome:
-    """Result of one test: `faults` is empty if it passed; `skipped` is the reason if it was not run."""
+    """Result of one test: `faults` is empty if the test passed; `skipped` is the reason if the test was not run."""
 
     test: DeclaredTest
     faults: tuple[str, ...] = ()

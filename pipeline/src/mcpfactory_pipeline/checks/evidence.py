@@ -49,7 +49,10 @@ class ServerMessage:
 
 @dataclass(slots=True)
 class Session:
-    """One session with the server, filled by its `Conversation`. On stdio it is a process, from start to end."""
+    """One session with the server, filled by its `Conversation`.
+
+    On stdio, a session lasts from the start of a process to its end.
+    """
 
     purpose: str
     answered: bool = False  # the server sent at least one JSON-RPC message

@@ -64,7 +64,7 @@ class RuleSubjects(Generic[T]):
 
 Check = Callable[["Evidence"], RuleOutcome]
 Scope = Callable[["Evidence"], RuleSubjects[T] | RuleOutcome]
-"""Function that returns the subjects of a rule, or the outcome if there are none."""
+"""Function that returns the subjects of a rule, or the rule's outcome if there are no subjects."""
 
 
 class SubjectCheck(Protocol[T]):

@@ -182,7 +182,7 @@ class ValueComparison:
 
     @property
     def nothing(self) -> bool:
-        """Return True if no value arrives unchanged."""
+        """Return True if every value changes before it arrives."""
         return bool(self.lost) and len(self.lost) == self.values
 
 

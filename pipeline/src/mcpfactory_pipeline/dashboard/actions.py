@@ -266,9 +266,9 @@ def action_page(
 ) -> ActionPage:
     """Return the page with these values; check the action if all required values are set.
 
-    With `explain`, report missing values. `possible` are the channels or stages that the action applies to; an empty
-    form starts with the first one. With the token of an earlier check, the page lists the changes since that check;
-    `before` are the facts of that check as text.
+    If `explain` is True, report missing values. `possible` are the channels or stages that the action applies to; an
+    empty form starts with the first one. With the token of an earlier check, the page lists the changes since that
+    check; `before` are the facts of that check as text.
     """
     inputs = _inputs(workspace, detail, action, values, possible)
     full = {one.name: one.value for one in inputs if one.value}

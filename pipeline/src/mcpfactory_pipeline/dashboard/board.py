@@ -238,7 +238,10 @@ class OmittedServerCount:
 
 @dataclass(frozen=True, slots=True)
 class GraphPage:
-    """The graph. If `counted`, its chips are numbers of servers. `shown` of `total` servers match the `query`."""
+    """The graph.
+
+    If `counted` is True, the chips show numbers of servers. `shown` of `total` servers match the `query`.
+    """
 
     workspace: str
     total: int

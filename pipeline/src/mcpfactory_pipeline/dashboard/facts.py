@@ -171,7 +171,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Pager:
-    """A page of a list: `page` of `pages`, and the total number of entries."""
+    """A page of a list: its number, the number of pages, and the total number of entries."""
 
     page: int
     pages: int

@@ -148,7 +148,7 @@ class TooManySubscribersError(PipelineError):
 
 
 class _Follower:
-    """A followed page. It polls only while it has listeners."""
+    """A followed page. A page is polled only while it has listeners."""
 
     def __init__(self, first: PageSnapshot, poll: Poll, ended: Callable[[], bool]) -> None:
         self.now = first

@@ -45,7 +45,7 @@ _TOOL_TEXT: Final = 2_000  # maximum shown characters of a description
 
 @dataclass(frozen=True, slots=True)
 class ToolView:
-    """One tool; `share` is its size relative to the largest tool's tokens, 0 to 100.
+    """One tool; `share` is the tool's tokens in percent of the largest tool's tokens.
 
     The schemas come from `tools/list`. `can_try` is True if the dashboard can call the tool: through an operation of
     the API document, or directly if the server has no document. Tools of adopted servers cannot be tried, because
@@ -67,7 +67,10 @@ class ToolView:
 
 @dataclass(frozen=True, slots=True)
 class ToolsPage:
-    """Tools of a server with their schemas. `listed` is False if they are unknown; `mcpfactory inspect` lists them."""
+    """Tools of a server with their schemas.
+
+    `listed` is False if the tools are unknown; `mcpfactory inspect` lists them.
+    """
 
     workspace: str
     server: str
@@ -144,8 +147,8 @@ _KINDS: Final = {
 class StageView:
     """One stage with its result. `verdict` is `up-to-date`, `run`, `blocked`, `held` or `waiting`.
 
-    `run` is the last run that executed the stage. While the stage is running, it has no result: `message` describes
-    its previous outcome, and `last_run` is the run of that outcome; otherwise `last_run` is "".
+    `run` is the last run that executed the stage. While the stage is running, `message` describes the stage's previous
+    outcome, and `last_run` is the run of that outcome; otherwise `last_run` is "".
     """
 
     stage: str

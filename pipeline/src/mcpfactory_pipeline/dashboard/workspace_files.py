@@ -42,7 +42,7 @@ _MANIFEST: Final = "/_generated/manifest.json"
 def open_log(file: Path) -> BinaryIO:
     """Open `ARTIFACTS/SERVER/logs/STAGE.log` for random access.
 
-    Raises `OSError` if it does not exist or is not a regular file.
+    Raises `OSError` if the file does not exist or is not a regular file.
     """
     return open_below(file, file.parents[2])
 
@@ -164,7 +164,7 @@ class LogPage:
 
     `unread` is the number of bytes at the beginning of a long log that are not shown. `wrong` is the number of the
     first line about an error (0 for none), and `wrong_page` is its page. `run` is the run that wrote the log; `going`
-    is True while it still writes.
+    is True while this run still writes.
     """
 
     workspace: str

@@ -273,7 +273,10 @@ class WorkspaceReader:
         )
 
     def digest(self) -> str:
-        """Return a text that changes with each state, history or running step. Cheap: reads no file contents."""
+        """Return a text that changes when a state, a history or a running step changes.
+
+        Cheap: reads no file contents.
+        """
         return hash_workspace_files(self._workspace().pipeline)
 
     def forget(self) -> None:

@@ -75,7 +75,7 @@ def require_integrity(workspace: Workspace, server: str) -> None:
 
     Raises:
         RefusedError: the first fault.
-        StateError: its files cannot be read.
+        StateError: the server's files cannot be read.
     """
     store = Store(workspace)
     if not store.history_file(server).exists() and store.state_text(server) is None:
@@ -92,7 +92,7 @@ def refuse_faults(workspace: Workspace, server: str, *, head: Mapping[str, str] 
 
     Raises:
         RefusedError: the first fault.
-        StateError: its files cannot be read.
+        StateError: the server's files cannot be read.
     """
     for wrong in faults(workspace, [server], head=head):
         raise RefusedError(f"{wrong['message']}: {'; '.join(wrong['changes'][:3])}".rstrip(": "), hint=wrong["hint"])
@@ -101,7 +101,8 @@ def refuse_faults(workspace: Workspace, server: str, *, head: Mapping[str, str] 
 def name_clashes(workspace: Workspace, names: Sequence[str]) -> dict[str, BrokenServer]:
     """Return the named servers that share a distribution name with the runtime or another server, with the reason.
 
-    Of servers that share a name, the first one built keeps it. If none has been built yet, all are refused.
+    Of servers that share a name, the first built server keeps the name. If no server has been built yet, all are
+    refused.
     """
     holders: dict[str, list[str]] = {}
     for server in workspace.names():

@@ -52,7 +52,7 @@ class FactChange:
 
 
 class StaleDecisionError(PromotionError):
-    """The facts of a decision have changed since they were shown.
+    """Error for a decision whose facts have changed since they were shown.
 
     `facts` are the current ones, `changes` the differences.
     """

@@ -154,7 +154,7 @@ def refuse_second_approval(
     `about` are the members that identify the events of such approvals.
 
     Raises:
-        PromotionError: names the `subject`.
+        PromotionError: the person has already approved; the message names the `subject`.
     """
     wanted = {**about, "event": "approved"}
     mine = (event for event in events if wanted.items() <= event.items() and event["actor"] in given)

@@ -1,8 +1,8 @@
 """Hide a process from other processes of the user, and end the orphans of a job.
 
-Without isolation, an orphan of a job could change the job's files after they were checked. So the process that
-started the job adopts its orphans, and ends them before it reads the results. On Linux, an orphan becomes a child of
-its nearest ancestor that requested this. On other systems, only processes in the session of the job are ended.
+Without isolation, an orphan of a job could change the job's files after they were checked. So the process that started
+the job adopts the job's orphans. It ends all orphans before it reads the results. On Linux, an orphan becomes a child
+of its nearest ancestor that requested this. On other systems, only processes in the session of the job are ended.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LOOKS: Final = 3  # required consecutive scans without a process
 def hide_process() -> None:
     """Make `/proc/<pid>/environ`, `mem` and `fd` of this process unreadable for other programs, except root's.
 
-    This lasts until the process executes another program. On systems other than Linux, it does nothing.
+    This lasts until the process executes another program. On systems other than Linux, this function does nothing.
     """
     _prctl(_PR_SET_DUMPABLE, 0)
 
@@ -58,8 +58,8 @@ def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
     """End every descendant of this process, except those in `spare`; return their number.
 
     Scans repeat until several of them find nothing, so that new processes are also found. A process that forks and
-    exits is gone before its id is read. Its group remains, and a signal to the group reaches all later members. If each
-    fork also leaves the group, this process becomes the parent of each fork, and ends it.
+    exits may be gone before a scan reads its id. Its group remains, and a signal to the group reaches all later
+    members. If each fork also leaves the group, this process becomes the parent of each fork, and ends it.
     """
     ended: set[int] = set()
     seen: set[int] = set()

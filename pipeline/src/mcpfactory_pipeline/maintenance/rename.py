@@ -47,7 +47,7 @@ def rename(
 ) -> dict[str, Any]:
     """Rename a server. A dry run reports the changes without making them.
 
-    The folder may already have been moved by hand: `new` is then its name, and `old` the name in its configuration.
+    If a person already moved the folder, `new` is the folder's name, and `old` is the name in its configuration.
     `notify` is called before slow steps. Return the fields of `operations.removal.RenameResult`.
 
     Raises:
@@ -93,7 +93,7 @@ def rename(
 
 
 def _source(workspace: Workspace, old: str, new: str) -> Path:
-    """Return the folder to rename: `servers/OLD`, or `servers/NEW` if it was already moved."""
+    """Return the folder to rename: `servers/OLD`, or `servers/NEW` if the folder was already moved."""
     servers = workspace.root / "servers"
     if old == new:
         raise RefusedError(f"{old} already has that name", hint="mcpfactory rename OLD NEW")

@@ -10,8 +10,9 @@ A stage is up to date if it passed and its inputs have not changed since. The ru
 4. last outcome failed, and no input changed since → blocked: the same inputs give the same result
 5. otherwise → up to date
 
-An approval stage is blocked if the content that it shows was rejected. It waits while approvals are missing, and is
-up to date after the last one. A stage that awaits a channel waits until the channel offers the newest candidate.
+An approval stage is blocked if the content that it shows was rejected. An approval stage waits while approvals are
+missing, and is up to date after the last approval. A stage that awaits a channel waits until the channel offers the
+newest candidate.
 
 A stage that fills a channel is held while the channel has a hold, and blocked while a gate of the channel is closed.
 The stage also runs when the channel does not offer the newest candidate.

@@ -103,7 +103,10 @@ def candidate_id(files: Mapping[str, str]) -> str:
 
 
 def offered_file_name(files: Iterable[str]) -> str | None:
-    """Return the file that channels link to: an adopted server's record, else the wheel; None if both are missing."""
+    """Return the file that channels link to: an adopted server's record, else the wheel.
+
+    Return None if both files are missing.
+    """
     names = sorted(files)
     return next((name for end in (RECORD, ".whl") for name in names if name.endswith(end)), None)
 

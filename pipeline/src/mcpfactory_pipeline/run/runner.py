@@ -202,7 +202,10 @@ class ServerRunner:
         return ServerRunResult(server.name)
 
     def _recover(self, server: WorkspaceServer) -> None:
-        """Record stages that never ended: we hold the run lock, so their process is dead."""
+        """Record stages that never ended as interrupted.
+
+        This run holds the run lock, so the process of these stages is dead.
+        """
         with self.store.transaction(server.name) as transaction:
             for event in transaction.state.begun.values():
                 transaction.append("stage.interrupted", stage=event["stage"], run=event["run"], message=RUN_DIED)

@@ -8,10 +8,10 @@ A name is `<server>_<name>`. The server part never contains `_`, so the first `_
 get the same name. A hash of the pair is appended if a character had to be replaced, if the name is too long, or if the
 name's end looks like such a hash.
 
-All server output passes through here. The rule of `validate` for hidden characters (`security.hidden-text`) applies:
-these characters are removed from descriptions, results, errors, log messages, progress and questions. Names, and values
-that a caller has to repeat, cannot be changed. An item is omitted if its name, or a value that a caller has to repeat,
-contains hidden characters.
+All output of the server passes through this module. The rule of `validate` for hidden characters
+(`security.hidden-text`) applies: these characters are removed from descriptions, results, errors, log messages,
+progress and questions. Names, and values that a caller has to repeat, cannot be changed. An item is omitted if its
+name, or a value that a caller has to repeat, contains hidden characters.
 """
 
 from __future__ import annotations
@@ -259,7 +259,7 @@ _SCHEME: Final = "mcp://"
 
 @dataclass(frozen=True, slots=True)
 class ServerListing:
-    """The listing of a server in wire format. `complete` is True if it came from the running server."""
+    """The listing of a server in wire format. `complete` is True if the listing came from the running server."""
 
     tools: tuple[Json, ...] = ()
     resources: tuple[Json, ...] = ()

@@ -139,7 +139,7 @@ def run_entry(inputs: StageInputs) -> StageOutputs:
 
 
 def hash_function_source(root: Path, entry: str) -> str:
-    """Return the hash of the function's code below the workspace root: the top package, or the single module.
+    """Return the hash of the function's code in the workspace: its top package, or its module if there is no package.
 
     The hash is `none` for a module outside the workspace: only a new `version` of the stage shows that it changed.
     """

@@ -102,7 +102,7 @@ def prepare_evidence(folder: Path) -> PytestEvidenceFiles:
 
 
 def read_evidence(evidence: PytestEvidenceFiles, defined: Iterable[str] = ()) -> ObservedTests | None:
-    """Return the plugin's observations; None if it wrote no record of this run.
+    """Return the plugin's observations; None if the plugin wrote no record of this run.
 
     `defined` are the tests in the files (`defined_tests`). Tests that were not collected count as deselected.
     """

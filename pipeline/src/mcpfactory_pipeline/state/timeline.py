@@ -102,7 +102,10 @@ def candidates_by_offered_version(events: Iterable[Event], channel: str = "") ->
 
 
 def failing_since(events: Iterable[Event], stage: str) -> datetime | None:
-    """Return the time of the first unsuccessful end of a stage since it last passed; None if it did not fail since."""
+    """Return the time of the first unsuccessful end of a stage since it last passed.
+
+    Return None if the stage has not failed since then.
+    """
     since = None
     for event in events:
         if event.get("stage") != stage or event["event"] not in STAGE_ENDS:

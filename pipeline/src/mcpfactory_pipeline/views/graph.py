@@ -28,8 +28,8 @@ class GraphNode:
     """A node of the graph: `kind` is `stage`, `approval`, `gates` or `channel`.
 
     `needs` are the direct predecessors; `level` is the length of the longest path to the node. `status` is an outcome
-    such as `passed`, `running`, or a verdict of the plan (`run`, `blocked`, `held`, `waiting`). At an approval before
-    a channel, it may be `rejected`. Without a server, `status` is "".
+    such as `passed`, `running`, or a verdict of the plan (`run`, `blocked`, `held`, `waiting`). The status of an
+    approval before a channel may also be `rejected`. If the graph is not for one server, `status` is "".
     """
 
     name: str
@@ -53,10 +53,10 @@ def approval_node_name(channel: str) -> str:
 def stage_graph(
     stages: Sequence[Stage], row: Mapping[str, Any] | None = None, channels: Sequence[ChannelPolicy] = ()
 ) -> tuple[GraphNode, ...]:
-    """Return the nodes of stages, in their order, and of channels that no stage fills.
+    """Return the nodes of stages, in their order, and of channels that no stage promotes into.
 
-    `row` is the `status_row` of a server. Indirect needs are left out. Each channel is preceded by its gates and its
-    approvals, if it requires any.
+    `row` is the `status_row` of a server. Indirect predecessors are left out. Each channel is preceded by its gates and
+    its approvals, if it requires any.
     """
     before = {stage.name: needed_stages(stages, stage.name) for stage in stages}
     nodes: dict[str, GraphNode] = {}
@@ -212,7 +212,10 @@ class ServerPosition:
 
 @dataclass(frozen=True, slots=True)
 class PlaceChip:
-    """A chip at a node: a candidate, or a number of servers. `path` is its dashboard page; `about` its full text."""
+    """A chip at a node: a candidate, or a number of servers.
+
+    `path` is the chip's dashboard page; `about` is the chip's full text.
+    """
 
     label: str
     status: str

@@ -80,7 +80,7 @@ def _approved_since(decisions: Iterable[Event], wanted: int, approvers: Iterable
     """Return the time of the approval that completed the required number; None if no approval was required.
 
     Any other decision revokes earlier approvals, and at least one new approval is then required. Approvals of different
-    content do not add up.
+    content are not counted together.
     """
     given, enough, since = set[str](), wanted == 0, None
     shown, able = None, set(map(normalize_person_name, approvers))
@@ -207,7 +207,7 @@ def unreadable_server_item(server: str, about: str, message: str, hint: str) -> 
 
 @dataclass(frozen=True)  # no slots: cached properties
 class InboxReader:
-    """Shared context for the items of all servers, at one time."""
+    """Shared context for the items of all servers at the same time of reading."""
 
     workspace: Workspace
     stages: tuple[Stage, ...]

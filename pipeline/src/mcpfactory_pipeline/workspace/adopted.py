@@ -1,8 +1,8 @@
 """Files and known drift of adopted servers.
 
 `mcpfactory inbox --refresh` writes `drift.json`, and deletes it when no difference is left. The file applies to the
-pinned version, and is ignored after another version is adopted. It describes each difference, and stores the hash of
-the offer: everything that replaced the pinned version. A waiver covers only this offer.
+pinned version, and is ignored after another version is adopted. The file describes each difference. It also stores the
+hash of the current offer, which is everything that replaced the pinned version. A waiver covers only this offer.
 """
 
 from __future__ import annotations

@@ -57,8 +57,8 @@ def variable_prefix(server: str) -> str:
 def name_variables(schemes: Sequence[ApiSecurityScheme], server: str, prefix: str = "") -> dict[str, tuple[str, ...]]:
     """Return the variables of each scheme, in the order of `credential_parts`. No two schemes share a variable.
 
-    If several would have the same variable, it goes to the scheme with exactly that name: `api_key` next to
-    `api_token`. If `prefix` is "", the prefix of a new server is used.
+    If several schemes would get the same variable, the scheme with exactly this name gets the variable: `api_key` next
+    to `api_token`. If `prefix` is "", the prefix of a new server is used.
     """
     prefix = prefix or variable_prefix(server)
     named: dict[str, tuple[str, ...]] = {}

@@ -125,7 +125,10 @@ def _phrase(
 
 
 def _is_action(last: tuple[str, ...], operation: ApiOperation, said: tuple[str, ...], *, on_item: bool) -> bool:
-    """Return True if the last literal segment is an action. If a parameter follows, the summary must confirm it."""
+    """Return True if the last literal segment is an action.
+
+    If a parameter follows the segment, the summary must confirm the action.
+    """
     method = operation.method
     if last[0] in said and last[0] in VERBS:
         return True

@@ -8,8 +8,9 @@ qualifies, the name goes to the operation whose path segments all other paths co
 
 Names that are too long for a tool are shortened step by step: drop words that most operations have, drop repeated
 phrases, abbreviate (`configuration` is `config`), drop articles and prepositions, repeated words, and the most common
-words. Verbs, the last words, and words in `kept` are dropped last; `kept` are words that rivals for the name lack.
-Names that are still too long are cut and get a digest. The last candidates have digests as well, so the rounds end.
+words. Verbs, the last words, and words in `kept` are dropped last; `kept` are words that other operations with the same
+candidate name lack. Names that are still too long are cut and get a digest. The last candidates have digests as well,
+so the rounds end.
 """
 
 from __future__ import annotations
@@ -148,7 +149,7 @@ def _claimant(operation: ApiOperation) -> _UnnamedOperation:
 
 
 def _forms_of(operation: ApiOperation, said: OperationIdWords, path: PathWords) -> Iterator[tuple[str, ...]]:
-    """Yield the forms of an operation, from plain to specific."""
+    """Yield candidate names for an operation, as words, from plain to specific."""
     if said.plain:
         yield from _id_forms(said, path)
     else:

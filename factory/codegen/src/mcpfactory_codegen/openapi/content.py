@@ -62,7 +62,7 @@ def _fitting_rank(content_type: str, schema: Node) -> int:
     media type                        fits
     application/json-patch+json       lists (RFC 6902)
     application/merge-patch+json      anything but lists (RFC 7396); also `strategic-merge-patch` of Kubernetes
-    XML                               objects; XML then ranks before text
+    XML                               objects; for objects, XML ranks before text
     """
     name = media_type(content_type)
     if _LIST.fullmatch(name) or _NO_LIST.fullmatch(name):
@@ -75,7 +75,7 @@ def _is_xml(name: str) -> bool:
 
 
 def _carries_files(schemas: dict[str, Node]) -> bool:
-    """Return True if `multipart/form-data` has file properties, and all types that rank before it have them too."""
+    """Return True if `multipart/form-data` and each media type that ranks before it have file properties."""
     known = {name: one.properties() for name, one in schemas.items()}
     files = {name for name, one in known.get("multipart/form-data", {}).items() if one.is_file()}
     others = [found for name, found in known.items() if media_type_rank(name) < media_type_rank("multipart/form-data")]

@@ -111,7 +111,7 @@ _OBJECT_CODES: Final[dict[Kind, str]] = {
     "Parameter": "parameter-shape",
 }
 _MODELS: Final = {"3.0": v3_0, "3.1": v3_1}
-"""Models that validate small objects. They are too slow for schemas."""
+"""Models that validate small objects. These models are too slow for schemas."""
 _SAID: Final = {"true": True, "yes": True, "false": False, "no": False}
 _LEVELS: Final = 8  # maximum levels of nested lists to search for a file
 
@@ -170,7 +170,7 @@ class Node(NamedTuple):
         return Node(self.context, *self.context.references.follow(self.value, self.location))
 
     def target(self) -> Node | None:
-        """Return the node, or the target of its `$ref`; None (and a problem) if it cannot be resolved."""
+        """Return the node, or the target of its `$ref`; None (and a problem) if the reference cannot be resolved."""
         try:
             return self.follow()
         except UnresolvedError as error:

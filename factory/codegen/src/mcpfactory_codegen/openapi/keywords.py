@@ -124,7 +124,7 @@ def _examples(value: Any) -> list[Any]:
 
 
 def _any(value: Any) -> Any:
-    """Return data unchanged and not copied."""
+    """Return the data itself, without a copy."""
     return value
 
 
@@ -352,7 +352,7 @@ def _show(value: Any) -> str:
 
 
 MAX_BOUND: Final = 1_000_000
-"""Largest usable minimum of characters, items or properties; no call contains more."""
+"""Largest accepted minimum number of characters, items or properties, because no call contains more."""
 _PAIRS: Final = (
     ("minLength", "maxLength"),
     ("minItems", "maxItems"),

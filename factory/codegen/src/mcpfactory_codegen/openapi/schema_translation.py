@@ -33,7 +33,9 @@ from mcpfactory_runtime.schemas.walk import APPLICATORS, TYPES, definition_refer
 
 
 class ClosedObjectOpener:
-    """Drops `additionalProperties: false` if other schemas of the same value add properties. Use one per document.
+    """Drops `additionalProperties: false` if other schemas of the same value add properties.
+
+    Create one instance for each document.
 
     `siblings`: keywords next to a `$ref` apply.
     """
@@ -129,7 +131,7 @@ class TranslationContext(NamedTuple):
     direction: Direction
     depth: int = 0
     hidden: frozenset[str] = frozenset()
-    """Properties that an enclosing `allOf` hides, so they cannot be required."""
+    """Properties that an enclosing `allOf` hides; hidden properties cannot be required."""
 
     def down(self, *tokens: str | int) -> TranslationContext:
         """Return the context of a subschema."""

@@ -67,7 +67,7 @@ def _real_first(servers: Node, urls: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def report_missing_root(root: Node, assumed: str) -> None:
-    """Report that the document has no root URL. `assumed` is used instead, unless it is ""."""
+    """Report that the document has no root URL. If `assumed` is not "", it is used as the root URL."""
     message = "the document does not contain the base URL of the API"
     if assumed:
         message += f"; {assumed[:200]} is used, as in most operations"

@@ -2,7 +2,7 @@
 
 `readOnly` properties are removed from request schemas, `writeOnly` ones from response schemas (OpenAPI 3.1 section
 4.8.24, JSON Schema validation 9.4). A shared schema needs a separate form for a direction only if the schema, or one of
-its references, hides a property there. This is computed once per schema, in linear time.
+its references, hides a property there. The need for a separate form is computed once per schema, in linear time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ class HiddenProperties:
     """Hidden properties of one document, by direction."""
 
     def __init__(self, references: References, raws: Iterator[bytes]) -> None:
-        """Prepare the scan. `raws` are the bytes of all parts; a flag that does not occur there needs no search."""
+        """Prepare the scan.
+
+        `raws` are the bytes of all parts. Do not search for a flag that does not occur in these bytes.
+        """
         self._references = references
         text = list(raws)
         self._used: frozenset[Direction] = frozenset(

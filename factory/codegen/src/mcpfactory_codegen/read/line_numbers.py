@@ -22,7 +22,7 @@ from mcpfactory_runtime.schemas.walk import unescape
 _BETWEEN: Final = re.compile(r"[\s,:]*")
 
 Event = tuple[str, str, int]
-"""Kind (`{`, `[`, `}` for the end of both, `s` for a scalar), text, and line of its start."""
+"""Kind (`{`, `[`, `s` for a scalar, `}` for the end of an object or array), text, and line of the event's start."""
 _SIGNS: Final = {
     yaml.ScalarEvent: "s", yaml.AliasEvent: "s", yaml.MappingStartEvent: "{", yaml.SequenceStartEvent: "[",
     yaml.MappingEndEvent: "}", yaml.SequenceEndEvent: "}",

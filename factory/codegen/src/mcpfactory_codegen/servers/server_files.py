@@ -201,7 +201,7 @@ class FilePlan:
         self.steps: list[FileStep] = []
 
     def put(self, path: str, content: str | bytes, owner: Owner) -> None:
-        """Plan a file. An existing person-owned file or document is kept.
+        """Plan a file. Do not overwrite an existing person-owned file or an existing document.
 
         Raises:
             UnsafePathError: the path is absolute, has `..` in it, or passes through a link that leaves the directory.
@@ -231,7 +231,7 @@ class FilePlan:
 
     @property
     def sorted_steps(self) -> tuple[FileStep, ...]:
-        """Return the steps by path."""
+        """Return the steps, sorted by path."""
         return tuple(sorted(self.steps, key=lambda step: step.path))
 
     def apply(self, template: str = "") -> None:

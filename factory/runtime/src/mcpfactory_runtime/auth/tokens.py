@@ -258,8 +258,8 @@ def check_claims(claims: Json, rules: ClaimRules, now: float, *, signed: bool = 
         claims: claims of the token.
         rules: rules for the claims.
         now: seconds since the epoch.
-        signed: True for a JWT, which must have issuer and expiry. Token introspection (RFC 7662 §2.2) may omit them
-            and return `active` instead.
+        signed: True for a JWT, which must have issuer and expiry. Token introspection (RFC 7662 §2.2) may return
+            `active` instead of issuer and expiry.
 
     Raises:
         TokenError: see `REASONS`.

@@ -60,7 +60,7 @@ class ClientChannel(ABC):
         """Close the connection, and end its tasks and processes."""
 
     def forget(self, request_id: Any) -> bool:
-        """Drop an abandoned request. Return True if the server needs no notification about this."""
+        """Drop an abandoned request. Return True if the server needs no notification about the abandoned request."""
         return False
 
     async def start_listening(self, headers: Mapping[str, str]) -> bool:

@@ -294,8 +294,9 @@ def _find_authorization_server(
     """Return the metadata of the resource's authorization server.
 
     Args:
-        resource: metadata from `_find_resource`. None means the first revision with authorization: the server's origin
-            is the issuer. Without metadata of the issuer, the endpoints are `/authorize`, `/token` and `/register`.
+        resource: metadata from `_find_resource`. None means that the server uses the first revision with authorization,
+            in which the server's origin is the issuer. Without metadata of the issuer, the endpoints are `/authorize`,
+            `/token` and `/register`.
         url: URL of the MCP server.
         issuer: issuer to choose if the resource has several.
 

@@ -97,8 +97,8 @@ class OAuthProxy:
             logins.
         access_seconds: lifetime of an access token. When a grant ends, its tokens become invalid immediately.
         clock: returns seconds since the epoch.
-        fetch: function that returns the document at a client ID's URL, or raises OSError; None fetches from public
-            addresses only.
+        fetch: function that returns the document at a client ID's URL, or raises OSError; None fetches documents from
+            public addresses only.
 
     Raises:
         AuthorizationError: the configuration is contradictory or insecure.
@@ -239,7 +239,7 @@ class OAuthProxy:
         )
 
     async def _register(self, request: OAuthEndpointRequest) -> OAuthEndpointResponse:
-        """Register a client (RFC 7591). Its ID is the signed registration, which needs no storage."""
+        """Register a client (RFC 7591). The client's ID is the signed registration, which needs no storage."""
         name, uris = read_client_registration(request.body)
         now = int(self._clock())
         client_id = self._keys.sign("client", {"name": name, "redirect_uris": uris, "iat": now})
@@ -508,7 +508,10 @@ class OAuthProxy:
         )
 
     async def _revoke(self, request: OAuthEndpointRequest) -> OAuthEndpointResponse:
-        """Revoke a token (RFC 7009). A token of either kind ends its grant with all tokens of the grant."""
+        """Revoke a token (RFC 7009).
+
+        The revocation of an access token or a refresh token ends the grant, and so all tokens of the grant.
+        """
         client, token = self._label_of(request.fields), request.fields.get("token", "")
         shown = self._keys.read("refresh", token) or self._keys.read("at+jwt", token) or {}
         if client in (shown.get("client"), shown.get("client_id")):

@@ -1,8 +1,8 @@
 """Validators for keywords that pydantic-core does not support: `oneOf`, `not`, `if`, `contains` and others.
 
 Each function returns a core schema that checks one keyword and returns the value unchanged. The subschemas are compiled
-without repairs. The caller must omit a keyword with a subschema that is not fully checked (`is_fully_checked`): a
-subschema that accepts invalid values would make `not` refuse valid values.
+without repairs. The caller must omit a keyword if its subschema is not fully checked (`is_fully_checked`). Otherwise
+`not` could refuse valid values, because its subschema accepts invalid values.
 """
 
 from __future__ import annotations

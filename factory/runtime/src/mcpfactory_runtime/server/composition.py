@@ -67,7 +67,7 @@ class CompositionMixin:
         Raises:
             TypeError: the part is not a server.
             ValueError: a name, URI or path is taken, the prefix produces invalid tool names, or the part is or
-                contains this server. Nothing is mounted then.
+                contains this server. After any of these errors, nothing is mounted.
         """
         _refuse_other(part)
         if prefix:

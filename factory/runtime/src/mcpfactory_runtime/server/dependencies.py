@@ -67,7 +67,7 @@ def override(provider: Provider, replacement: Provider) -> Iterator[None]:
 
 
 def with_dependencies(handler: Handler) -> Handler:
-    """Return the handler. If it has dependencies, return an `async def` wrapper that fills them in.
+    """Return the handler. If the handler has dependencies, return an `async def` wrapper that supplies their values.
 
     The wrapper takes the other parameters.
 

@@ -112,7 +112,7 @@ async def run_handler(tool: Tool, arguments: Json, make_context: Callable[[], In
 
 
 async def _in_time(running: Awaitable[Any], name: str, seconds: float) -> Any:
-    """Await a handler; on timeout, cancel it and fail. A function in a thread continues to run."""
+    """Await a handler; on timeout, cancel it and fail. A handler in a thread continues to run after the timeout."""
     limit = asyncio.timeout(seconds)
     try:
         async with limit:
@@ -134,14 +134,14 @@ async def call_other(
 ) -> Any:
     """Return the complete structured content of another tool's result, or its text without structured content.
 
-    The other tool belongs to the same server, and need not be listed. To hide the tools of a workflow from a model,
+    The called tool belongs to the same server, and need not be listed. To hide the tools of a workflow from a model,
     omit these tools from the profile. The called tool's schema checks the arguments. The called tool's defaults and
     hooks apply. Over HTTP, the caller (`principal`) needs the tool's scopes; without a principal, scopes are not
     checked.
 
     Raises:
         ToolError: the tool failed (with its own message), does not exist, or needs scopes that the access token lacks.
-        McpError: the tool itself raised it.
+        McpError: the tool itself raised this error.
         InputRequired: the tool must ask the client first (a BaseException).
     """
     tool = registry.tool(name)

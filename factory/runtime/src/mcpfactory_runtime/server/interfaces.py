@@ -211,7 +211,7 @@ class SessionChannel(ReplyChannel, Protocol):
 
 
 def check_server_info(name: str, version: str) -> tuple[str, str]:
-    """Return a server's name and version, if clients accept them.
+    """Return a server's name and version if clients accept these values.
 
     Raises:
         TypeError: the name or the version is not a string.

@@ -80,7 +80,8 @@ class Tool:
         defer_task: True if the handler decides when the call becomes a task.
         inline: True runs a `def` handler on the event loop.
         timeout: seconds after which a call fails; None for no limit.
-        resolve_target: function of a tool that calls others. It returns the called tool for given arguments, or None.
+        resolve_target: function of a tool that calls others. The function returns the called tool for given arguments,
+            or None.
     """
 
     __slots__ = (

@@ -128,7 +128,7 @@ class RequestStateSealer:
         """Mark a state as used; its answers are accepted only once.
 
         Raises:
-            McpError: INVALID_PARAMS if it was used before.
+            McpError: INVALID_PARAMS if the state was used before.
         """
         if not await self._first(opened.challenge, opened.expires, now):
             raise McpError(

@@ -92,7 +92,7 @@ Check = Callable[[], Any]
 
 
 class ReadinessChecks:
-    """The checks of one server. Event loop only.
+    """The checks of one server. Use them only in the event loop.
 
     A slow check runs once for all probes. After `patience`, a check counts as failed until it returns.
 

@@ -314,7 +314,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         Args:
             mode: `full` lists each tool; `search` lists three tools that find, describe and call all others; None
                 keeps the current mode.
-            profile: `full`, `read-only`, or one that `mcpfactory.toml` defines; None keeps the current one.
+            profile: `full`, `read-only`, or one that `mcpfactory.toml` defines; None keeps the current profile.
             dialect: `standard`, or `plain` or `flat` for clients with limits; None keeps the current one.
 
         Returns:
@@ -481,7 +481,7 @@ class Server(ObservabilityMixin, CompositionMixin):
 
     @property
     def rates(self) -> Rates:
-        """Return the limits of one client for calls and notifications; MCPFACTORY_RATES overrides the author's.
+        """Return the limits of one client for calls and notifications; MCPFACTORY_RATES overrides the author's limits.
 
         Raises:
             ValueError: the variable is invalid.
@@ -519,7 +519,8 @@ class Server(ObservabilityMixin, CompositionMixin):
         """Run the lifespans of the server and its mounted servers in this process; entered once, by the transport.
 
         Args:
-            alone: False for a mounted server: its parent waits until all mounted servers have listed their items.
+            alone: False for a mounted server, because its parent waits until all mounted servers have listed their
+                items.
 
         Raises:
             CatalogError: the environment selects an unknown mode, profile or dialect.

@@ -30,7 +30,7 @@ DROPPABLE: Final = frozenset({"notifications/progress", "notifications/message"}
 """Notifications that may be dropped, because no result depends on them."""
 
 DROP_AT: Final = 1 << 20
-"""Unread bytes at which droppable notifications are dropped."""
+"""Number of unread bytes above which notifications that may be dropped are dropped."""
 
 
 class Session:

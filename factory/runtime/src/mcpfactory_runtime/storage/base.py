@@ -89,14 +89,17 @@ class SharedStore(ABC):
 
     @abstractmethod
     async def receive(self, mailbox: str, wait: float) -> list[bytes]:
-        """Take a mailbox's messages in order; wait up to `wait` seconds if it is empty. One reader at a time."""
+        """Take a mailbox's messages in order; wait up to `wait` seconds if it is empty.
+
+        Only one reader may wait at a time.
+        """
 
 
 _SWEEP_EVERY: Final = 256  # writes between removals of expired data
 
 
 class MemoryStore(SharedStore):
-    """Store in the memory of the process. Event loop only.
+    """Store in the memory of the process. Use it only in the event loop.
 
     Args:
         clock: returns seconds.
@@ -247,7 +250,7 @@ class ProcessRegistry:
         return living
 
     async def _extend_lease(self) -> bool:
-        """Extend the lease. Return False if it had expired."""
+        """Extend the lease. Return False if the lease had expired."""
         space, lives = _space(self.id), b"lives"
         kept = await self.store.write(space, [("", lives)], seconds=self.lease, expected=ExpectedEntry("", lives))
         return kept or not await self.store.write(space, [("", lives)], seconds=self.lease)

@@ -88,7 +88,10 @@ class DirectCalls:
             await asyncio.sleep(_POLL_INTERVAL)
 
     def _receive(self) -> _DirectCall | Event:
-        """Return the next message. A call is direct if no other request is in flight, and always in the thread."""
+        """Return the next message.
+
+        A call is direct if no other request is in flight. In the thread, every call is direct.
+        """
         event = self._session.receive(self._pending.popleft())
         if type(event) is not Call or event.method != CALL_TOOL or self._ended:
             return event

@@ -145,7 +145,10 @@ def _find(upstreams: Sequence[Upstream], scheme: str) -> tuple[TokenManager, Ups
 
 
 def _scopes(manager: TokenManager, server: AuthorizationServer, chosen: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the chosen scopes. By default, return those of all tools, of OpenID Connect and of long-lived logins."""
+    """Return the chosen scopes.
+
+    By default, return the scopes of all tools, of OpenID Connect and of long-lived logins.
+    """
     if chosen is not None:
         return tuple(chosen)
     more = [scope for scope in ("openid", "offline_access") if scope in server.scopes]

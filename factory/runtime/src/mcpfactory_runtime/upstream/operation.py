@@ -194,7 +194,7 @@ class Xml:
 class Body:
     """Request body: its media type, and the arguments that it contains.
 
-    `xml` is the root of a body that is sent as XML; `shapes` are the shapes that it refers to. Without `xml`, an XML
+    `xml` is the root of a body that is sent as XML; `shapes` are the shapes that `xml` refers to. Without `xml`, an XML
     body is a string argument.
     `graphql` is the document of a GraphQL request. It is sent as `query` (GraphQL over HTTP §5.2); the fields are its
     variables.
@@ -220,8 +220,9 @@ class Paging:
     offset    the number of items so far
 
     Paths are member names from the root of the answer; () as `items` is the answer itself. `size` is the argument that
-    bounds a page, `limit` its default (0: unknown). `more` is the path of a flag for further items, `done` of a flag
-    for the last page. `total` is the path of the number of all items, `pages` of the number of all pages.
+    bounds a page, `limit` its default (0: unknown). `more` is the path of a flag that reports further items. `done` is
+    the path of a flag that reports the last page. `total` is the path of the number of all items, `pages` of the number
+    of all pages.
     """
 
     kind: Literal["link", "cursor", "last", "page", "offset"]

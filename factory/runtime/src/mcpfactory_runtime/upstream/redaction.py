@@ -27,7 +27,10 @@ class Redaction:
         self._raw = [secret.encode() for secret in secrets]
 
     def content(self, content: bytes) -> bytes:
-        """Return a body without the secrets in their unchanged form; `text` and `result` remove the other forms."""
+        """Return a body without the secrets in their unchanged form.
+
+        The methods `text` and `result` also remove the encoded forms.
+        """
         for secret in self._raw:
             content = content.replace(secret, REDACTED.encode())
         return content

@@ -84,7 +84,7 @@ class StoredToken:
 
 
 def login_store_key(base_url: str, scheme: SecurityScheme) -> str:
-    """Return the key of a login in the store. It is unique per API, scheme and authorization server.
+    """Return the key of a login in the store. The key is unique per API, scheme and authorization server.
 
     Args:
         base_url: base URL in the API document.
@@ -216,7 +216,7 @@ class TokenManager:
             await self._write(store, self._to_grant(tokens, scopes, client_id))
 
     async def delete_login(self) -> bool:
-        """Remove the login. Return False if there was none.
+        """Remove the login. Return False if there was no login.
 
         Raises:
             OAuthError: `no_store`: the store cannot be used.
@@ -498,8 +498,9 @@ class OAuthCredentials:
     ) -> Credentials:
         """Return new credentials for a retry after a refusal, or NO_CREDENTIALS if the call must not be retried.
 
-        A 401 renews the token. A call that is not repeatable is retried only if the API reports `invalid_token` (RFC
-        6750 §3.1), because such a call had no effect. Otherwise the next call uses the new token.
+        A response with status 401 causes a renewal of the token. A call that is not repeatable is retried only if the
+        API reports `invalid_token` (RFC 6750 §3.1), because such a call had no effect. Otherwise the next call uses the
+        new token.
 
         Raises:
             ToolError: no other token is available.

@@ -140,7 +140,7 @@ class ConfusedPair:
         expected, chosen: the names of the two tools.
         texts: their current titles and descriptions, by name; "" for a removed tool.
         questions: question → number of confusions.
-        models: the confused_cases models; empty if only the descriptions suggest the confusion.
+        models: the models that confused the tools; empty if only the descriptions suggest the confusion.
         advice: a suggestion to distinguish the tools.
     """
 
@@ -162,7 +162,7 @@ class ConfusedPair:
 
 
 def find_confused_pairs(tools: Sequence[Mapping[str, Any]], reports: Iterable[ModelReport]) -> list[ConfusedPair]:
-    """Return the pairs that models confused_cases, most frequent first, then pairs with competing descriptions."""
+    """Return the pairs of tools that models confused, most frequent first, then pairs with competing descriptions."""
     about = {str(tool["name"]): _text(tool) for tool in tools}
     competing = {frozenset(one.tools): one for one in find_competing_tools(tools)}
     counted: dict[tuple[str, str], tuple[Counter[str], list[str]]] = {}

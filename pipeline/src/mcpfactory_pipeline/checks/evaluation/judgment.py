@@ -81,7 +81,7 @@ class ModelTranscript:
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """The expected tool, and the one that was called instead."""
+    """The expected tool, and the tool that was called instead."""
 
     expected: str
     chosen: str
@@ -233,7 +233,7 @@ def _match(way: Sequence[ExpectedCall], calls: Sequence[MadeCall], tools: Tools)
 
 
 def _call_faults(wanted: ExpectedCall, made: MadeCall, tools: Tools) -> list[str]:
-    """Return the differences between a call and the expected one; if tool and arguments match, compare the answer."""
+    """Return the differences between a call and the expected call. If tool and arguments match, compare the answers."""
     if wanted.tool != made.tool:
         return [f"{made.tool} was called, not {wanted.tool}"]
     if any(argument_faults(wanted, made, tools.get(made.tool, {}))):

@@ -133,7 +133,10 @@ class ToolAnswer:
 
 
 class ModelChat(ABC):
-    """One conversation through a vendor's client library. It keeps the messages in the endpoint's format."""
+    """One conversation through a vendor's client library.
+
+    The conversation keeps the messages in the endpoint's format.
+    """
 
     client: ClassVar[type[Any]]
     status_error: ClassVar[type[Exception]]

@@ -1,7 +1,7 @@
 """Report of a model's answers: pass rates with confidence intervals.
 
 The sampled unit is the question, not the repetition, because answers to one question are alike. More questions narrow
-the overall interval. Repetitions do not: they only make the pass rate of one question more certain.
+the overall interval. Repetitions do not narrow the interval: they only make the pass rate of one question more certain.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ _ORIGINS: Final = http_probe_scope(
       hint=("compare Origin, if present, with the origins that you serve, before anything else. "
             f"{_SETTINGS}"))  # fmt: skip
 def _origin(answer: HttpProbeAnswer, evidence: Evidence) -> Iterator[Fault]:
-    """Lower the severity if a foreign Host is refused, because this prevents the same attack (DNS rebinding).
+    """Lower the severity if a foreign Host is refused, because this refusal also prevents DNS rebinding.
 
     Lookalike origins keep their severity: they are sent only to servers that refuse a foreign Origin. Such a server
     refuses a request with a foreign Host because of its Origin, so the refusal does not show that it checks Host.

@@ -1,4 +1,7 @@
-"""Rules about the package of a server. They apply only to servers of a workspace, whose sources are available."""
+"""Rules about the package of a server.
+
+These rules apply only to servers of a workspace, whose sources are available.
+"""
 
 from __future__ import annotations
 

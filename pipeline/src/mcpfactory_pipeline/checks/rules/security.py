@@ -112,7 +112,9 @@ def _drift(evidence: Evidence) -> RuleOutcome:
 
 @dataclass(frozen=True, slots=True)
 class CanaryScope:
-    """Scope of one kind of canary: the first successful canary of each argument; all tried arguments count.
+    """Scope of one kind of canary.
+
+    The subjects are the first successful canaries of the arguments. The count includes all tried arguments.
 
     `what` describes the values of the argument, `how` the evidence that a canary was successful.
     """

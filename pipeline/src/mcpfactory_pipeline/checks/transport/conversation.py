@@ -71,9 +71,9 @@ class MessageLog:
 class Conversation(Protocol):
     """One session with one server: a process, or a series of HTTP requests. It fills the record `session`.
 
-    The checks do not use the runtime's client. They must send invalid messages (half a message, a wrong revision). They
-    must observe details that a client hides (other text on stdout, the end of the process). Moreover, a bug that the
-    runtime's client and server share would stay hidden.
+    The checks do not use the runtime's client. They must send invalid messages (half a message, a wrong revision). The
+    checks must observe details that a client hides (other text on stdout, the end of the process). Moreover, a bug that
+    the runtime's client and server share would stay hidden.
     """
 
     session: Session

@@ -268,7 +268,7 @@ def _known(method: str) -> Callable[[HttpProbeSender], bool]:
 
 
 def _params(method: str) -> Callable[[HttpProbeSender], Json]:
-    """Return a function for correct params: those of an answered request, or else of a call of an unknown tool."""
+    """Return a function that returns valid params: of an answered request, or else of a call of an unknown tool."""
     return lambda asker: asker.known.get(method, _call(NOTHING))
 
 

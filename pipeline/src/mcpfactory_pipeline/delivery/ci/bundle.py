@@ -108,7 +108,7 @@ def _copy_logs(artifacts: Path, into: Path) -> None:
 
 
 def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> PackedServer:
-    """Pack the files in the state that are on this machine; files of other machines are not here."""
+    """Pack the files that the state lists and that are on this machine. Skip files that are only on other machines."""
     (folder / _FILES).mkdir(parents=True, exist_ok=True)
     if (artifacts / "logs").is_dir():  # for people; includes logs of unfinished stages, which the state omits
         _copy_logs(artifacts, folder / "logs" / state.server)

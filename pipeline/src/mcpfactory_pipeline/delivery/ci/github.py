@@ -13,8 +13,8 @@ while the shards ran are valid. A push is compared with the commit before it.
 The release workflow has four jobs. `check` inspects the tag before any of its code runs: the tag must be on the
 workspace's branch and match the version of its sources. `run` runs the server through the pipeline; the server's code
 and tests run here, without any permissions. `publish` uses the files that `run` built, and people's decisions on the
-branch; it determines the candidate itself. It is the only job with secrets and an identity, and runs no server code.
-`keep` commits state and history, and is the only job with write access.
+branch; it determines the candidate itself. Only the job `publish` has secrets and an identity, and it runs no server
+code. `keep` commits state and history, and is the only job with write access.
 """
 
 from __future__ import annotations

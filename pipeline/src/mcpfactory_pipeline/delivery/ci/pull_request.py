@@ -4,8 +4,8 @@ A pull request must not add events to a history. The only exception is an approv
 signatures: its key must be listed in the base, and its signature must appear in no other event.
 
 A push to the branch may also add people's decisions about candidates in the commit before the push. A
-candidate and its decision must not arrive together. Both arrive in one push if a pull request was merged without
-review.
+candidate and its decision must not arrive together. A candidate and its decision arrive in one push if a pull request
+was merged without review.
 
 Promotions of a push are checked again (`pushed`), because `promote` checks the policy of the working tree. A line could
 be written by hand, or the same push could have removed a stage or lowered a policy. Each promotion is checked at the

@@ -1,7 +1,7 @@
 """Insertion and removal of a server in the text of a client's configuration: text in, text out.
 
-After an edit, the result is parsed again and compared with the expected data. If they differ, the edit is refused. So
-an unknown syntax causes an error, never a loss of settings.
+After an edit, the result is parsed again and compared with the expected data. If the result differs from the expected
+data, the edit is refused. So an unknown syntax causes an error, never a loss of settings.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class _Object:
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """A text in two more forms of equal length: `plain` has no comments, and `strict` also no trailing commas."""
+    """A text in two more forms of equal length. `plain` has no comments; `strict` also has no trailing commas."""
 
     text: str
     plain: str

@@ -97,7 +97,7 @@ class IndexedPackage(NamedTuple):
 
 
 def recorded_package(workspace: Workspace, server: WorkspaceServer, project: str) -> IndexedPackage | None:
-    """Return the recorded publication under a project's normalized name; None if missing. Sends no request."""
+    """Return the recorded publication under a project's normalized name; None if missing. Do not send a request."""
     live = Store(workspace).state(server.name).published.get(_TARGET)
     known = live.evidence if live and "index" in live.evidence else {}
     if live is None or project not in {wheel_name(file) for file in known if file.endswith(".whl")}:

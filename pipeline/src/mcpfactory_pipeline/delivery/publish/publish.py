@@ -1,8 +1,8 @@
 """Publish a server: the table of targets, the check for problems and secrets, and the upload to each target.
 
 Each publication records two events: `publish.started` before anything is sent, and `published` with evidence after the
-upload. If the process is killed in between, only the first event exists, and `inbox` shows it. Publishing again
-inspects the target, uploads missing files if any, and records the evidence.
+upload. If the process is killed between the two events, only the first event exists, and `inbox` shows it. Publishing
+again inspects the target, uploads missing files if any, and records the evidence.
 """
 
 from __future__ import annotations
@@ -155,7 +155,8 @@ def publish(
         table: the known targets.
 
     Returns:
-        One outcome for each target, in the order of the table. If one is refused, nothing is sent to any target.
+        One outcome for each target, in the order of the table. If a problem is found for one target, nothing is sent to
+            any target.
 
     Raises:
         NotFoundError: the server, the channel, a target, or the target of an option is unknown.

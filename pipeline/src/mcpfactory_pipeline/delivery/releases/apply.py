@@ -111,7 +111,10 @@ def _files(workspace: Workspace, packages: PackageGroup | None, one: ReleaseProp
 
 
 def _server_files(server: WorkspaceServer, one: ReleaseProposal, clock: Clock) -> dict[str, bytes | None]:
-    """Return path → content below the server: version, changelog, contract, generated files; None deletes a file."""
+    """Map each path below the server to its new content: version, changelog, contract, generated files.
+
+    Return None deletes a file.
+    """
     folder = server.folder
     place, text = replace_source_version(folder, server.package, one.version)
     news = changelog.changelog_section(one.version, clock().date(), one.notes, one.changes, first=not one.before)

@@ -46,7 +46,7 @@ class InputValue:
 
 @dataclass(frozen=True, slots=True)
 class GraphQLField:
-    """A field of an object or interface. `deprecated` is the reason of its deprecation, else ""."""
+    """A field of an object or interface. `deprecated` is the reason for the deprecation of the field, or ""."""
 
     name: str
     type: str

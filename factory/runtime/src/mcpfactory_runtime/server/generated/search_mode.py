@@ -5,7 +5,7 @@ behaves as without search mode: the called tool checks its arguments, requires i
 `transports/http/authentication.py` finds the scopes with `Tool.resolve_target`. The index is built at the first search.
 
 A schema is shortened in steps until it fits. The steps remove nested parts of arguments, the ends of their
-descriptions, and most values of a long enumeration. They never remove an argument or its required flag.
+descriptions, and most values of a long enumeration. The steps never remove an argument or its required flag.
 """
 
 from __future__ import annotations

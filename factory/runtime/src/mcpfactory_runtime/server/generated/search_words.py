@@ -2,8 +2,8 @@
 
 This module covers questions in general, independent of the available tools.
 
-Its tables are in `search_words.txt`. Add a row only if it helps in many APIs. For the names of a single API, the index
-learns relations from that API's descriptions. The notation of a row of `[relations]`:
+The tables of this module are in `search_words.txt`. Add a row only if it helps in many APIs. For the names of a single
+API, the index learns relations from that API's descriptions. The notation of a row of `[relations]`:
 
 - `a b c`: each word may mean any other.
 - `a b > c d`: a or b in a question may mean the API terms c or d, but c does not mean a.
@@ -53,7 +53,7 @@ PHRASES: Final[dict[str, str]] = {
 """Phrase whose meaning differs from its words → words for that meaning."""
 
 SELF: Final = "me"
-"""Represents the pronouns of the first person: "my repositories" are found under `/me` and `/user`."""
+"""Word that represents the pronouns of the first person: "my repositories" are found under `/me` and `/user`."""
 
 _IDENTIFIER: Final = re.compile(r"[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _TEXT: Final = re.compile(r"[^\W\d_]+|\d+")

@@ -94,7 +94,8 @@ Words = str | Callable[[Exception], str]
 class ErrorShaping(Middleware):
     """Middleware that sets the model's message per exception: `ErrorShaping({KeyError: "Unknown note.", OSError: str})`.
 
-    Without it, the model gets a generic message, and the exception is only logged: its text may contain secrets.
+    Without this middleware, the model gets a generic message. The exception is only logged, because its text may
+    contain secrets.
 
     Args:
         words: exception type → text, or a function that builds the text from the exception. The first match wins.

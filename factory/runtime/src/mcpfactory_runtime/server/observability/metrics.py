@@ -21,7 +21,7 @@ class Metrics:
     Values chosen by clients become labels only if the server has registered them, so the number of series is bounded.
 
     Args:
-        registry: the registry of the series; None creates a separate one.
+        registry: the registry of the series; None creates a separate registry.
 
     Raises:
         ValueError: the registry already has series of these names.

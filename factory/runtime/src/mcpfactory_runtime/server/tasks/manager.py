@@ -42,7 +42,7 @@ RELATED: Final = "io.modelcontextprotocol/related-task"
 
 
 def core_task_object(task: Task, poll_interval: int) -> Json:
-    """Return the core feature's `Task` object. A result with `isError` gives it the status `failed`."""
+    """Return the core feature's `Task` object. A task whose result has `isError` gets the status `failed`."""
     status, message = task.status, task.message
     if task.result is not None and task.result.get("isError"):
         status, message = "failed", _error_text(task.result)

@@ -187,7 +187,7 @@ class TaskMethods:
         """Return the result of one of the methods, without envelope.
 
         Raises:
-            McpError: the call is refused; the awaitable may raise it as well.
+            McpError: the call is refused; the returned awaitable may also raise this error.
         """
         if not call.peer.revision.modern:
             return self._core[call.method](call, channel)
@@ -390,7 +390,7 @@ class TaskMethods:
     # -- subscriptions/listen ------------------------------------------------------------------------------------
 
     async def visible_tasks(self, task_ids: object, call: Call, channel: ReplyChannel) -> list[Task]:
-        """Return the tasks in a `subscriptions/listen` request that belong to its caller.
+        """Return the tasks in a `subscriptions/listen` request that belong to the caller of the request.
 
         Raises:
             McpError: MISSING_CAPABILITY, or INVALID_PARAMS for a malformed list.

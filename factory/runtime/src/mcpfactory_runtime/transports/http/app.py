@@ -164,7 +164,10 @@ class HttpApp:
         return OAuthProxyEndpoints(proxy)
 
     def _create_routes(self) -> RouteTable | None:
-        """Return the server's custom routes. If there are none, return None without loading Starlette."""
+        """Return the server's custom routes.
+
+        If the server has no custom routes, return None without loading Starlette.
+        """
         routes = self._server.routes
         if not routes:
             return None
@@ -313,7 +316,10 @@ class HttpApp:
         await self._execute(chosen, principal, scope, receive, send, streamed=streamed)
 
     async def _forward(self, scope: Scope, receive: Receive, send: Send, headers: dict[str, str]) -> Receive | None:
-        """Forward a request to the process that has its session. Return None if it was answered, else its `receive`."""
+        """Forward a request to the process that has its session.
+
+        Return None if the request was answered, else the request's `receive`.
+        """
         session_id = headers.get(SESSION_HEADER) or session_id_from_url(scope)
         if self._relay is None or not session_id or session_id in self._sessions:
             return receive

@@ -88,7 +88,7 @@ class FailureLimit:
             self._good[token] = None
 
     def record_failure(self, token: bytes) -> None:
-        """Leave the attempt counted; the token is no longer exempt."""
+        """Keep the failed attempt in the count; the limit applies to the token again."""
         self._good.pop(token, None)
 
     def cancel_attempt(self, address: str) -> None:

@@ -127,7 +127,7 @@ class Exchange:
         self._begin_stream().push(jsonrpc.encode(message), droppable=method in DROPPABLE)
 
     async def request(self, method: str, params: Json) -> Json:
-        """Refuse the request: in this lifecycle a server cannot send any (basic/patterns/mrtr).
+        """Refuse the request: in this lifecycle, a server cannot send requests (basic/patterns/mrtr).
 
         Raises:
             McpError: always.

@@ -62,7 +62,7 @@ class _Incoming:
 
 
 class _Outgoing:
-    """A request that another process serves; `None` in `frames` means that the other process died or failed."""
+    """A request that another process serves; `None` in `frames` means that this other process died or failed."""
 
     def __init__(self, peer: str) -> None:
         self.peer = peer
@@ -128,7 +128,7 @@ class ProcessRelay:
     async def forward(self, session_id: str, scope: Scope, receive: Receive, send: Send) -> Receive | None:
         """Forward a request to the process that has the session. Return None if the request was answered.
 
-        Otherwise, return the `receive` to serve the request here: the body may have been read already.
+        Otherwise, return a `receive` to serve the request in this process, because the body may have been read already.
         """
         try:
             owner = await self._owner(session_id)

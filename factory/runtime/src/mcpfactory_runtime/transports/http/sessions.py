@@ -230,7 +230,10 @@ class HttpSession(Session):
 
 
 class StreamPosition(NamedTuple):
-    """A position in a stream, after message `number`. `earlier` are the next messages that only the journal has."""
+    """A position in a stream, after message `number`.
+
+    `earlier` are messages that follow this position and that only the journal has.
+    """
 
     stream: EventStreamAnswer
     number: int
