@@ -30,7 +30,7 @@ class CommandEntry(NamedTuple):
     """Entry of a command in help texts, and its location: `module:name` of a function, an app or an operation.
 
     `summary` repeats the first sentence of the command's help, so that listing commands does not import
-    them. A test compares the two texts.
+    them. A test checks that `summary` equals the first sentence of the help.
     """
 
     section: str

@@ -131,7 +131,10 @@ class ApiSecurityScheme:
 
     @property
     def credential_location(self) -> tuple[str, str]:
-        """Return the place and name under which the credential is sent. A request can contain each pair only once."""
+        """Return the place and name under which the credential is sent.
+
+        A request can contain each pair of place and name only once.
+        """
         if self.kind == "mutualTLS":
             return "connection", ""
         place, name = (self.place or "header", self.parameter) if self.kind == "apiKey" else ("header", "Authorization")
@@ -272,7 +275,7 @@ _MOST: Final[dict[Level, int]] = {"error": 1000, "warning": 50}
 
 
 class ProblemCollector:
-    """Collector of problems, in order: each (code, pointer) once, and at most `_MOST` of each code."""
+    """Ordered collector of problems. Keep each (code, pointer) once, and at most `_MOST` problems with one code."""
 
     def __init__(self) -> None:
         self._listed: list[Problem] = []

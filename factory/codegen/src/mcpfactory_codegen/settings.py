@@ -66,7 +66,7 @@ def read_settings(model: type[_Model], text: str, file: Path | str) -> _Model:
     """Return the settings in the text of a TOML file; `file` is its name in errors.
 
     Raises:
-        SettingsError: it is not TOML, or has an unknown key or an invalid value.
+        SettingsError: the text is not TOML, or has an unknown key or an invalid value.
     """
     return check_settings(model, parse_toml(text, file), file, text)
 

@@ -122,7 +122,7 @@ def choose_unique_names(proposals: Mapping[str, Iterator[str]], taken: set[str])
     """Return a name for each key: the first free one of its endless proposals. Names are compared without case.
 
     In each round, a key gets its proposal if no other key has the same, so names do not depend on the order of keys.
-    `taken` has reserved names in lower case; all proposed names are added to it.
+    `taken` has reserved names in lower case; all proposed names are added to `taken`.
     """
     names: dict[str, str] = {}
     waiting = dict(proposals)

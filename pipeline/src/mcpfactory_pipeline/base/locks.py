@@ -124,7 +124,7 @@ def running_stages_of_server(folder: Path, server: str, run: str = "") -> tuple[
 
 
 def running_stages_of_workspace(folder: Path) -> frozenset[tuple[str, str, str]]:
-    """Return the running stages of all servers as (run, server, stage). Idle servers have no notes."""
+    """Return the running stages of all servers as (run, server, stage). A server without running stages has no note."""
     servers = [note.stem for note in folder.glob(f"*{_HOLDER}")]
     holders = {server: read_run_notes(folder, server) for server in servers}
     going = {server: holder for server, holder in holders.items() if holder.get("alive")}
@@ -135,7 +135,7 @@ def running_stages_of_workspace(folder: Path) -> frozenset[tuple[str, str, str]]
 
 @contextmanager
 def register_run(folder: Path, run: str) -> Iterator[None]:
-    """Register a run for the block, so that other processes see it. Entries of dead runs are removed.
+    """Register a run during the block, so that other processes see the run. Entries of dead runs are removed.
 
     The note is optional: a write error is ignored.
     """

@@ -180,7 +180,7 @@ class _EvaluationRun:
         self._lenient: bool | None = None
 
     async def run(self) -> None:
-        """Run the cases, starting with cases that cover something new."""
+        """Run the cases. Cases that cover a new call run first."""
         limit = asyncio.Semaphore(_AT_ONCE)
 
         async def one(case: EvaluationCase) -> None:

@@ -45,7 +45,7 @@ class ValidationTarget:
     `cases` is a generated `cases.json`. With `cases`, every tool is called against a stub upstream, which is also made
     to fail. `api_timeout` is the server's API timeout in seconds during these failures. `package` is the folder of the
     sources, if they may be read. `wheel` was built from the sources, and is compared with a second build. `isolation`
-    are the stage settings that isolate that build.
+    are the stage settings that isolate the second build.
 
     `limits` are the resource limits from policy, by the names of `gates.COST_GATES`; empty means unlimited. `examples` is
     a file of calls for a foreign server ([{"tool": …, "arguments": {…}}, …]). With `allow_calls`, tools without

@@ -54,7 +54,10 @@ class DecisionView:
 
 @dataclass(frozen=True, slots=True)
 class CandidateView:
-    """One candidate with its sources (`made_from`). `at`, `actor` and `run` are those of its first build, if known."""
+    """One candidate with its sources (`made_from`).
+
+    `at`, `actor` and `run` describe the candidate's first build, if known.
+    """
 
     id: str
     version: str

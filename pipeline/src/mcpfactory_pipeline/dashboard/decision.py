@@ -99,12 +99,12 @@ class DecisionPage:
     `offered` is the candidate that the channel offers now; if it is "", everything is new. `rejected` and
     `rolled_back` are the decisions against the candidate. `approve_after_all` is the command that approves the
     candidate although no decision is pending, "" if the approval would be refused or is not needed. `source_channel` is
-    the previous channel; it has offered the candidate since `in_source_since`. If a decision is pending, `waits_since`
-    equals `in_source_since`.
+    the previous channel. It has offered the candidate since the time `in_source_since`. If a decision is pending,
+    `waits_since` equals `in_source_since`.
 
     `known` is True if both tool lists are on this machine, `judged` if both validation reports are. `source` is
     a command that shows the source changes, if the commits are known. `uncommitted` lists the versions that were built
-    from uncommitted changes: the command cannot show these changes.
+    from uncommitted changes. The command in `source` cannot show these changes.
     """
 
     workspace: str

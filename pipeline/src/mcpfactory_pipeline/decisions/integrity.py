@@ -74,7 +74,7 @@ def require_integrity(workspace: Workspace, server: str) -> None:
     """Refuse a server with faults. A state file that is older than its history is updated first.
 
     Raises:
-        RefusedError: the first fault.
+        RefusedError: the server has a fault; the message describes the first fault.
         StateError: the server's files cannot be read.
     """
     store = Store(workspace)
@@ -91,7 +91,7 @@ def refuse_faults(workspace: Workspace, server: str, *, head: Mapping[str, str] 
     `head` is the result of `head_history_blobs`, if many servers are checked one after another.
 
     Raises:
-        RefusedError: the first fault.
+        RefusedError: the server has a fault; the message describes the first fault.
         StateError: the server's files cannot be read.
     """
     for wrong in faults(workspace, [server], head=head):

@@ -1,8 +1,8 @@
 """Facts that a decision depends on, and their hash, the precondition of the decision.
 
-A decision with a precondition is refused if one of these facts has changed since the precondition was printed: the
-candidate, its checks, the offers of the channels, people's decisions, or the policy. A precondition contains a short
-hash of each part, so it shows which part changed.
+The facts are the candidate, its checks, the offers of the channels, people's decisions, and the policy. If a fact has
+changed since the precondition was printed, a decision with this precondition is refused. A precondition contains a
+short hash of each part, so it shows which part changed.
 """
 
 from __future__ import annotations

@@ -118,7 +118,8 @@ def promote_due(
 ) -> list[dict[str, Any]]:
     """Promote all candidates of the previous channel that the policy now allows; for timers and CI.
 
-    Candidates that are not allowed yet are skipped silently; a broken server gives an entry with `error` and `hint`.
+    Skip candidates that are not allowed yet, without a report. For a broken server, the result has an entry with
+    `error` and `hint`.
     """
     servers, broken = workspace.load_servers()
     done: list[dict[str, Any]] = [

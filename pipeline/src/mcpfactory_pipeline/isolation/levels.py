@@ -262,7 +262,9 @@ _RULES: Final = "landlock.json"
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """The sandbox of a server's code. The code can write only below `folder`: home, temporary files, working files.
+    """The sandbox of a server's code.
+
+    The code can write only below `folder`, which contains its home, temporary files and working files.
 
     `reach` has the paths that the level opens for reading and writing. `environ` is the environment; it contains no
     secrets.

@@ -58,7 +58,7 @@ def read_server_requirements(folder: Path, shown: str) -> Requirements:
     """Return the requirements of the server in a folder.
 
     Raises:
-        ServerError: the `pyproject.toml` is invalid; the message calls it `shown`.
+        ServerError: the `pyproject.toml` is invalid; the message uses `shown` as the name of the file.
     """
     file = folder / "pyproject.toml"
     try:

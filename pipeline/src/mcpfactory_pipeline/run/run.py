@@ -1,4 +1,4 @@
-"""Plan and run the stages of many servers, and the table of executors for their jobs."""
+"""Planning and running of the stages of many servers, and the table of executors for their jobs."""
 
 from __future__ import annotations
 

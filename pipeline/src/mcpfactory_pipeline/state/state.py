@@ -11,7 +11,7 @@ The rules of the fold (docs/reference/state.md):
   and a rejection removes its approvals. With `stage`, they apply only to the content that the approval stage has
   `shown`. A rejection with `restart` sends the work back to that stage, until the stage has finished.
 - `retired` removes the server from one channel and holds the channel, or removes it from all channels permanently;
-  `revived` undoes a retirement. With `gone`, the server's folder was also removed (`removed`, or `renamed to …`).
+  `revived` undoes a retirement. If `gone` is set, the server's folder was also removed (`removed`, or `renamed to …`).
   With `kept`, its channels keep their releases.
 - `renamed` begins the history of a server whose old name is `previous`; it lifts a retirement of the new name.
 - `publish.started` begins publishing to a target; `published` ends it and records the release there.

@@ -1,8 +1,9 @@
 """Storage of state and history: the only module that writes them, and the only source of a server's state.
 
-`Store.state` returns the fold of the history. The state file is a cache of the fold. An untracked snapshot records
-that history and state file agree. It has the sizes, times and inodes of both files, and a checksum of the fold's code.
-If a recorded value differs, the history is folded again, and the result is compared with the state file.
+`Store.state` returns the state that results from the history (the fold). The state file is a cache of the fold. An
+untracked snapshot records that history and state file agree. It has the sizes, times and inodes of both files, and a
+checksum of the fold's code. If a recorded value differs, the history is folded again, and the result is compared with
+the state file.
 
 A write has three steps. First, the new state is written next to the old one (temporary file, fsync). Then the event is
 appended. Last, the new state replaces the old one (rename, fsync of the folder). If the disk is too full for state or
@@ -215,7 +216,10 @@ class Store:
         return [stamp and list(stamp) for stamp in stamps]
 
     def _read_snapshot(self, server: str, stamps: object, text: str | None) -> ServerState | None:
-        """Return the state in the state file; None if the snapshot is stale, damaged, or from other fold rules."""
+        """Return the state in the state file.
+
+        Return None if the snapshot is stale or damaged, or if the fold rules have changed.
+        """
         try:
             content: dict[str, Any] = from_json(read_regular_file(self.snapshot_file(server), _LARGEST))
             if text is None or content["stamps"] != stamps or content["rules"] != _rules():

@@ -42,7 +42,7 @@ class ApiAddress:
 def api_addresses(
     data: Mapping[str, Any], environ: Mapping[str, str], *, server: str, setting: str = "export"
 ) -> list[ApiAddress]:
-    """Return every address, the API's base URL first. Pure: names are not resolved.
+    """Return every address, the API's base URL first. Pure: host names are not resolved.
 
     Args:
         data: `address` of the server's report.

@@ -206,7 +206,10 @@ def name_labeled_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, 
 
 
 def _fitted(parts: Sequence[str], kept: int) -> str:
-    """Join words by `_`; over the limit, drop words after the first `kept`, because the last ones are more specific."""
+    """Join words by `_`.
+
+    Above the limit, drop words after the first `kept` words, because the last words are more specific.
+    """
     rest = list(parts)
     while len("_".join(rest)) > TOOL_LIMIT and len(rest) > kept + 1:
         rest.pop(kept)

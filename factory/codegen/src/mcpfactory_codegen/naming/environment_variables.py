@@ -4,7 +4,7 @@ The prefix is `MCPF_<SERVER>`. A server is named after its document's title. Wit
 make the server read a variable of another program, such as GITHUB_TOKEN.
 
 Credentials are `<PREFIX>_<SCHEME>_<PART>`, without uninformative words: `bearerAuth` of the server bookshop is
-MCPF_BOOKSHOP_TOKEN, and `adminToken` is MCPF_BOOKSHOP_ADMIN_TOKEN. Parts are never names of settings.
+MCPF_BOOKSHOP_TOKEN, and `adminToken` is MCPF_BOOKSHOP_ADMIN_TOKEN. A part is never the name of a setting.
 
 A server other than the root has a name, which is part of the variable that overrides its URL: `uploads.github.com` of
 the server github is overridden by MCPF_GITHUB_UPLOADS_BASE_URL. Such a variable cannot collide with a credential,

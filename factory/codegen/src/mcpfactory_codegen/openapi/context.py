@@ -84,8 +84,8 @@ class UnusableOperationError(Exception):
 class ReaderContext:
     """State of reading one document. The dictionaries cache definitions that several operations reference.
 
-    `schema` translates the schema of a parameter, body or response. Its arguments are the value, the location of the
-    value, and the direction of its use.
+    `schema` translates the schema of a parameter, body or response. The arguments of `schema` are the value, the
+    location of the value, and the direction of its use.
     """
 
     document: Document

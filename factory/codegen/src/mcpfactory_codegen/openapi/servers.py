@@ -49,7 +49,7 @@ def root_server_urls(root: Node) -> tuple[str, ...]:
 def _real_first(servers: Node, urls: tuple[str, ...]) -> tuple[str, ...]:
     """Return the URLs. If the first URL is a mock or an example, move the first real URL before it.
 
-    A leading sandbox stays first, and is reported.
+    If the first URL is a sandbox, it stays first, and is reported.
     """
     real = next((url for url in urls if not is_mock_url(url) and not is_sandbox_url(url)), "")
     # A loopback server is the user's own, and its key must not be sent elsewhere.

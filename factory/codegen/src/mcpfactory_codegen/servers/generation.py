@@ -203,7 +203,7 @@ def _with_permitted_hosts(config: ServerConfig, sources: Mapping[str, str], base
 
 
 def require_tools(built: GeneratedServer, config: ServerConfig, where: str) -> None:
-    """Raise CreateError if no operation became a tool, unless the user hid all."""
+    """Raise CreateError if no operation became a tool, unless the user hid all operations."""
     hidden = any(one.reason == HIDDEN for one in built.skipped)
     if built.api_tools or hidden or not config.document:
         return

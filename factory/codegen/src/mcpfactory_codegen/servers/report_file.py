@@ -240,7 +240,7 @@ def read_report(folder: Path) -> dict[str, Any]:
 
 
 def list_report_variables(report: Mapping[str, Any]) -> list[str]:
-    """Return the variables in a report, in its order; skip invalid rows, such as after a manual merge."""
+    """Return the variables in the order of the report; skip invalid rows, such as after a manual merge."""
     return [str(row["name"]) for _, row in iterate_objects(report, "environment") if "name" in row]
 
 

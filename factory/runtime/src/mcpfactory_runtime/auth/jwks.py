@@ -92,7 +92,7 @@ class KeyCache:
             self._keys = _read(document)
 
     def find(self, key_id: str | None, algorithm: str, now: float) -> KeyLookup:
-        """Return the keys for a signature. For a token without key ID, these are all keys for the algorithm."""
+        """Return the keys for a signature. For a token without key ID, return all keys for the algorithm."""
         matches = tuple(
             key
             for key in self._keys

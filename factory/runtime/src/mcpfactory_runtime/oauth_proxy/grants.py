@@ -89,7 +89,7 @@ def digest(text: str) -> str:
 
 
 LOGIN_SECONDS: Final = 600.0
-"""Maximum seconds for the user to consent, and again to log in."""
+"""Maximum seconds for the user to consent, and maximum seconds for the user to log in."""
 
 CODE_SECONDS: Final = 60.0
 """Maximum seconds for the client to redeem a code."""

@@ -428,7 +428,10 @@ class OAuthProxy:
         return self._tokens(grant_id, after, client)
 
     async def _refresh(self, asked: Mapping[str, str], client: str) -> OAuthEndpointResponse:
-        """Return new tokens for a refresh token. A second use indicates theft and ends the grant (RFC 9700 §4.14.2)."""
+        """Return new tokens for a refresh token.
+
+        A second use of a refresh token indicates theft, and ends the grant (RFC 9700 §4.14.2).
+        """
         shown = self._keys.read("refresh", asked.get("refresh_token", ""), self._clock())
         refusal = OAuthRequestError(
             "invalid_grant", "The refresh token was used, is too old, or belongs to another client"

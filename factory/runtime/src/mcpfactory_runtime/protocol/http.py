@@ -95,7 +95,7 @@ def _annotation_problem(path: Path | None, header: Any, kind: Any) -> str:
 
 
 def check_mirrored_headers(mirrored: Mirrored, arguments: Any, headers: Mapping[str, str]) -> None:
-    """Compare arguments with their headers.
+    """Compare the arguments of a call with the headers that repeat them.
 
     Raises:
         McpError: HEADER_MISMATCH if a header is missing, malformed, or has another value.

@@ -81,7 +81,7 @@ def adapt_tool(wire: Json, limits: ClientLimits) -> Json:
 def _flattened(schema: Any, limits: ClientLimits) -> tuple[Any, list[str]]:
     """Return the flattened schema, and notes about its root.
 
-    An unusable schema is returned unchanged: such a tool cannot be called anyway.
+    An unusable schema is returned unchanged, because a tool with such a schema cannot be called.
     """
     if not isinstance(schema, Mapping):
         return schema, []

@@ -74,7 +74,9 @@ class SchemaReferences:
                 self._anchors[base, part["$id"][1:]] = part
 
     def follow(self, part: Mapping[str, Any]) -> tuple[str, Any]:
-        """Follow the `$ref` of a schema part, also through several references. Return the target's URI and the target.
+        """Follow the `$ref` of a schema part, even if the target is another reference.
+
+        Return the target's URI and the target.
 
         The target of a circular reference is True.
 

@@ -166,7 +166,10 @@ class CompositionMixin:
                 )
 
     def record_subscription(self, uri: str) -> None:
-        """Record a client's subscription to a resource; a remote part also subscribes at its remote server."""
+        """Record a client's subscription to a resource.
+
+        For a resource of a remote part, also subscribe at the remote server.
+        """
         for part in self.parts:
             part.record_subscription(uri)
 

@@ -382,7 +382,8 @@ def make_resource(
 
     Raises:
         ValueError: the URI has no scheme, or is a malformed template.
-        TypeError: the URI's variables do not match the handler's parameters, or `exempt_params` has other names.
+        TypeError: the URI's variables do not match the handler's parameters, or `exempt_params` has names that are not
+            variables.
     """
     if not _SCHEME.match(uri):
         raise ValueError(

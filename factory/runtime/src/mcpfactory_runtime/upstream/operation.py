@@ -221,8 +221,8 @@ class Paging:
 
     Paths are member names from the root of the answer; () as `items` is the answer itself. `size` is the argument that
     bounds a page, `limit` its default (0: unknown). `more` is the path of a flag that reports further items. `done` is
-    the path of a flag that reports the last page. `total` is the path of the number of all items, `pages` of the number
-    of all pages.
+    the path of a flag that reports the last page. `total` is the path of the total number of items. `pages` is the path
+    of the total number of pages.
     """
 
     kind: Literal["link", "cursor", "last", "page", "offset"]

@@ -243,7 +243,7 @@ class _OpenStream:
             self._messages += _messages(decode(response.read(MAX_MESSAGE)))
 
     def read(self, seconds: float, *, first: bool = True) -> None:
-        """Read for at most `seconds`; with `first`, until the acknowledgement or the answer."""
+        """Read for at most `seconds`. If `first` is set, stop after the acknowledgement or the answer."""
         if self._sock is None or self._ended:
             return
         until = time.monotonic() + seconds

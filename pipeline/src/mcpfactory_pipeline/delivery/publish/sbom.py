@@ -45,7 +45,7 @@ class LockedPackage:
 def sbom_document(release: CandidateRelease, packages: Sequence[LockedPackage]) -> dict[str, Any]:
     """Return the SBOM document.
 
-    It has edges from the release to its direct dependencies, and marks deeper levels as incomplete.
+    The document has edges from the release to its direct dependencies, and marks deeper levels as incomplete.
     """
     root = LockedPackage(release.metadata.project, release.version)
     direct = {package.name: package.required for package in _declared(release)}

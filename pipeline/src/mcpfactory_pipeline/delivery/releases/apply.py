@@ -113,7 +113,6 @@ def _files(workspace: Workspace, packages: PackageGroup | None, one: ReleaseProp
 def _server_files(server: WorkspaceServer, one: ReleaseProposal, clock: Clock) -> dict[str, bytes | None]:
     """Map each path below the server to its new content: version, changelog, contract, generated files.
 
-    Return None deletes a file.
     """
     folder = server.folder
     place, text = replace_source_version(folder, server.package, one.version)

@@ -171,7 +171,7 @@ class _RelayedUris:
         self.text, self._matches = text, matches
 
     def match(self, uri: str) -> Json | None:
-        """Return the URI as an argument, or None if it does not match."""
+        """Return the URI as an argument, or None if the URI does not match."""
         return {"uri": uri} if self._matches(uri) else None
 
     def unsafe(self, _values: Json, _exempt: object = ()) -> bool:

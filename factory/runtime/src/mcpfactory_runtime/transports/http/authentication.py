@@ -179,8 +179,8 @@ class AccessGate:
     def issuer_redirect_url(self, path: str) -> str | None:
         """Return the issuer's metadata URL if `path` is a path of authorization server metadata.
 
-        Clients of the first revision with authorization do not support resource metadata. They request the issuer's
-        metadata from the MCP server's origin.
+        Clients of the first revision with authorization do not support resource metadata. Such clients request the
+        issuer's metadata from the MCP server's origin.
         """
         return issuer_metadata_url(self._auth.issuers[0]) if path.rstrip("/") == SERVER_WELL_KNOWN else None
 

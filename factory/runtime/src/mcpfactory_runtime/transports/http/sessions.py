@@ -395,6 +395,6 @@ async def _end(session: SseSession) -> None:
 
 
 def session_id_from_url(scope: Scope) -> str:
-    """Return the session ID in the URL of a POST, or "" if it has none."""
+    """Return the session ID in the URL of a POST, or "" if the URL has no session ID."""
     query: bytes = scope.get("query_string", b"")
     return parse_qs(query.decode("latin-1")).get("session_id", [""])[0]
