@@ -182,7 +182,10 @@ EXTENSIONS: Final[dict[str, Callable[[Any], Mark]]] = {
 
 
 def inclusion_from_extensions(extensions: Mapping[str, Any]) -> Mark:
-    """Return the mark of an operation; `extensions` are sorted outermost first, and the innermost mark wins."""
+    """Return the mark that includes or excludes an operation.
+
+    `extensions` are sorted outermost first, and the innermost mark wins.
+    """
     mark: Mark = None
     for name, value in extensions.items():
         read = EXTENSIONS.get(name.lower())

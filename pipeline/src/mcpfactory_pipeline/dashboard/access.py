@@ -61,7 +61,9 @@ class UsedTicketError(AccessError):
 def read_access_tokens(
     environ: Mapping[str, str], file: Path | None, owner: str, *, needed: bool = True
 ) -> dict[str, str]:
-    """Return the tokens of permitted people by name. `owner` has a token from the environment, others from a file.
+    """Return the tokens of permitted people by name.
+
+    `owner` has a token from the environment, and other people have tokens from a file.
 
     The file has lines `name: token`. The result may be empty unless tokens are `needed`, because a proxy can also
     authenticate people.

@@ -48,7 +48,10 @@ def open_log(file: Path) -> BinaryIO:
 
 
 def strip_terminal_codes(data: bytes) -> str:
-    """Return text without terminal commands; for an overwritten line (a progress bar), return its last state."""
+    """Return text without terminal commands.
+
+    For a line that was overwritten (a progress bar), return the last state.
+    """
     text = data.decode("utf-8", errors="replace")
     if "\r" in text:
         text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))

@@ -158,12 +158,13 @@ class Server(ObservabilityMixin, CompositionMixin):
             function: the handler, or the tool's name.
             app: URI of the page that shows results (docs/reference/extensions.md).
             visibility: permitted callers.
-            options: name, title, description, annotations (`readOnlyHint` …), icons, meta; structured: True demands
-                structured output, False turns it off; input_schema and output_schema replace the listed schemas, not
-                the checks; scopes: required scopes of an access token (HTTP only, see
-                docs/reference/authorization.md); task and defer_task: calls may or must be tasks
-                (docs/reference/tasks.md); inline: True runs a `def` function, which must not block, on the event
-                loop; timeout: seconds after which a call fails.
+            options: name, title, description, annotations (`readOnlyHint` …), icons, meta. structured: True requires
+                structured output, and False forbids it. input_schema and output_schema replace the listed schemas, but
+                do not change the checks. scopes: scopes that an access token needs (HTTP only, see
+                docs/reference/authorization.md). task: "optional" if calls may be tasks, "required" if calls must be tasks
+                (docs/reference/tasks.md). defer_task: the handler decides when a call becomes a task. inline: True runs
+                a `def` function on the event loop; the function must not block. timeout: seconds after which a call
+                fails.
 
         Raises:
             TypeError: the signature has unsupported parameters; inline=True for an `async def`, or with a timeout.

@@ -113,6 +113,7 @@ def _files(workspace: Workspace, packages: PackageGroup | None, one: ReleaseProp
 def _server_files(server: WorkspaceServer, one: ReleaseProposal, clock: Clock) -> dict[str, bytes | None]:
     """Map each path below the server to its new content: version, changelog, contract, generated files.
 
+    None as content deletes the file.
     """
     folder = server.folder
     place, text = replace_source_version(folder, server.package, one.version)
