@@ -112,7 +112,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class ApiSecurityScheme:
-    """A security scheme reduced to the way its credential is sent.
+    """A security scheme, reduced to the way in which the credential is sent.
 
     `note` describes the credential (for example its OAuth flows). `flows` are the supported ways to get a token of an
     `oauth2` scheme; an OAuth scheme without such flows has the kind `bearer`. `links` are the URLs in the
@@ -143,7 +143,9 @@ class ApiSecurityScheme:
 
 @dataclass(frozen=True, slots=True)
 class ApiOperation:
-    """One operation. `pointer` is its place in the document; `(method, path)` is its identity. `method` is upper case.
+    """One operation.
+
+    `pointer` is its place in the document; `(method, path)` is the identity of the operation. `method` is upper case.
 
     `label` is the label of its document if the API has several documents (`combine`); `key` and `pointer` contain the
     label. `scopes` are the OAuth scopes that `security` requires, by scheme name. `server` is the name of one of
@@ -196,7 +198,7 @@ class Api:
     """A whole API.
 
     `servers` are the absolute base URLs of its root, preferred first, with the defaults of their variables.
-    `own_servers` are the other servers that operations use, sorted by name.
+    `own_servers` are the servers that operations use instead of the root, sorted by name.
     """
 
     title: str

@@ -25,7 +25,7 @@ def read_json(file: Path) -> Mapping[str, Any]:
 
 
 def read_regular_file(file: Path, most: int) -> bytes:
-    """Return the content of a regular file. Pipes, devices and files that are too large are refused without reading.
+    """Return the content of a regular file. Pipes, devices and too large files are refused before they are read.
 
     Raises:
         OSError: also for a file that is not regular, or has more than `most` bytes.

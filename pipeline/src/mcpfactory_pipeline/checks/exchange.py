@@ -131,7 +131,7 @@ def revision_defines_member(name: str, revisions: Sequence[str]) -> bool:
 def initialize_params(
     revision: str = LATEST_HANDSHAKE, capabilities: Mapping[str, Any] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """Return the params of `initialize` of a client with these capabilities."""
+    """Return the params of an `initialize` request from a client with the given capabilities."""
     info = {"name": "mcpfactory-validate", "version": "1"}
     return {"protocolVersion": revision, "capabilities": dict(capabilities), "clientInfo": info}
 

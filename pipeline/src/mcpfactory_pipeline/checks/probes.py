@@ -59,7 +59,7 @@ class Probe:
     `meta` replaces members of the per-request metadata; None removes a member.
 
     A `raw` message (a JSON value, or text with surrogates for bytes that are not UTF-8) is sent unchanged. Except in the
-    session `handshake`, a valid request follows; its exchange is stored as `after`. With `answered`, wait for the
+    session `handshake`, a valid request follows; its exchange is stored as `after`. If `answered` is set, wait for the
     answers to both messages.
     """
 

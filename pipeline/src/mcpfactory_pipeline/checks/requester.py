@@ -94,7 +94,7 @@ class Requester:
     async def request(
         self, conversation: Conversation, method: str, params: Json | None = None, patience: float = ANSWER
     ) -> WireExchange:
-        """Build a request, and `ask` it."""
+        """Build a request, and send it with `ask`."""
         return await self.ask(conversation, self.message(method, params), patience)
 
     async def exchange(self, conversation: Conversation, message: Json, patience: float = ANSWER) -> WireExchange:

@@ -54,7 +54,7 @@ class RuleOutcome:
 class RuleSubjects(Generic[T]):
     """Items that a rule checks one by one. The cost of the rule is divided by `count` (default: the number of items).
 
-    With `once`, only the first fault at each place counts: twenty results without resultType are one finding.
+    If `once` is set, only the first fault at each place counts: twenty results without resultType are one finding.
     """
 
     items: Sequence[T]

@@ -21,7 +21,7 @@ _RECORD: Final = "assets/export.json"  # lists the files of an exported site
 
 
 def export(workspace_root: Path, out: Path) -> tuple[Path, ...]:
-    """Write the site into `out` and return its files. Foreign files in an earlier export are kept.
+    """Write the site into `out` and return the written files. Foreign files in an earlier export are kept.
 
     A symlink in the place of a file or folder of the site is replaced, so nothing is written outside of `out`.
 

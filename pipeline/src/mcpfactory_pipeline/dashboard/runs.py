@@ -32,9 +32,9 @@ class StageAttempt:
     """One attempt at one stage of one server.
 
     `start` is in seconds since the start of the run. `seconds` is the duration, None if unknown; for a running step
-    (`working`), it is the time until now. `log` is the end of the step's output if the log is still on this machine.
-    For a finished step, only the page of one server in a run has this output. `kept` is True if the step failed and its
-    log exists.
+    (`working`), it is the time until now. `log` is the last part of the step's output, if the log is still on this
+    machine. For a finished step, only the page of one server in a run has this output. `kept` is True if the step
+    failed and its log exists.
     """
 
     server: str

@@ -222,7 +222,7 @@ class ValidationSummary:
 
 @dataclass(frozen=True, slots=True)
 class ToolRow:
-    """One tool, in short; the page of tools has its schemas."""
+    """Short description of one tool; the page of tools shows the tool's schemas."""
 
     name: str
     operation: str
@@ -494,7 +494,10 @@ def _variable(one: Mapping[str, Any]) -> DisplayedFact:
 
 
 def _history(detail: ServerDetail) -> Iterator[HistoryRow]:
-    """Yield the newest events, newest first. Rows with truncated text also have the full text while there is room."""
+    """Yield the newest events, newest first.
+
+    A row with truncated text also has the full text, until the page reaches its size limit.
+    """
     room = _WHOLE
     for event in reversed(detail.history[-_HISTORY:]):
         row = _event(event)

@@ -46,8 +46,8 @@ def path_without_mcpfactory() -> str:
 def clean_environ(home: Path) -> dict[str, str]:
     """Return the environment for untrusted code: only the variables that programs need, and a separate home.
 
-    Temporary files and Python's caches are below this home. Otherwise one program could write a cache next to the code,
-    and the next program would trust it.
+    Temporary files and Python's caches are below the separate home. Otherwise one program could write a cache next to
+    the code, and the next program would trust it.
     """
     temporary = home / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)

@@ -210,7 +210,7 @@ _JUDGED: Final = (0, 1, 2, 4, 5)
 
 
 def run(inputs: StageInputs) -> StageOutputs:
-    """Run the tests next to the installed wheel. A run without tests fails, because it proves nothing."""
+    """Run the tests next to the installed wheel. A run without tests fails, because such a run proves nothing."""
     candidate = inputs.built_candidate
     tests = list_source_files(inputs.folder / "tests")
     from mcpfactory_pipeline.checks.declared_tests import read_declared_tests  # noqa: PLC0415 - heavy

@@ -58,8 +58,8 @@ class StageRecord:
 class Candidate:
     """A build result: its files with their `sha256:…`, its inputs, and the checks made on these bytes.
 
-    `facts` are a few facts about its sources (coverage, tokens). `channels` are the channels that have offered the
-    candidate. `approvals` and `rejections` are channel → person → reason.
+    `facts` are a few facts about the candidate's sources (coverage, tokens). `channels` are the channels that have
+    offered the candidate. `approvals` and `rejections` are channel → person → reason.
     """
 
     version: str

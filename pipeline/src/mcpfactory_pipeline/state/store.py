@@ -8,8 +8,8 @@ the state file.
 A write has three steps. First, the new state is written next to the old one (temporary file, fsync). Then the event is
 appended. Last, the new state replaces the old one (rename, fsync of the folder). If the disk is too full for state or
 event, neither is recorded. If the process is killed, the state file is the old or the new one. After a kill between the
-last two steps, the state file is older than the history, and equals the fold of a prefix. The next writer updates this
-file. A state that is not the fold of any prefix was written by another program, and is refused with a hint.
+last two steps, the state file is older than the history, and equals the fold of a prefix. The next writer updates the
+state file. A state that is not the fold of any prefix was written by another program, and is refused with a hint.
 """
 
 from __future__ import annotations

@@ -55,8 +55,8 @@ def ready_since(
 ) -> datetime | None:
     """Return the time since which a candidate is ready for a channel, by its events; None for the first channel.
 
-    This is the latest of these times: arrival in the previous channel, last required approval (for the channel and at
-    earlier approval `stages`), end of the soak time, lifted hold, revival of the server.
+    The time is the latest of these times: arrival in the previous channel, last required approval (for the channel and
+    at earlier approval `stages`), end of the soak time, lifted hold, revival of the server.
     """
     if channel.source is None:
         return None

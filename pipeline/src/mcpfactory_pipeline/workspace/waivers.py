@@ -93,7 +93,7 @@ def refused_waivers(
 ) -> dict[Waiver, str]:
     """Return the unexpired waivers that are invalid, with the reason: the policy, or another offer than `offer`.
 
-    If a server has too many waivers, all are refused.
+    If a server has too many waivers, all its waivers are refused.
     """
     valid, refused = unexpired_waivers(waivers, today), dict[Waiver, str]()
     for waiver in valid:

@@ -306,7 +306,7 @@ class _NameShortener:
             self.shown = [short[word] if shown == word else shown for shown in self.shown]
 
     def little(self) -> None:
-        """Drop articles, then prepositions."""
+        """Drop articles first, and prepositions if the name is still too long."""
         for group in (_ARTICLES, _PREPOSITIONS):
             inner = range(1, len(self.parts) - 1)
             self._drop_until_it_fits(index for index in inner if self.parts[index] in group - self.kept)

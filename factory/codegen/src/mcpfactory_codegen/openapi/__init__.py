@@ -280,7 +280,7 @@ def _responses(operation: Node, method: str) -> tuple[Response, ...]:
 
 
 def _path(path: str, found: list[Node], identity: Node) -> str:
-    """Return the path with its parameters in braces; report unusual syntax."""
+    """Return the path with each parameter in braces; report unusual syntax."""
     plain = normalize_path_template(path, frozenset(one.value["name"] for one in found if one.value["in"] == "path"))
     odd = ""
     if plain != path:

@@ -216,8 +216,8 @@ def _compact(value: Any) -> str:
 class PublishedNames:
     """Published names of a server, from its report. Regeneration keeps these names.
 
-    `names` has the tool name of each operation by its key, before the user's curation. `servers` has the URL of each
-    server by its name, "" for the root. `prefix` is the prefix of the variables, "" for a new server.
+    `names` has the tool name of each operation by its key, before the user's curation. `servers` maps each server's
+    name to its URL; the root has the name "". `prefix` is the prefix of the variables, "" for a new server.
     """
 
     names: Mapping[str, str] = dataclasses.field(default_factory=dict)

@@ -42,7 +42,10 @@ def read_questions(template: ServerTemplate) -> tuple[TemplateQuestion, ...]:
 
 
 def unsafe_settings(template: ServerTemplate) -> tuple[str, ...]:
-    """Return the settings of a template that would run code. A template with such settings is refused."""
+    """Return the settings of a template that would run code.
+
+    A template with settings that would run code is refused.
+    """
     return tuple(name for name in _REFUSED if _settings(template).get(name))
 
 

@@ -1,8 +1,9 @@
 """Client side of authorization for MCP servers over HTTP (basic/authorization): discovery, step-up, refresh.
 
-A refusal (401, or 403 for missing scopes) starts this procedure. The client finds the authorization server, and
-registers there. It gets a token by a login in a browser or by a refresh token, and stores the token. Registrations are
-stored per authorization server, and tokens per MCP server; neither is ever sent to another server.
+The authorization starts when the MCP server refuses a request (401, or 403 for missing scopes). The client finds the
+authorization server, and registers with it. It gets a token by a login in a browser or by a refresh token, and stores
+the token. Registrations are stored per authorization server, and tokens per MCP server; neither is ever sent to another
+server.
 """
 
 from __future__ import annotations

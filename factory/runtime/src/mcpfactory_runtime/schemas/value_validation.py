@@ -77,7 +77,7 @@ class _FoundProblem:
 
 
 def pydantic_argument_error(text: str) -> PydanticCustomError:
-    """Return an error. Its text continues a sentence that begins with the argument's name: "must be at least 1"."""
+    """Return an error. The text continues a sentence that begins with the argument's name: "must be at least 1"."""
     return PydanticCustomError("problem", "{text}", {"text": text})
 
 

@@ -19,7 +19,10 @@ APPLICATORS: Final[dict[str, Literal["one", "list", "map"]]] = {
     **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), "list"),
     **dict.fromkeys(("$defs", "definitions", "dependentSchemas", "patternProperties", "properties"), "map"),
 }
-"""Keywords that contain a schema, a list of schemas, or schemas by name. Other keywords contain no schemas."""
+"""Keywords that contain a schema, a list of schemas, or schemas by name.
+
+Keywords outside this table contain no schemas.
+"""
 COMBINATORS: Final = ("allOf", "anyOf", "oneOf")
 IN_PLACE: Final = frozenset({"$ref", *COMBINATORS, "not", "if", "then", "else", "dependentSchemas"})
 """Keywords that apply a schema to the same value. A reference cycle through only these keywords never ends."""

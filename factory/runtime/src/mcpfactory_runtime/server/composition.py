@@ -55,7 +55,7 @@ class CompositionMixin:
     def mount(self, part: Any, prefix: str = "") -> None:
         """Add the tools, resources, templates, prompts and completions of another server.
 
-        The part's HTTP routes keep their paths; its ready checks get the prefix.
+        The part's HTTP routes keep their paths. The names of the part's ready checks get the prefix.
 
         Later additions and removals in the part take effect here. The part's tool middleware and lifespan apply to
         its handlers. The part's instructions, request middleware and rates do not apply.
@@ -257,7 +257,9 @@ class MountedServer:
                 raise ValueError(f"{key!r} of {self.part.name} is already taken\nhint: mount it with another prefix")
 
     def sync_items(self) -> set[str]:
-        """Register the part's current items in the parent, and remove the others. Return the parent's changed lists.
+        """Register the part's current items in the parent, and remove items that the part no longer has.
+
+        Return the parent's changed lists.
 
         Removals and changes by the parent's author stay in effect. If the name of an item was taken meanwhile, the item
         is omitted with a warning.

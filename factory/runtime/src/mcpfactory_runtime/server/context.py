@@ -138,8 +138,8 @@ class Context(InjectedParameter):
     def session_state(self) -> Json:
         """Return the handlers' storage for one stdio connection or one HTTP session.
 
-        In the newest revision, HTTP has no sessions, so the storage lasts only for the request. Other processes do
-        not see the storage.
+        In the newest revision, HTTP has no sessions, so the storage lasts only for the request. The storage is not
+        shared with other processes.
         """
         session = self._origin.session_channel
         return self.request_state if session is None else session.session_state
@@ -398,7 +398,7 @@ class Context(InjectedParameter):
             raise ToolError(question.confirmation_code_message(sealer.code(**bound), code))
 
     async def ask(self, **questions: Question[Any]) -> dict[str, Any]:
-        """Ask several questions at once; return the answers by the same names.
+        """Ask several questions at once; return each answer under the name of its question.
 
         In the handshake lifecycle, each question is a request to the client, and the handler waits. In the per-request
         lifecycle, the handler *ends* here, and is rerun from its beginning with the answers. Code before a question

@@ -207,8 +207,8 @@ class Server(ObservabilityMixin, CompositionMixin):
         Args:
             uri: the URI, or the template (RFC 6570).
             options: name, title, description, mime_type, annotations, icons, meta, size, in their MCP form;
-                exempt_params names variables of a template whose values are passed unchecked. Values of other
-                variables are refused if they would escape a directory.
+                exempt_params names variables of a template whose values are passed unchecked. The value of any other
+                variable is refused if the value would escape a directory.
 
         Raises:
             TypeError: variables and parameters differ, or the URI is missing.
@@ -316,7 +316,7 @@ class Server(ObservabilityMixin, CompositionMixin):
             mode: `full` lists each tool; `search` lists three tools that find, describe and call all others; None
                 keeps the current mode.
             profile: `full`, `read-only`, or one that `mcpfactory.toml` defines; None keeps the current profile.
-            dialect: `standard`, or `plain` or `flat` for clients with limits; None keeps the current one.
+            dialect: `standard`, or `plain` or `flat` for clients with limits; None keeps the current dialect.
 
         Returns:
             The previous mode and profile.

@@ -290,7 +290,10 @@ _OTHER_TYPE: Final = re.compile(r"(?:int|float|bool|string|list|dict)_(?:type|pa
 
 
 def _refuse_defaults(handler: Handler, parameters: dict[str, tuple[Any, Any, bool]], validator: Any) -> None:
-    """Refuse defaults of the wrong type or outside the choices. Other invalid defaults may mean "not given"."""
+    """Refuse defaults of the wrong type or outside the choices.
+
+    Do not refuse other invalid defaults, because they may mean "not given".
+    """
     plain = {name: one for name, (_, one, _) in parameters.items() if isinstance(one, str | int | float | list | dict)}
     for problem in _problems(validator, plain):
         name, kind = problem["loc"][0] if problem["loc"] else "", problem["type"]

@@ -122,7 +122,8 @@ def to_tool_result(
         variable: variable that sets the API's address, for messages.
         cut: True if the body was longer than `content`.
         max_text: maximum characters of text; longer text is cut, with a note.
-        store_file: stores binary content that is too large to embed; None refuses such content.
+        store_file: stores binary content that is too large to embed; None refuses binary content that is too large to
+            embed.
 
     Raises:
         ToolError: the status is 300 or above, the body of a success contains an error or is an HTML page instead of

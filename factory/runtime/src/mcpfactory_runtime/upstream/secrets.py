@@ -54,7 +54,7 @@ def is_variable_set(variable: str, environ: Mapping[str, str]) -> bool:
 
 
 def secret(variable: str, environ: Mapping[str, str]) -> str:
-    """Return the value without surrounding whitespace, or "" if it is unset.
+    """Return the value without surrounding whitespace, or "" if no value is set.
 
     Raises:
         ToolError: the value cannot be read, or contains a control character.

@@ -91,6 +91,6 @@ def tools_as_subjects(evidence: Evidence) -> RuleSubjects[tuple[str, Any]] | Rul
 
 
 def calls_as_subjects(calls: Iterable[RecordedCall], *, once: bool = False) -> RuleSubjects[RecordedCall]:
-    """Return calls as subjects; each tool counts once. With `once`, only the first fault of each tool is kept."""
+    """Return calls as subjects; each tool counts once. If `once` is set, keep only the first fault of each tool."""
     found = list(calls)
     return RuleSubjects(found, len({call.tool for call in found}), once)

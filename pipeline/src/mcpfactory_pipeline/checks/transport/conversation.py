@@ -167,7 +167,7 @@ def is_jsonrpc_answer(message: Json) -> bool:
 
 
 def progress_token(request: Json) -> Any:
-    """Return the progress token of a request; None if it has none."""
+    """Return the progress token of a request; None if the request has no progress token."""
     params = request.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     return meta.get("progressToken") if isinstance(meta, dict) else None

@@ -1,4 +1,7 @@
-"""HTTP probes outside a conversation: statuses, headers, sessions, foreign origins. One row is one request."""
+"""HTTP probes outside a conversation: statuses, headers, sessions, foreign origins.
+
+Each row of the table describes one request.
+"""
 
 from __future__ import annotations
 

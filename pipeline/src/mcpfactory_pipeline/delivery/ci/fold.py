@@ -143,10 +143,10 @@ def fold_results(
 ) -> tuple[list[FoldedServer], list[RefusedShardResult]]:
     """Add the job results of one run to the workspace, write the resulting states, and return results and refusals.
 
-    A server's result is accepted completely or not at all. Known events are not added again, so a repeated fold has no
-    effect. Files are accepted if their bytes have the hashes in the events. With `released`, the results are from the
-    publish job, which can report promotions and publications. `branch` is a commit whose histories contain the
-    decisions of people.
+    A server's result is accepted completely or not at all. Events that the history already has are not added again, so
+    a repeated fold has no effect. Files are accepted if their bytes have the hashes in the events. With `released`, the
+    results are from the publish job, which can report promotions and publications. `branch` is a commit whose histories
+    contain the decisions of people.
 
     Raises:
         NotFoundError: the folder or commit does not exist.

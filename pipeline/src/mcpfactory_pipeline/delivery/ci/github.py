@@ -3,8 +3,8 @@
 The pipeline workflow has four jobs. `plan` lists the changed servers, assigns them to jobs and sets the ID of the
 run. `shard` (a matrix) runs the pipeline for some of the servers. `fold` merges the results of each shard for the
 servers that `plan` assigned to it, verifies the results and writes the summary. `keep` commits state and history, only
-on the workspace's branch, and is the only job with write access. It uploads the channels, with the exact bytes that
-the shards built and checked.
+on the workspace's branch, and is the only job with write access. The job `keep` uploads the channels, with the exact
+bytes that the shards built and checked.
 
 External input is never part of a script: values are passed in `env`. A pull request must not change histories.
 People's decisions are on the branch. `keep` works on the newest commit of the branch, so decisions that people made

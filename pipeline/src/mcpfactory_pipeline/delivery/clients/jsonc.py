@@ -223,7 +223,7 @@ def _compact(value: Any) -> str:
 
 
 def _render(text: str, value: Any, indent: str) -> str:
-    """Return a value as JSON: objects on several lines, lists on one."""
+    """Return a value as JSON, with objects on several lines and each list on one line."""
     if not isinstance(value, Mapping) or not value:
         return _compact(value)
     end, inner = _newline(text), indent + _unit(text)

@@ -1,8 +1,8 @@
 """Selection of response fields for a type, as GraphQL text and as the JSON Schema of the response.
 
 The selection contains the scalars of the response, some of its objects, and identifying fields of these objects. For a
-connection, it contains the nodes and the cursor of the next page. It excludes fields with required arguments,
-deprecated fields, and types that contain themselves. Its size is limited.
+connection, it contains the nodes and the cursor of the next page. The selection excludes fields with required
+arguments, deprecated fields, and types that contain themselves. Its size is limited.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from typing import Final
 
 
 def _sections() -> dict[str, list[str]]:
-    """Return the rows of each table in search_words.txt, by its name."""
+    """Return the rows of each table in search_words.txt, by the name of the table."""
     sections: dict[str, list[str]] = {}
     for row in Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines():
         if row.startswith("["):

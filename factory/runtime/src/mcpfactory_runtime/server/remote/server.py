@@ -226,7 +226,10 @@ class RemoteServer(Server):
     # -- items -----------------------------------------------------------------------------------------------------
 
     async def _update_listing(self, client: Client) -> None:
-        """List the server's items and register them; concurrent updates wait. Raises the errors of `Client`."""
+        """List the server's items and register them; a concurrent update waits for the current update.
+
+        Raises the errors of `Client`.
+        """
         async with self._listing:
             able = client.capabilities
             found = {

@@ -138,7 +138,10 @@ class Exchange:
         """Do nothing: streams of this lifecycle cannot be resumed."""
 
     def _begin_stream(self) -> EventStreamAnswer:
-        """Turn the response into an event stream, unless it already is one. Comments keep the stream alive."""
+        """Turn the response into an event stream, unless the response already is an event stream.
+
+        Comments keep the stream alive.
+        """
         if self._stream is None:
             self._stream = EventStreamAnswer(None, primed=False)
             self._stream.overrun = self._abort

@@ -1,8 +1,8 @@
 """Server-sent events that clients can resume (basic/transports, Resumability and Redelivery).
 
-A `EventStreamAnswer` keeps its latest messages in memory. Its follower, the code that sends the response, may be absent for a
-while. The stored data is bounded for any client behavior (docs/reference/transports.md, Bounds). With a store, events
-that were sent with IDs are also available to the next process (`storage/events.py`).
+An `EventStreamAnswer` keeps its latest messages in memory. Its follower, the code that sends the response, may be
+absent for a while. The stored data is bounded for any client behavior (docs/reference/transports.md, Bounds). With a
+store, events that were sent with IDs are also available to the next process (`storage/events.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OVERHEAD: Final = 128  # bytes of overhead per message
 
 
 class EventStreamAnswer:
-    """Numbered messages of one response (or of a session's own stream).
+    """Numbered messages of one response, or of the stream that belongs to the session itself.
 
     Use it only in the event loop. One waiter at a time in `ready`.
 
@@ -114,7 +114,7 @@ class EventStreamAnswer:
         return self._events[0][1] if alone else None
 
     def restore(self, events: Iterable[tuple[int, bytes]]) -> None:
-        """Add events that another process sent; numbers continue after them."""
+        """Add events that another process sent; the numbers of new events continue after these events."""
         self._recorded = True
         self._unsent = None
         for number, data in events:
