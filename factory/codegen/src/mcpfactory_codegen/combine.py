@@ -257,7 +257,7 @@ def _identity(scheme: ApiSecurityScheme, api: Api, label: str, shared: frozenset
 
 
 def _hosts(api: Api) -> tuple[str, ...]:
-    """Return the hosts that the API's credentials are sent to; () if unknown."""
+    """Return the hosts to which the API's credentials are sent; () if the hosts are unknown."""
     hosts = {host_port_of(url) for url in (api.base_url, *(one.url for one in api.own_servers))}
     return () if "" in hosts else tuple(sorted(hosts))
 

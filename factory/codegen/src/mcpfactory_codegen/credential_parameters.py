@@ -2,9 +2,9 @@
 
 Many documents describe an API key, or the token that a scheme already sends, again as a parameter of each operation.
 A parameter is a credential by its name, its place and its description (`RULES`). The names `key` and `token` alone are
-ambiguous: the description, a scheme of the document or the use in nearly every operation must confirm them. Without
-this confirmation, such a parameter is treated as data. The user's `[credentials]` in `mcpfactory.toml` override all
-rules.
+ambiguous. Such a parameter is a credential only if the description, a scheme, or its use in nearly every operation
+confirms this. Without this confirmation, such a parameter is treated as data. The user's `[credentials]` in
+`mcpfactory.toml` override all rules.
 
 A required credential is added to each alternative of `security`; an optional one adds further alternatives.
 

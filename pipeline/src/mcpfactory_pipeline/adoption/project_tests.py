@@ -178,7 +178,7 @@ def read_test_requirements(folder: Path) -> list[str]:
     """Return the requirements that uv installs for the tests of a project: a dependency group, and pytest.
 
     Raises:
-        ToolRejectedInputError: the extra for tests has an invalid requirement, or one without a wheel.
+        ToolRejectedInputError: the extra for tests has an invalid requirement, or a requirement without a wheel.
     """
     try:
         project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))

@@ -219,7 +219,7 @@ def check_python_lock(lock: bytes, *, addresses: bool = False, where: str = LOCK
         where: the name of the lock.
 
     Raises:
-        ConfigError: a line has another form; the message names the line.
+        ConfigError: a line has an invalid form; the message names the line.
     """
     try:
         text = lock.decode("utf-8")
@@ -231,7 +231,10 @@ def check_python_lock(lock: bytes, *, addresses: bool = False, where: str = LOCK
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the first line number and the joined text of each logical line. Comments have no continuation."""
+    """Yield the first line number and the joined text of each logical line.
+
+    A comment cannot continue on the next line.
+    """
     begun, start = "", 0
     for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         if line.lstrip().startswith("#") and not begun:

@@ -334,7 +334,7 @@ class ApiVariables:
         return {name: addresses.of(name) for name in self.servers}
 
     def with_settings(self, environ: Mapping[str, str], **settings: str) -> dict[str, str]:
-        """Return an environment with these settings (`TIMEOUT` …) of a server, overriding its existing variables."""
+        """Return an environment in which the given settings (`TIMEOUT` …) of a server override existing variables."""
         return {**environ, **{variable: text for name, text in settings.items() for variable in self._of(name)}}
 
     def _of(self, setting: str) -> tuple[str, str]:

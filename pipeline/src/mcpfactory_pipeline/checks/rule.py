@@ -68,7 +68,7 @@ Scope = Callable[["Evidence"], RuleSubjects[T] | RuleOutcome]
 
 
 class SubjectCheck(Protocol[T]):
-    """Decorator of a check of one subject. If the check has a second parameter, it gets all evidence."""
+    """Decorator for a function that checks one subject. If the check has a second parameter, it gets all evidence."""
 
     @overload
     def __call__(self, check: Callable[[T], Iterator[Fault]]) -> Callable[[T], Iterator[Fault]]: ...
@@ -81,7 +81,7 @@ class JudgingScope(Protocol[T]):
     """Scope that also judges its subjects, such as the answers to probes."""
 
     def __call__(self, evidence: Evidence) -> RuleSubjects[T] | RuleOutcome:
-        """Return the subjects, or the outcome if there are none."""
+        """Return the subjects, or the rule's outcome if there are no subjects."""
 
     def faults(self, subject: T) -> Iterator[Fault]:
         """Yield the faults of a subject."""

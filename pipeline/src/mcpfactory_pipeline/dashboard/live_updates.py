@@ -179,7 +179,7 @@ class _Follower:
         waiting.set()
 
     async def listen(self, position: StreamPosition) -> AsyncIterator[bytes]:
-        """Yield the events to send to one browser, starting at its position."""
+        """Yield the events to send to one browser, starting at the browser's position."""
         yield _FIRST
         while True:
             changed, closed = self._changed, self.closed

@@ -200,7 +200,7 @@ def _join_names(names: Sequence[str]) -> str:
 def channel_folder_faults(workspace: Workspace, names: Sequence[str] | None = None) -> list[Difference]:
     """Return the differences between the states and the channel folders on this machine, as `verify` returns them.
 
-    Without names, it includes servers whose folder is missing, and pages that no state names.
+    Without names, the result includes servers whose folder is missing, and pages that no state lists.
     """
     store, found = Store(workspace), []
     for server in names or store.servers():

@@ -123,7 +123,7 @@ def approve_stage(
     sign_with: Path | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Record the approval of an approval stage's output; this lifts earlier rejections of the same output.
+    """Record the approval of an approval stage's output. The approval lifts earlier rejections of the same output.
 
     With `candidate` (an ID prefix), the decision is refused if another candidate is the newest by now.
 

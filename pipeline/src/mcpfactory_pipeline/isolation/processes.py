@@ -57,7 +57,7 @@ def _prctl(option: int, value: int) -> bool:
 def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
     """End every descendant of this process, except those in `spare`; return their number.
 
-    Scans repeat until several of them find nothing, so that new processes are also found. A process that forks and
+    Scans repeat until several scans find nothing, so that new processes are also found. A process that forks and
     exits may be gone before a scan reads its id. Its group remains, and a signal to the group reaches all later
     members. If each fork also leaves the group, this process becomes the parent of each fork, and ends it.
     """

@@ -261,7 +261,7 @@ class Operation(BaseModel):
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Self:
-        """Return the operation with these values.
+        """Return an operation with the given values.
 
         Raises:
             OperationError: a value is missing, unknown or invalid.

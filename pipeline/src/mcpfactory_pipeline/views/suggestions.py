@@ -52,7 +52,7 @@ class SuggestionValidator:
     head: Callable[[], Mapping[str, str]]
 
     def refusal(self, command: str) -> PipelineError | None:
-        """Return the error that would refuse a command from an authorized person.
+        """Return the error with which the pipeline would refuse a command from an authorized person.
 
         Return None if the command would succeed or cannot be tried.
         """

@@ -164,7 +164,7 @@ class Workspace:
         """Return the named servers, or all: first the usable ones, then the broken ones, without repetition.
 
         Raises:
-            NotFoundError: a name has no folder.
+            NotFoundError: a named server has no folder.
         """
         servers: list[WorkspaceServer] = []
         broken: list[BrokenServer] = []

@@ -72,7 +72,7 @@ def name_api(api: Api, *, server: str = "", pinned: Mapping[str, str] | None = N
     """Return the names of an API.
 
     `server` is the server's name ("": from the API's title). `pinned` maps operation keys ("GET /books/{id}") to tool
-    names to keep; invalid ones are ignored. `prefix` is the variable prefix of an existing server.
+    names to keep; invalid names are ignored. `prefix` is the variable prefix of an existing server.
     """
     # Of operations with the same key, only the first one is named.
     operations = tuple({one.key: one for one in reversed(api.operations)}.values())[::-1]

@@ -37,7 +37,7 @@ _PARTS: Final[dict[str, tuple[str, ...]]] = {
     "awsSigV4": ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "REGION"),
 }
 LOGIN_GRANTS: Final = frozenset({"authorizationCode", "deviceAuthorization", "discovery"})
-"""Grants with a login by a person."""
+"""Kinds of OAuth grants for which a person logs in."""
 
 _EMPTY_WORDS: Final = word_group("scheme-words")
 
@@ -228,6 +228,6 @@ def _candidates(url: str, root: str) -> Iterator[str]:
 
 
 def _name(parts: Sequence[str]) -> str:
-    """Return the words of a host or path as a server name (`dl_boxcloud`); "" if they are missing or too long."""
+    """Return the words of a host or path as a server name (`dl_boxcloud`); "" if the words are missing or too long."""
     name = "_".join(word for part in parts for word in words(part))
     return name if len(name) <= _LONGEST else ""

@@ -81,7 +81,7 @@ class _UnnamedOperation:
 
 
 def name_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, str]) -> dict[str, str]:
-    """Return the tool name of every operation, by its key: `[A-Za-z0-9_-]{1,64}`, unique without regard to case."""
+    """Return the tool name of every operation key: `[A-Za-z0-9_-]{1,64}`, unique without regard to case."""
     names: dict[str, str] = {}
     holders: dict[str, tuple[str, ...]] = {}
     ordered = sorted(operations, key=lambda operation: operation.key)

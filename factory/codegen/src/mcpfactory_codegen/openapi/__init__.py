@@ -35,7 +35,7 @@ def read_api(document: Document) -> Api:
     """Read a document. Invalid content never raises: every error is a `Problem` of the result.
 
     Each operation of the document is either in `operations` or in `skipped`. Problems have a JSON pointer into the
-    document, or `file#pointer` for another of its files.
+    document, or `file#pointer` for another file of the document.
     """
     problems = ProblemCollector()
     problems.extend(document.problems)

@@ -48,7 +48,7 @@ class ClosedObjectOpener:
         self._closed: dict[Location, list[dict[str, Any]]] = {}
 
     def open_closed_objects(self, node: dict[str, Any], location: Location) -> None:
-        """Open the closed objects at `location` and in its `allOf`, if necessary; report each once."""
+        """Open the closed objects at `location` and in its `allOf`, if necessary; report each object once."""
         if node.get("additionalProperties") is not False and not node.keys() & {"allOf", "$ref"}:
             return  # the common case
         whole = LocatedNode(node, location)
@@ -392,7 +392,7 @@ class SchemaTranslator:
     # JSON Schema has no `discriminator` (OpenAPI 3.1 section 4.8.25), so each branch must declare its own value.
 
     def _tag_branches(self, out: Object, node: Object, location: Location) -> None:
-        """Add the discriminator value to the branches of `out` that do not declare it themselves.
+        """Add the discriminator value to the branches of `out` that do not declare the value.
 
         `node` is the schema as written at `location`, `out` its translation. The values are in `mapping`; a schema that
         `mapping` omits has its own name as value. Branches that are not references are unchanged.

@@ -37,7 +37,7 @@ _NEXT_TABLE: Final = re.compile(r"^\[", re.M)
 
 
 def replace_api_tables(text: str, apis: Sequence[ApiConfig]) -> str:
-    """Return a configuration text with these documents, their files, sources and private hosts.
+    """Return a configuration text with the given documents, their files, sources and private hosts.
 
     The rest of the text is kept. New documents are added after the others, and `[api]` then becomes `[[api]]`.
 

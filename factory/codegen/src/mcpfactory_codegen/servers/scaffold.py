@@ -1,8 +1,8 @@
 """Rendering of templates.
 
 A template is a folder with `copier.yml` and `template/`. Copier renders a template into a temporary folder with
-`unsafe=False`, which refuses tasks and extensions. Only shipped templates are rendered in this process; others are
-copied first and rendered in a process with limits.
+`unsafe=False`, which refuses tasks and extensions. Only shipped templates are rendered in this process; other templates
+are copied first and rendered in a process with limits.
 """
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ class Authorization:
 
         MCPFACTORY_AUTH_ISSUER, MCPFACTORY_AUTH_RESOURCE and MCPFACTORY_AUTH_JWKS_URL must be set together.
         MCPFACTORY_AUTH_SCOPES (required scopes) and MCPFACTORY_AUTH_AUDIENCE are separated by spaces.
-        MCPFACTORY_AUTH_FAILURES is a rate.
+        The value of MCPFACTORY_AUTH_FAILURES is a rate.
 
         Raises:
             AuthorizationError: a variable is missing, unknown or invalid. If an error in the variables were ignored, a

@@ -70,7 +70,7 @@ class _Http(ClientChannel):
         self._tasks: dict[Any, asyncio.Task[None]] = {}
 
     async def open(self, receiver: Receiver) -> None:
-        """Create the HTTP client. The first request connects."""
+        """Create the HTTP client. The first request opens the connection."""
         if not host_port_of(self.url):
             raise ConnectionLostError(f"{self.url!r} is not an http or https URL")
         self._receiver = receiver

@@ -82,7 +82,7 @@ def authorization_code_grant(context: GrantContext, redirect_uri: str, scopes: I
 
 
 def refresh_token_grant(context: GrantContext, refresh_token: str) -> Steps[Tokens]:
-    """Return new tokens for a refresh token. Keep the old refresh token if the response has none.
+    """Return new tokens for a refresh token. Keep the old refresh token if the response has no refresh token.
 
     Raises:
         OAuthError: the authorization server refuses, or its response is invalid.

@@ -409,7 +409,7 @@ class _Compiler:
         return drop if names else _identity
 
     def _nullable(self, schema: Any, depth: int = 0) -> bool:
-        """Return True if null may satisfy the schema, or if this is uncertain."""
+        """Return True if null satisfies the schema, or if the result is uncertain."""
         if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
             return schema is not False
         if schema.get("nullable") is True:

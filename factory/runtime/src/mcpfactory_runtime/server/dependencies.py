@@ -168,7 +168,7 @@ class _Maker:
 
 
 class _Opened:
-    """A generator as a context manager. An error of the call is thrown into the generator, and always propagates."""
+    """A generator as a context manager. An error of the call is raised inside the generator, and always propagates."""
 
     def __init__(self, generator: Provider, arguments: dict[str, Any]) -> None:
         if inspect.isasyncgenfunction(generator):

@@ -24,7 +24,7 @@ from mcpfactory_runtime.storage.base import ExpectedEntry, SharedStore
 from mcpfactory_runtime.types import Json
 
 LIFETIME: Final = 3600.0
-"""Seconds that a user has to answer."""
+"""Time limit for a user's answer, in seconds."""
 
 CODE_LIFETIME: Final = 600.0
 """Seconds that a code is valid."""

@@ -69,7 +69,7 @@ class DirectCalls:
         self._ended = False
 
     def feed(self, data: bytes) -> None:
-        """Handle bytes that the event loop read, after the pending lines."""
+        """Handle the pending lines first, and then the bytes that the event loop read."""
         self._pending.extend(self._lines.feed(data))
         while self._pending and self._leading is None:
             event = self._receive()

@@ -82,7 +82,7 @@ _NO_PASSWORDS: Final = frozenset(
 """Constant passwords of APIs where the user name is the key."""
 _NOTHING: Final[Mapping[str, Sequence[str]]] = {}
 _NEEDED: Final = {"oauth2": 1, "mutualTLS": 1, "awsSigV4": 2}
-"""Number of leading variables that a scheme requires, for kinds of schemes with optional variables."""
+"""Number of required variables, which come first, for kinds of schemes that also have optional variables."""
 _NO_TOKENS: Final[Mapping[str, str]] = {}
 
 

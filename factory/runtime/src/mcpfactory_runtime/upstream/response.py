@@ -367,7 +367,7 @@ def _failure_message(
 
 
 def _refusal_message(value: Any, status: int, operation: Operation) -> str:
-    """Return the message for a success status with an error in the body, or "" if the body has none.
+    """Return the message for a success status with an error in the body, or "" if the body has no error.
 
     Two conventions are reliable enough: `{"ok": false, "error": …}`, and GraphQL's `errors` without `data`.
     """

@@ -54,7 +54,7 @@ class ModelRunSetting:
 class MadeCall:
     """A call that a model made, with the tool's own name; `arguments` is None if they are not a JSON object.
 
-    `machinery` marks a call of search mode that only searches for tools.
+    `machinery` is True for a call in search mode that only searches for tools.
     """
 
     tool: str

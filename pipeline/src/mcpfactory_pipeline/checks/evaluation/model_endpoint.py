@@ -24,11 +24,11 @@ _SHORTEST: Final = 8  # characters; shorter keys are not masked, because they ca
 
 
 class EndpointError(Exception):
-    """The endpoint did not answer; other questions may still be answered."""
+    """Error for an endpoint that did not answer; other questions may still be answered."""
 
 
 class ModelUnreachableError(PipelineError):
-    """The endpoint rejects the key, the model or all requests, or is unreachable: no question can be answered."""
+    """Error for an endpoint that rejects the key, the model or all requests, or is unreachable."""
 
 
 @dataclass(frozen=True, slots=True)

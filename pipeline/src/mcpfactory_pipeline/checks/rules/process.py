@@ -30,7 +30,7 @@ _STDERR: Final = 1500  # maximum characters of stderr in a finding, taken from t
 
 
 def _started(reason: str = "") -> Scope[Session]:
-    """Return a scope of the sessions with an answer. With `reason`, the rule does not apply over HTTP."""
+    """Return a scope of the sessions with an answer. If `reason` is set, the rule does not apply over HTTP."""
 
     def scope(evidence: Evidence) -> RuleSubjects[Session] | RuleOutcome:
         if reason and evidence.transport != "stdio":
@@ -151,7 +151,10 @@ def _signals(sessions: list[Session]) -> Iterator[Fault]:
 
 
 def _late(sessions: Sequence[Session], when: str, after: str) -> Iterator[Fault]:
-    """Yield processes that did not end; yield late ones only if all were late, because a busy machine delays some."""
+    """Yield processes that did not end.
+
+    Yield processes that ended late only if all ended late, because a busy machine delays some.
+    """
     ended = [(session.ended_after, session) for session in sessions if session.ended_after is not None]
     for session in sessions:
         if session.ended_after is None:

@@ -95,7 +95,7 @@ def uninstall(
 ) -> str | None:
     """Return the text without the entry, or None if `install` created the file and the file should be removed.
 
-    `backups` are earlier texts of the file. If inserting the entry into a backup gives the current text, the backup is
+    `backups` are earlier texts of the file. If a backup with the inserted entry equals the current text, the backup is
     returned. This also removes a container that was added for the entry.
 
     Raises:

@@ -35,7 +35,7 @@ _ABSENT: Final = "absent"  # backup name of a file that did not exist
 
 @dataclass(frozen=True, slots=True)
 class UserPaths:
-    """Operating system, home folder, settings folder and our state folder of a person."""
+    """Operating system of a person, with home folder, settings folder and the state folder of mcpfactory."""
 
     system: System
     home: Path

@@ -20,8 +20,8 @@ class LaunchEntry:
     """A program to start.
 
     `program` is its name, and `path` its location on this machine. If the program is started by its path, the arguments
-    in `before` precede the others. `variables` are the names of its secrets, `plain` are other variables that it reads,
-    and `literals` are values of its environment. `todo` lists tasks of a person, one sentence each.
+    in `before` precede the other arguments. `variables` are the names of its secrets, `plain` are other variables that
+    it reads, and `literals` are values of its environment. `todo` lists tasks of a person, one sentence each.
     """
 
     program: str
@@ -67,7 +67,7 @@ def build_entry(
         name: name of the server in the configuration.
         target: program to start or URL to connect to.
         secrets: folder for files with secrets, for clients that cannot refer to the environment.
-        shared: True if other people share the configuration: programs are then written by name, not by path.
+        shared: True if other people share the configuration: in this case, programs are written by name, not by path.
 
     Raises:
         ClientConfigError: the client does not support such an entry.

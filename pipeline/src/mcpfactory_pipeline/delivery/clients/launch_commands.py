@@ -223,7 +223,7 @@ def launch(
     project: Path | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> tuple[LaunchEntry, str, str]:
-    """Return the launch of the server, with its source and its version.
+    """Return the launch entry of the server, with the source and the version.
 
     Args:
         workspace: workspace of the server.

@@ -194,7 +194,7 @@ def install(release: CandidateRelease, requirements: str, platform: BundlePlatfo
 
 @contextlib.contextmanager
 def _work_folder() -> Iterator[Path]:
-    """Yield a temporary folder; hide the output of uv, and convert its failure into an error for people."""
+    """Yield a temporary folder; hide the output of uv, and convert a failure of uv into an error for people."""
     with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work, contextlib.redirect_stdout(io.StringIO()):
         try:
             yield Path(work)

@@ -1,8 +1,8 @@
 """Execution of a release plan: one commit for all releases, and a tag for each.
 
 All contents are computed before the first file is written. If the commit fails, the tree is restored at once; if the
-process was killed, the next process restores it. The commit names its releases (`Release: <server>-vX.Y.Z`), so that a
-later process, here or in another clone, can create missing tags of a killed process.
+process was killed, the next process restores the tree. The commit names its releases (`Release: <server>-vX.Y.Z`), so
+that a later process, here or in another clone, can create missing tags of a killed process.
 """
 
 from __future__ import annotations

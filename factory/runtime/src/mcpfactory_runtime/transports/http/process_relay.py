@@ -386,7 +386,7 @@ class MultiProcessSessions:
 
     @asynccontextmanager
     async def join_shared_store(self, server: ServerInterface) -> AsyncIterator[None]:
-        """Open the store, register this process, and make the server store its tasks and used states there.
+        """Open the store, register this process, and make the server keep its tasks and used states in the store.
 
         Raises:
             StoreError: the store cannot be used.
