@@ -8,8 +8,8 @@ confirms this. Without this confirmation, such a parameter is treated as data. T
 
 A required credential is added to each alternative of `security`; an optional one adds further alternatives.
 
-`RULES` select the parameters that identify the caller to the API. `is_secret` is wider: it also covers other
-private data, such as a card number or a session. All secrets are kept out of servers and of copies of documents.
+`RULES` select the parameters that identify the caller to the API. `is_secret` also covers other private data, such as a
+card number or a session. All secrets are kept out of servers and of copies of documents.
 """
 
 from __future__ import annotations

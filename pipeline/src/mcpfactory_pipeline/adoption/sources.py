@@ -137,7 +137,7 @@ def check_node_lock(lock: bytes, *, own: str = "", addresses: bool = False, wher
 
 
 def _node_fault(path: str, row: Any, *, own: str, addresses: bool, bundled: bool) -> str:
-    """Return the problem of a lock entry as the end of a sentence; "" if the entry is pinned."""
+    """Describe the problem of a lock entry, as the end of a sentence; return "" if the entry is pinned."""
     if not isinstance(row, dict):
         return "is not a table"
     if row.get("link"):
@@ -211,7 +211,9 @@ def _needed(path: str, rows: Mapping[str, Any]) -> Iterator[str]:
 
 
 def check_python_lock(lock: bytes, *, addresses: bool = False, where: str = LOCKS["python"]) -> None:
-    """Check that a `requirements.lock` has only versions with hashes: uv would obey options in it, such as an index.
+    """Check that a `requirements.lock` has only versions with hashes.
+
+    uv would obey options in the file, such as an index.
 
     Args:
         lock: the content of the lock file.

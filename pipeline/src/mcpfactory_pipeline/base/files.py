@@ -59,7 +59,7 @@ def open_below(file: Path, root: Path) -> BinaryIO:
     """Open a file below `root` for reading, without blocking and without following links below `root`.
 
     Raises:
-        OSError: also for a link, or a file that is not regular.
+        OSError: the file cannot be read, is a link, or is not a regular file.
     """
     for part in (file, *file.parents):
         if part == root:

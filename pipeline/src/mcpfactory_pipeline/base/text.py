@@ -144,7 +144,10 @@ def truncate(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Return the text in lines of at most `width` columns, broken between words if possible; never empty."""
+    """Return the text in lines of at most `width` columns, broken between words if possible.
+
+    The result is never empty.
+    """
     width, lines = max(width, 2), [""]
     for word in text.split():
         if lines[-1] and terminal_width(lines[-1]) + 1 + terminal_width(word) <= width:

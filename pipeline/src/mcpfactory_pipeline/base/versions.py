@@ -39,7 +39,7 @@ def distribution_version(name: str, below: str = "") -> str:
     """Return the version of one of our distributions, followed by `+` and a hash of its package.
 
     The same code has the same version in every installation. Therefore the same outputs are up to date in a checkout
-    and in an installation. `below` limits the hash to one folder of the import package.
+    and in an installation. If `below` is set, the hash covers only this folder of the import package.
     """
     version = installed_version(name)
     if version == ABSENT:

@@ -113,7 +113,7 @@ class Rule:
 
 
 class RuleFields(TypedDict, total=False):
-    """Fields of `Rule` that are keyword arguments of a decorator."""
+    """Fields of `Rule` that a decorator takes as keyword arguments."""
 
     statement: Required[str]
     source: Required[str]

@@ -58,13 +58,13 @@ def vary_texts_and_numbers(schema: Any, made: Mapping[str, Any]) -> list[dict[st
 def extra_valid_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Return (changed argument, arguments) pairs: `made` with one argument changed to another valid value.
 
-    The new values are the values that the schema names, both booleans, and odd texts.
+    The new values are the values in the schema, True, False, and unusual texts.
     """
     return _with_each(schema, made, _further_values, _MAX_FURTHER)
 
 
 def extreme_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return pairs as in `extra_valid_arguments`, whose values may keep a server busy: huge numbers, and a long text."""
+    """Return pairs as in `extra_valid_arguments`. The values may keep a server busy: huge numbers, and a long text."""
     return _with_each(schema, made, _extreme_values, _MAX_EXTREME)
 
 

@@ -119,8 +119,8 @@ def board(
 ) -> BoardPage:
     """Return the board of a workspace: servers that need a person first, then by name.
 
-    `query` selects servers whose name contains it, `status` selects servers with that status. `sort` is one of `SORTS`;
-    the prefix `-` means descending order; `group` is one of `GROUPS`. Unknown values are ignored.
+    `query` is a text that the server's name must contain, and `status` is the status that the server must have. `sort`
+    is one of `SORTS`; the prefix `-` means descending order; `group` is one of `GROUPS`. Unknown values are ignored.
     """
     status = status if status in STATUSES else ""
     sort = sort if sort.removeprefix("-") in SORTS else "status"

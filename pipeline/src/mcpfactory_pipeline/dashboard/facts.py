@@ -117,7 +117,7 @@ class LogFacts:
 class DisplayedStatus:
     """Display of a status: `icon` is a symbol of templates/icons.svg, `tone` a class of style.css.
 
-    Statuses with a low rank come first.
+    A status with a lower rank comes first.
     """
 
     key: str

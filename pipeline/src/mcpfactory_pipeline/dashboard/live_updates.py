@@ -248,7 +248,7 @@ class PageSubscriptions:
 
 
 def workspace_poll(reader: WorkspaceReader) -> Poll:
-    """Return a poll that detects changes of a server's state, and the start and end of runs."""
+    """Return a function that polls for changes of a server's state, and for the start and end of runs."""
     last = ""
 
     def poll() -> PageSnapshot | None:

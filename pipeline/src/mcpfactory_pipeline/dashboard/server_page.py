@@ -267,7 +267,7 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True)
 class ActionLink:
-    """A link to the form of an action, possibly about an approval stage."""
+    """A link to the form of an action, or to the form of an action on an approval stage."""
 
     name: str
     stage: str = ""
@@ -275,7 +275,7 @@ class ActionLink:
 
 @dataclass(frozen=True, slots=True)
 class ServerPage:
-    """The page. Long lists are truncated.
+    """The page. A long list is truncated.
 
     `tools_total` and `findings_total` are the full numbers; `older` is the number of older events. `actions` are the
     currently possible actions (`possible_actions`). `retired` is the actor and reason of the retirement, "" if the

@@ -127,7 +127,7 @@ def _clashes(workspace: Workspace, holders: dict[str, list[str]]) -> Iterator[Br
 
 
 def _owner(workspace: Workspace, project: str, servers: Iterable[str]) -> str:
-    """Return the server that first built a project of this name; "" if none or unknown."""
+    """Return the server that first built a project of this name; "" if no server did, or if the server is unknown."""
     store, built = Store(workspace), []
     for server in servers:
         state = isolate_server_errors(server, partial(store.state, server))

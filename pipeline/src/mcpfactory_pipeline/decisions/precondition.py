@@ -97,7 +97,7 @@ def stage_decision_facts(
 
 
 def require_precondition(precondition: str, facts: DecisionFacts, about: str) -> None:
-    """Refuse a decision whose precondition is no longer true; an empty precondition skips the check.
+    """Refuse a decision whose precondition no longer holds. An empty precondition skips the check.
 
     Raises:
         StaleDecisionError: something has changed.
@@ -137,7 +137,7 @@ def _offer(release: Release | None) -> str:
 
 
 def _checks(candidate: Candidate | None) -> list[str]:
-    """Return each stage's result for the candidate; the fingerprint shows if the stage's inputs changed later."""
+    """Return each stage's result for the candidate. The fingerprint shows if the stage's inputs changed later."""
     found = []
     for name, check in sorted(candidate.checks.items()) if candidate else ():
         summary = ", ".join(f"{key} {_plain(value)}" for key, value in sorted(check.get("summary", {}).items()))

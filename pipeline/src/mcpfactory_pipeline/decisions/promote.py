@@ -164,11 +164,11 @@ def rollback(
 ) -> dict[str, Any]:
     """Roll a channel back to an earlier candidate (by default the last older one), and hold the channel.
 
-    That candidate was accepted once, so gates and approvals are not checked again. Candidates that were rejected for
-    the channel, or rolled back out of it, are skipped. The previous offer of the channel is withdrawn: it returns only
-    with new approvals. Returns the result of `promote` with three more members: `skipped` (candidate → reason), `drift`
-    (known differences from the adopted server, which `install` refuses) and `unhold` (the command that lifts the hold).
-    `stage` and `store` are for automation: the failed stage, and the store of its run.
+    The earlier candidate was accepted before, so gates and approvals are not checked again. Candidates that were
+    rejected for the channel, or rolled back out of it, are skipped. The previous offer of the channel is withdrawn: it
+    returns only with new approvals. Returns the result of `promote` with three more members: `skipped` (candidate →
+    reason), `drift` (known differences from the adopted server, which `install` refuses) and `unhold` (the command that
+    lifts the hold). `stage` and `store` are for automation: the failed stage, and the store of its run.
 
     Raises:
         PromotionError: no such candidate exists, or its bytes are not on this machine.
@@ -194,7 +194,10 @@ def rollback(
 
 
 def rollback_command(state: ServerState, policy: ChannelPolicy, events: Sequence[Event]) -> str:
-    """Return the command that moves a channel back, or removes the server from it if there is no earlier candidate."""
+    """Return the command that moves a channel back.
+
+    Without an earlier candidate, return the command that removes the server.
+    """
     try:
         _earlier_candidate(state, policy, "", _unwanted(state, policy.name, events))
     except PromotionError:
@@ -215,7 +218,7 @@ def _unwanted(state: ServerState, channel: str, events: Sequence[Event]) -> dict
 def _earlier_candidate(
     state: ServerState, policy: ChannelPolicy, wanted: str, unwanted: Mapping[str, str]
 ) -> tuple[str, dict[str, str]]:
-    """Return the candidate to return to, and the skipped candidates with the reasons."""
+    """Return the candidate to roll back to, and the skipped candidates with the reasons."""
     channel = policy.name
     release = state.channels.get(channel)
     if release is None:

@@ -1,6 +1,6 @@
 """Plan of the stages to run, with reasons. Pure: (stages, state, current inputs of the stages) → steps.
 
-A stage is up to date if it passed and its inputs have not changed since. The rules, in order:
+A stage is up to date if it passed and its inputs have not changed since it passed. The rules, in order:
 
 0. the server is retired → held
 1. a required stage did not pass and will not run → blocked
@@ -46,7 +46,9 @@ _AGAIN: Final = ("errored", "interrupted", "inconclusive")
 
 @dataclass(frozen=True, slots=True)
 class PlanStep(JsonRecord):
-    """One stage of one server. `verdict`: `run`, `up-to-date`, `blocked`, `held` or `waiting`; `reasons` is text.
+    """One stage of one server.
+
+    `verdict`: `run`, `up-to-date`, `blocked`, `held` or `waiting`; `reasons` is a text for people.
 
     For a server with unreadable files, `verdict` is `broken` and `stage` is empty.
     """

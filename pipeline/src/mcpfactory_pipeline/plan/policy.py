@@ -117,8 +117,8 @@ def find_promotion_blockers(
     """Return the obstacles between a candidate and a channel.
 
     `checks` names the stages that check candidates. `due` describes the checks that must run again (`stale_checks`).
-    `drift` lists the differences from the adopted version (`drift_blockers`). The blockers are in the order in which
-    a person removes them.
+    `drift` lists the differences from the adopted version (`drift_blockers`). The blockers are in the order in which a
+    person should remove them.
     """
     known, server, name = state.candidates[candidate], state.server, channel.name
     run, found = f"mcpfactory pipeline run {server}", []

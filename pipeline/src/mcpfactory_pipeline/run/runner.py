@@ -153,7 +153,10 @@ def log_file(workspace: Workspace, server: str, stage: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class ServerRunner:
-    """Shared state of the runs of all servers. `slots` limits all jobs, `width` the jobs of one server."""
+    """Shared state of the runs of all servers.
+
+    `slots` limits the number of all jobs, and `width` limits the number of jobs of one server.
+    """
 
     workspace: Workspace
     stages: tuple[Stage, ...]

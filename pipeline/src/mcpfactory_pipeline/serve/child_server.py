@@ -1,8 +1,8 @@
 """A server behind the gateway: its process, and its tools, resources and prompts under distinct names.
 
-The process is started at first use, stopped when idle, and restarted after it ends. For each call, the gateway
-forwards the result and the messages before it: progress, log messages, and questions. A server behind the gateway asks
-a question by ending its request (`input_required`), so the gateway knows the call of each question.
+The process is started at the first call, stopped when it is idle, and restarted after it has ended. For each call, the
+gateway forwards the result and the messages before it: progress, log messages, and questions. A server behind the
+gateway asks a question by ending its request (`input_required`), so the gateway knows the call of each question.
 
 A name is `<server>_<name>`. The server part never contains `_`, so the first `_` ends it, and different pairs cannot
 get the same name. A hash of the pair is appended if a character had to be replaced, if the name is too long, or if the

@@ -112,7 +112,7 @@ def run_entry(inputs: StageInputs) -> StageOutputs:
     """Call the workspace's function.
 
     Raises:
-        StageError: the function is missing, or its result is invalid.
+        StageError: the function is missing, or the function's result is invalid.
     """
     entry = str(inputs.settings["entry"])
     sys.path.insert(0, str(inputs.root))

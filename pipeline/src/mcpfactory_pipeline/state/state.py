@@ -104,7 +104,7 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class StageDecisions:
-    """Decisions about the content of an approval stage: `shown` maps each part to its hash or version.
+    """Decisions about the content of an approval stage: `shown` maps each part of the content to its hash or version.
 
     `approvals` and `rejections` are person → reason; `candidate` is the subject of the decision, None before the
     first build.
@@ -122,9 +122,9 @@ class ServerState:
 
     `holds` is channel → `{"actor", "reason"}`; automation does not move these channels. `retired` has the same members
     for a retired server, and `gone` if its folder was also removed. `published` maps each target to the published
-    release. `publishing` is target → release whose publishing is in progress or was interrupted. `decisions` is stage →
-    decisions about its latest content. `sent_back` is stage → the person whose rejection restarts this stage, and the
-    reason.
+    release. `publishing` is target → release whose publishing is in progress or was interrupted. `decisions` maps each
+    stage to the decisions about the stage's latest content. `sent_back` is stage → the person whose rejection restarts
+    this stage, and the reason.
 
     The state file omits `begun` (starts of stages without an end) and `last` (the ID of the newest event).
     """
@@ -196,7 +196,10 @@ def extend(state: ServerState, events: Iterable[Event]) -> ServerState:
 
 
 def apply_event(state: ServerState, event: Event) -> ServerState:
-    """Return the state after one more event; leave `begun` and `last` unchanged: they are not in the state file."""
+    """Return the state after one more event.
+
+    Leave `begun` and `last` unchanged, because they are not in the state file.
+    """
     kind = event.get("event")
     rule = EVENT_HANDLERS.get(str(kind))
     if rule is None:

@@ -143,7 +143,7 @@ def candidates_rolled_back(events: Iterable[Event], channel: str) -> dict[str, E
 
 
 def last_rollbacks(events: Sequence[Event]) -> dict[tuple[str, str], Event]:
-    """Return the last rollback of each candidate out of a channel, by (channel, candidate)."""
+    """Return the last rollback of each candidate in each channel, by (channel, candidate)."""
     channels = dict.fromkeys(str(event["channel"]) for event in events if event["event"] == "rolled-back")
     return {
         (channel, offered): event

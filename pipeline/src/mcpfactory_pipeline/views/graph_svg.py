@@ -214,7 +214,10 @@ def _across(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, 
 
 
 def _way(start: _Card, end: _Card, below: int | None) -> str:
-    """Return a connection to another column. If columns are skipped, the line runs below its row, at height `below`."""
+    """Return the SVG path data of a connection to another column.
+
+    If columns are skipped, the line runs below its row, at height `below`.
+    """
     turn = end.x - (_COLUMN - _WIDTH) // 2
     over = "" if below is None else f"H{start.x + start.width + 8}V{below}"
     return f"M{start.x + start.width} {start.middle}{over}H{max(turn, 2)}V{end.middle}H{end.x}m-5 -4l5 4l-5 4"

@@ -95,8 +95,8 @@ class SuggestionValidator:
     def replace_refused_command(self, command: str) -> tuple[str, PipelineError | None]:
         """Return a command that would succeed, and the first refusal, if any.
 
-        The result is the given command, else a command from the hint of the refusal, else the command that shows the
-        server's status.
+        Return the given command if it succeeds, else a command from the hint, else the command that shows the server's
+        status.
         """
         first = refused = self.refusal(command)
         for _ in range(_STEPS):

@@ -193,7 +193,10 @@ def address_variable(server: WorkspaceServer) -> str:
 
 
 def server_variable_prefix(server: WorkspaceServer) -> str:
-    """Return the prefix of a server's variables; it never changes for an existing server, because people use it."""
+    """Return the prefix of a server's variables.
+
+    The prefix of an existing server never changes, because people use it.
+    """
     return read_published_names(server.folder).prefix or variable_prefix(server.name)
 
 

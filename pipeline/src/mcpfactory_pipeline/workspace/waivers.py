@@ -91,7 +91,9 @@ def uncovered_reason(waiver: Waiver, offer: str) -> str:
 def refused_waivers(
     waivers: Sequence[Waiver], policy: WaiverPolicy, today: date, *, offer: str = ""
 ) -> dict[Waiver, str]:
-    """Return the unexpired waivers that are invalid, with the reason: the policy, or another offer than `offer`.
+    """Return the unexpired waivers that are invalid, with the reason.
+
+    Reasons are the policy, and an offer other than `offer`.
 
     If a server has too many waivers, all its waivers are refused.
     """

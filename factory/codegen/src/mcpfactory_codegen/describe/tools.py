@@ -201,7 +201,7 @@ def _tool(
 
 
 def _fixed(operation_inputs: Inputs, schemas: dict[str, JsonSchema]) -> dict[tuple[str, str], str | int | float]:
-    """Return the required inputs with only one valid value, which the caller need not supply."""
+    """Return the required inputs that have only one valid value. The caller need not supply these inputs."""
     alternatives = {name for choice in operation_inputs.choices for name in choice}  # the caller chooses among them
     values = {
         item.slot: constant_value(item.schema, schemas)

@@ -16,7 +16,7 @@ from mcpfactory_codegen.ir import ApiOperation
 from mcpfactory_codegen.text import VERSION, is_plural, singular, word_group, word_pairs, words
 
 PATH_PREFIXES: Final = frozenset({"api", "rest", "apis"})
-"""First segments of many paths, without a meaning."""
+"""Common first segments of paths that have no meaning for a name."""
 
 _ROOM: Final = 48  # maximum characters of the verb and nouns of a path, unless a unique name needs more
 _NEAREST: Final = 2  # number of last segments that are always part of the name

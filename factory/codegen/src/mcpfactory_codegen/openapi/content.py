@@ -121,7 +121,10 @@ def _best(usable: dict[str, Node]) -> str:
 
 
 def read_media_schema(media: Media, direction: Direction) -> JsonSchema | None:
-    """Return the schema of a media type, None if missing. For streams of items (3.2), return the list schema."""
+    """Return the schema of a media type, or None if the schema is missing.
+
+    For streams of items (3.2), return the list schema.
+    """
     if "schema" in media.node.value:
         return media.node.at("schema").schema(direction)
     if "itemSchema" in media.node.value:

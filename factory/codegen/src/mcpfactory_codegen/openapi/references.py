@@ -109,7 +109,7 @@ class References:
         """Return the target of one `$ref` located at `at` (one step; the target can itself be a reference).
 
         Raises:
-            UnresolvedError: with the code reference-dangling, reference-refused or reference-cycle.
+            UnresolvedError: the code is reference-dangling, reference-refused or reference-cycle.
         """
         key = (at.part, reference)
         if (known := self._found.get(key)) is not None:

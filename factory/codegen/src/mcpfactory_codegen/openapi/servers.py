@@ -152,7 +152,7 @@ def _absolute(url: str, at: Node, root: str) -> str:
 
 
 def _joined(url: str, at: Node, root: str) -> str:
-    """Return the absolute form of a URL; "" (and a problem) if it is relative to an unknown URL."""
+    """Return the absolute form of a URL; "" (and a problem) if the URL is relative to an unknown URL."""
     source, shown = at.context.document.source, repr(url[:200])
     if urlsplit(url).scheme:
         if not _LOCAL_PORT.match(url):

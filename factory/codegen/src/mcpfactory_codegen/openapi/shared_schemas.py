@@ -39,7 +39,7 @@ class HiddenProperties:
         self._differs: dict[Location, set[Direction]] = {}
 
     def hides(self, schema: Any, location: Location, direction: Direction) -> bool:
-        """Return True if a property with this schema is left out in this direction."""
+        """Return True if a property with this schema is left out of requests or responses (the direction)."""
         return direction in self._used and self._flagged(schema, location, _FLAGS[direction], _FLAG_LEVELS)
 
     def hidden_in(self, schema: Any, location: Location, direction: Direction) -> frozenset[str]:

@@ -296,7 +296,7 @@ _PROFILES: Final = ("full", "read-only")
 
 @dataclass(frozen=True, slots=True)
 class ResolvedProfiles:
-    """Modes and profiles for the manifest (`offer`), their sizes for the report (`summary`), and problems."""
+    """Modes and profiles: their manifest entries (`offer`), their sizes in the report (`summary`), and problems."""
 
     offer: dict[str, Any] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)

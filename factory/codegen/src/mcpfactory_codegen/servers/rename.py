@@ -56,7 +56,7 @@ _MOST_BYTES: Final = 1_000_000  # larger files are not handwritten
 
 @dataclass(frozen=True, slots=True)
 class OldNameMention:
-    """A line with the old name."""
+    """A line that contains the old name."""
 
     path: str
     line: int

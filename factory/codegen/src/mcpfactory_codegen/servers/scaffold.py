@@ -46,8 +46,8 @@ _LITTER: Final = re.compile(r"\.git|\.venv|__pycache__|\.\w+_cache|\.DS_Store|.*
 class ServerTemplate:
     """A template: its name, its directory, and the first comment line of `copier.yml` as description.
 
-    `source` is as given by the user. `origin` identifies a fetched version (`commit 1f2e…`, `our-templates 1.2`); it is
-    "" for local templates.
+    `source` has the text that the user gave. `origin` identifies a fetched version (`commit 1f2e…`, `our-templates
+    1.2`); it is "" for local templates.
     """
 
     name: str

@@ -100,7 +100,7 @@ _BEARER_TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")  # RFC 6750 §2.1, b
 
 @dataclass(frozen=True, slots=True)
 class BearerChallenge:
-    """Refusal of a request, as status and `WWW-Authenticate`.
+    """Refusal of a request: the status and the value of `WWW-Authenticate`.
 
     Attributes:
         status: 400 for a malformed header, 401 for a missing or invalid token, 403 for missing scopes.
@@ -155,7 +155,7 @@ class Principal(str):
     """The caller of a request. `str(principal)` is the caller's identity: issuer, subject and client.
 
     Sessions, sealed states and tasks are bound to that identity. The attributes describe the token of one request. A
-    client that sends other scopes later is the same principal.
+    client remains the same principal if it sends different scopes later.
 
     Attributes:
         issuer: issuer of the token.

@@ -137,7 +137,7 @@ def parse_json_body(answer: HttpAnswer, what: str) -> Json:
 
 
 def check_metadata_url(url: Any, server: str, what: str) -> str:
-    """Return a URL from a server's metadata if it is safe: https, or loopback if `server` is also a loopback URL.
+    """Return a URL in a server's metadata if the URL is safe: https, or loopback if `server` is also a loopback URL.
 
     See Security Considerations, Communication Security. Remote servers must not refer to local ones.
 
@@ -205,7 +205,7 @@ class AuthChallenge:
 
 
 def read_challenges(header: str) -> Iterator[AuthChallenge]:
-    """Yield the challenges of a header (several headers joined by commas), up to the first invalid one."""
+    """Yield the challenges of a header (several headers joined by commas), up to the first invalid challenge."""
     at = 0
     while scheme := _SCHEME.match(header, at):
         at = scheme.end()

@@ -71,7 +71,10 @@ class TokenKeys:
         return urlsafe_b64encode(nonce + sealed).decode()
 
     def decrypt(self, text: str, bound: str) -> Json | None:
-        """Return the decrypted object, or None if the text was changed, or encrypted with another `bound` or secret."""
+        """Return the decrypted object.
+
+        Return None if the text was changed, or was encrypted with another `bound` or secret.
+        """
         sealed = urlsafe_b64decode(text)
         try:
             data = AESGCM(self._key("vault")).decrypt(sealed[:_NONCE], sealed[_NONCE:], bound.encode())
@@ -95,7 +98,7 @@ CODE_SECONDS: Final = 60.0
 """Maximum seconds for the client to redeem a code."""
 
 GRANT_SECONDS: Final = 30 * 86_400.0
-"""Seconds after which an unused grant ends."""
+"""Lifetime of an unused grant, in seconds."""
 
 _KEY: Final = ""  # each record has its own space, because a space expires as a whole
 

@@ -164,7 +164,10 @@ def pattern_properties_schema(parts: Mapping[str, CoreSchema]) -> CoreSchema:
 
 
 def skip_matched_properties(patterns: Iterable[str], properties: Iterable[str], rest: CoreSchema) -> CoreSchema:
-    """Wrap `rest` to skip undeclared properties that match a pattern: these do not count as additional properties."""
+    """Wrap `rest` to skip undeclared properties that match a pattern.
+
+    Such properties do not count as additional properties.
+    """
     engines = [pattern_validator(pattern) for pattern in patterns]
     return core_schema.no_info_wrap_validator_function(partial(_check_rest, engines, frozenset(properties)), rest)
 

@@ -68,7 +68,10 @@ _DIGEST: Final = 6  # characters of the digest in a shortened name
 
 
 def adapt_tool(wire: Json, limits: ClientLimits) -> Json:
-    """Adapt the Tool object of tools/list to the limits of a client. Omit an output schema that exceeds the limits."""
+    """Adapt the Tool object of tools/list to the limits of a client.
+
+    Leave out an output schema that exceeds the limits.
+    """
     schema, notes = _flattened(wire["inputSchema"], limits)
     done = {**wire, "inputSchema": schema}
     if notes:

@@ -2,7 +2,7 @@
 
 Rules (basic, JSON Schema Usage; JSON Schema core, §8 and §9):
 
-1. `$schema` is the dialect [default: 2020-12]. A schema has a single dialect; an unknown one is an error.
+1. `$schema` is the dialect [default: 2020-12]. A schema has a single dialect; an unknown dialect is an error.
 2. A reference is relative to the enclosing `$id`. The target of a reference must be in the same schema: a JSON pointer,
 an anchor, or a part with its own `$id`. An unresolvable reference is an error, because every value must be checked. The
 target

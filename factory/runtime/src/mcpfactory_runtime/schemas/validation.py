@@ -2,7 +2,7 @@
 
 Rules:
 
-1. A valid argument is not changed: integers stay integers, unknown properties are kept, and strings stay strings
+1. A valid argument stays unchanged: integers stay integers, unknown properties are kept, and strings stay strings
    regardless of `format`. (5.0 for an integer becomes 5.)
 2. Harmless mistakes of models are repaired, but only if the unchanged value matches no alternative:
    "5" for an integer or a number, "true" for a boolean, 5 for a string (never 5.0, whose text is ambiguous),

@@ -292,7 +292,10 @@ def number_from_text(text: str) -> Any:
 
 
 def text_from_integer(value: Any) -> Any:
-    """Return the text of an integer, otherwise the value. The text of 1.0 is ambiguous (1.0 or 1.00)."""
+    """Return the text if the value is an integer, otherwise return the value.
+
+    The text of 1.0 is ambiguous (1.0 or 1.00).
+    """
     return str(value) if type(value) is int and abs(value) < 10**40 else value
 
 

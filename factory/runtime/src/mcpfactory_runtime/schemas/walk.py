@@ -91,7 +91,7 @@ def required_of(schema: Any) -> list[str]:
 
 
 def items_of(schema: Any) -> Any:
-    """Return the schema of an array's items, or True (any value is valid) if the array has none."""
+    """Return the schema of an array's items, or True (any value is valid) if the array has no schema for items."""
     return schema.get("items", True) if isinstance(schema, Mapping) else True
 
 
@@ -111,7 +111,7 @@ def definitions_of(schema: Any) -> Mapping[str, Any]:
 
 
 def escape(token: str) -> str:
-    """Return a name as a reference token of a JSON pointer."""
+    """Escape a name as a reference token of a JSON pointer."""
     return token.replace("~", "~0").replace("/", "~1") if "~" in token or "/" in token else token
 
 

@@ -492,7 +492,7 @@ class Context(InjectedParameter):
         return self._answers
 
     def input_required(self, asked: InputRequired) -> Json:
-        """Return the result that asks the client; the result's state holds the previous answers."""
+        """Return a result that asks the client questions. The state in the result contains the previous answers."""
         state = self._server.sealer.seal(
             self._used,
             asked.requests,

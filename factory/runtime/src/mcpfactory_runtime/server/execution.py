@@ -63,7 +63,7 @@ def _failure(tool: Tool, error: BaseException) -> Json:
 
 
 def is_fast_path_tool(tool: Tool) -> bool:
-    """Return True if calls of a tool need only the handler and a thread."""
+    """Return True if a call of the tool needs only the handler and a thread."""
     plain = tool.handler is not None and tool.context is None and tool.load is None and tool.timeout is None
     return plain and not tool.is_async and not tool.inline and not _RECORD
 

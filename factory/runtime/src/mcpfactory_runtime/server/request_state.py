@@ -99,7 +99,7 @@ class RequestStateSealer:
         return f"{payload.decode()}.{self._mac(payload)}"
 
     def open(self, state: object, *, principal: str, method: str, params: Json, now: float) -> OpenedState:
-        """Return the content of a state.
+        """Open a sealed state and return its content.
 
         Raises:
             McpError: INVALID_PARAMS if the state is foreign, changed, expired, or belongs to another request.
@@ -154,7 +154,7 @@ class RequestStateSealer:
         return await self._first(hashlib.sha256(raw).hexdigest()[:32], expires, now)
 
     async def _first(self, challenge: str, expires: float, now: float) -> bool:
-        """Mark a challenge as used until it expires; return False if it was used before."""
+        """Mark a challenge as used until it expires; return False if the challenge was used before."""
         if self._store is None:
             return self._used.add(challenge, expires, now)
         seconds = expires - now + 1.0

@@ -283,7 +283,7 @@ class Session:
             await asyncio.wait(list(self._tasks.values()), timeout=seconds)
 
     async def close(self, grace: float) -> None:
-        """Wait `grace` seconds for handlers to finish, then cancel the rest."""
+        """Wait `grace` seconds for handlers to finish, then cancel the remaining handlers."""
         self._server.hub.discard(self)
         for future in self._waiting.values():
             future.cancel()

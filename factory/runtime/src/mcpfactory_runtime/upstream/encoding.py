@@ -215,7 +215,7 @@ UNSET: Final = Unset.UNSET
 
 
 def piece(text: str | Unset, separator: str, index: int, count: int, kind: str) -> Any:
-    """Split a text into `count` pieces and return one piece as JSON type `kind`. Return UNSET if the text is UNSET.
+    """Split a text into `count` pieces and return one piece as JSON type `kind`. If the text is UNSET, return UNSET.
 
     Raises:
         ToolError: the number of pieces is not `count`, or the piece is not a value of that type.

@@ -19,7 +19,8 @@ _LONGEST: Final = 64 * 1024  # maximum bytes; a larger file is not a credential
 def read_secret_text(variable: str, environ: Mapping[str, str]) -> str | None:
     """Return the unchanged value of a variable or of the file at `<variable>_FILE`, or None if neither is set.
 
-    The variable takes precedence. The file is read on each call, so that a rotated secret is used at once.
+    The variable takes precedence over the file. The file is read on each call, so that a rotated secret is used at
+    once.
 
     Raises:
         ToolError: the file cannot be read.

@@ -182,7 +182,7 @@ class TokenManager:
         return self._client_flow() is not None or await self._login() is not None
 
     async def token(self, scopes: tuple[str, ...], refused: str = "") -> str:
-        """Return an access token that is not expired, and differs from the `refused` token.
+        """Return an access token that has not expired, and that is not the `refused` token.
 
         Raises:
             OAuthError: no token is available.

@@ -79,7 +79,7 @@ _EXCUSED: Final = re.compile(
 
 
 def _own_answers(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
-    """Return successful calls without the API's own answer; placeholder-answers.lost-data checks the others."""
+    """Return successful calls without the API's own answer; placeholder-answers.lost-data checks all other calls."""
     if (reason := missing_calls_outcome(evidence)) is not None:
         return reason
     succeeded = [call for call in evidence.answers if not call.failed and not _speaks_for_api(call)]
@@ -233,7 +233,7 @@ def _answered_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutc
       source="the model called the tool for the API's answer, which the stub upstream knows",
       hint="check what hooks return; the evidence has the answer that the model got")  # fmt: skip
 def _lost(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
-    """Compare one answer with the API's answer. Converted values are correct if they change with the API's answer."""
+    """Compare one answer with the API's answer. A converted value is correct if it changes with the API's answer."""
     found = compare_with_answer(call)
     if is_answer_only_text(call):
         words = (

@@ -111,7 +111,10 @@ def _name_portable(named: tuple[str, Any]) -> Iterator[Fault]:
       source="MCP basic, JSON Schema Usage",
       hint="check the schema against the 2020-12 meta-schema")  # fmt: skip
 def _input_valid(one: _Schema, evidence: Evidence) -> Iterator[Fault]:
-    """Check the schema of a tool. If no revision of the server defines a default dialect, draft 7 is also valid."""
+    """Check the schema of a tool.
+
+    If no protocol revision of the server defines a default dialect, a schema in draft 7 is also valid.
+    """
     unsaid = max(evidence.revisions, default=DIALECT) < DIALECT
     older = unsaid and isinstance(one.schema, dict) and "$schema" not in one.schema
     if not older or schema_error({"$schema": _OLDER_DIALECT, **one.schema}):

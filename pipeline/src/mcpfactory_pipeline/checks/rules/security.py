@@ -124,7 +124,7 @@ class CanaryScope:
     how: str
 
     def __call__(self, evidence: Evidence) -> RuleSubjects[CanaryResult] | RuleOutcome:
-        """Return the canaries, or the outcome of the rule if there are none."""
+        """Return the canaries, or the outcome of the rule if there are no canaries."""
         if evidence.transport == "http" and not evidence.canaries:
             return not_applicable("only servers on this machine are tested, because the canaries are on it")
         tried = [one for one in evidence.canaries if one.probe.kind == self.kind]

@@ -148,7 +148,7 @@ def split_streams(requests: Sequence[Json], heard: Sequence[Json]) -> tuple[Noti
 
 
 def decode(data: bytes) -> Any:
-    """Return the JSON value in `data`, or None if it is invalid or nested too deeply."""
+    """Return the JSON value in `data`, or None if the JSON is invalid or nested too deeply."""
     try:
         value = json.loads(data, parse_constant=refuse_json_constant)
     except (ValueError, RecursionError):

@@ -270,7 +270,7 @@ class _OpenStream:
 
     @property
     def answers(self) -> list[Json]:
-        """Return the answers on this stream, to any request."""
+        """Return all answers on this stream, regardless of the request that they answer."""
         return list(filter(is_jsonrpc_answer, self._messages))
 
 

@@ -518,8 +518,8 @@ def _events(
 ) -> tuple[bytes, EventStreamAnswer]:
     """Return the first answer in an event stream (without an answer, the first event), and the state of the stream.
 
-    Earlier events are progress and log messages. With `wait`, a function that sets the read timeout, also wait for the
-    end of the stream.
+    Earlier events are progress and log messages. If `wait` (a function that sets the read timeout) is given, also wait
+    for the end of the stream.
     """
     began, read, rest, lines = time.monotonic(), 0, b"", list[bytes]()
     answer, other, data = b"", b"", list[bytes]()

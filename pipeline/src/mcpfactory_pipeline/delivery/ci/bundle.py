@@ -1,4 +1,4 @@
-"""Job bundle for upload: histories, logs for people, and all files that the states list, named by their hash.
+"""Job bundle for upload: histories, logs for people, and all files that the states list. A file's name is its hash.
 
 ```
 history/<server>.jsonl     the events

@@ -232,7 +232,7 @@ def read_origin(settings: WorkspaceSettings) -> FactoryOrigin | None:
 
 
 def read_ci_settings(settings: WorkspaceSettings) -> CiSettings:
-    """Return `[ci]`; if `install` is not set there, set it to the command that installs mcpfactory from its origin.
+    """Return `[ci]`; if `install` is not set, set `install` to the command that installs mcpfactory from its origin.
 
     Raises:
         ConfigError: the origin is invalid.

@@ -7,8 +7,8 @@ on the workspace's branch, and is the only job with write access. The job `keep`
 bytes that the shards built and checked.
 
 External input is never part of a script: values are passed in `env`. A pull request must not change histories.
-People's decisions are on the branch. `keep` works on the newest commit of the branch, so decisions that people made
-while the shards ran are valid. A push is compared with the commit before it.
+Decisions of people are stored on the branch. `keep` works on the newest commit of the branch, so decisions that people
+made while the shards ran are valid. A push is compared with the commit before it.
 
 The release workflow has four jobs. `check` inspects the tag before any of its code runs: the tag must be on the
 workspace's branch and match the version of its sources. `run` runs the server through the pipeline; the server's code

@@ -108,7 +108,7 @@ class _Document:
 
 
 def parse(text: str) -> Any:
-    """Return the data. An empty text is an empty object.
+    """Return the data. An empty text counts as an empty object.
 
     Raises:
         ConfigSyntaxError: the text is not JSON, even without comments and trailing commas.

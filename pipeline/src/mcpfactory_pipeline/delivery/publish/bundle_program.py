@@ -71,7 +71,7 @@ def bundle_launcher_script(release: CandidateRelease) -> bytes:
 
 
 def read_server_icon(release: CandidateRelease) -> bytes | None:
-    """Return the `icon.png` in the sdist's root if it is a PNG of at most 2 MB, else None."""
+    """Return the file `icon.png` in the sdist's root if the file is a PNG of at most 2 MB, else None."""
     if release.sdist is None:
         return None
     with tarfile.open(fileobj=io.BytesIO(release.files[release.sdist]), mode="r:gz") as archive:

@@ -86,8 +86,8 @@ class PublishTarget:
     `build` returns the files for the target (name → bytes): always the same bytes for the same release. `check`
     validates the release without a network. `inspect` returns the current state of the target. `upload` sends only the
     missing parts, and so continues an interrupted upload; it is called only if `inspect` found no `other` content. A
-    target without `upload` is a file that people copy: it is built, and nothing is recorded. `options` is the model of
-    the target's settings. `needs` returns the targets that must have the release first.
+    target without `upload` is a file that people copy. The file is built, and no event is recorded. `options` is the
+    model of the target's settings. `needs` returns the targets that must have the release first.
 
     These functions raise `ConfigError` for invalid settings. `inspect` and `upload` also raise `TargetUnavailableError` if the
     target fails or is unreachable, and `PublishError` if it refuses the release.

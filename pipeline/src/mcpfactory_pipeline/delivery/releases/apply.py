@@ -49,7 +49,7 @@ def apply_releases(
 ) -> list[ReleaseResult]:
     """Release the changed servers among the named servers, or among all: version, changelog, commit and tags.
 
-    All changed servers are released, or none. With `dry_run`, everything is computed and nothing is written.
+    All changed servers are released, or none. If `dry_run` is True, all changes are computed, but no file is written.
 
     Raises:
         NotFoundError: the server does not exist.

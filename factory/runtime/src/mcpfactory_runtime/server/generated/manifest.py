@@ -19,8 +19,8 @@ the call. Therefore:
 1. Conforming content passes unchanged.
 2. Members (and items of lists) that do not conform are left out of the structured content; the text has the complete
    response, and a note lists the missing parts. A null that the schema does not permit is left out without a note,
-   since an absent member means the same. A string that contains the number or the boolean required by the schema (all
-   values of XML are strings) is converted, unless digits would be lost.
+   because an absent member has the same meaning. A string that contains the number or the boolean required by the
+   schema (all values of XML are strings) is converted, unless digits would be lost.
 3. If a required member is missing, the result is an error. Its text reports that the call was carried out.
 4. Missing content, or content that is not JSON, becomes the empty object.
 

@@ -272,7 +272,7 @@ VERBS: Final = frozenset(_VERB_METHODS)
 
 @lru_cache(maxsize=1)
 def _tables() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
-    """Return near and distant related words for each stem."""
+    """Return the words that are nearly or distantly related to each stem."""
     tables: tuple[dict[str, set[str]], dict[str, set[str]]] = ({}, {})
     for words, arrow, meant in _rows("relations", ">"):
         stems = [stem(word) for word in words.split()]

@@ -104,8 +104,8 @@ class RemoteConnections:
 
     The first connection serves lists. It also serves all calls if the server uses the per-request lifecycle, or the
     caller is the only client of this process. In the handshake lifecycle, a server's question belongs to a connection,
-    not to a call. Therefore each HTTP session has a separate connection with its client's capabilities. A call without
-    a session also gets a separate connection if its client can answer questions.
+    not to a call. Therefore each HTTP session has a separate connection with its client's capabilities. If the caller
+    can answer questions, a call without a session also gets a separate connection.
 
     Args:
         name: the server's name, for errors.

@@ -348,7 +348,7 @@ class RemoteServer(Server):
                 await asyncio.gather(work, return_exceptions=True)
 
     def _unreachable(self, error: Exception) -> ToolError:
-        """Return the error for a caller; log the details, which may quote the process's stderr."""
+        """Return the error to show to a caller. Log the details, because they may quote the process's stderr."""
         log.warning("a call to %s failed: %s", self.name, error)
         hint = "the next call reconnects; this call may have had effects"
         return ToolError(f"The server {self.name} cannot answer: {_first_words(error)}\nhint: {hint}")
@@ -396,7 +396,7 @@ async def _templates(client: Client) -> list[Json]:
 
 
 async def _first_of(*waits: Any) -> Any:
-    """Return the result of the first awaitable to finish; cancel the others."""
+    """Return the result of the first awaitable to finish; cancel all other awaitables."""
     tasks = [asyncio.ensure_future(one) for one in waits]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -79,7 +79,7 @@ class TaskChannel:
         raise McpError(INVALID_REQUEST, f"a task cannot send {method}")
 
     def close_stream(self, retry: int | None) -> None:
-        """Do nothing: a task has no stream."""
+        """Do nothing, because a task has no stream."""
 
 
 class TaskContext(Context):

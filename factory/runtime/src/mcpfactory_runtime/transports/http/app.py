@@ -98,7 +98,7 @@ class HttpApp:
 
     Raises:
         ValueError: a route of the server has the path of MCP or of a page.
-        RuntimeError: the server has routes, and Starlette is not installed.
+        RuntimeError: the server has routes, but Starlette is not installed.
     """
 
     def __init__(

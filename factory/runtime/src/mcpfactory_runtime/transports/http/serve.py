@@ -394,7 +394,7 @@ async def serve_http(server: ServerInterface, host: str, port: int, **options: A
 
 
 def _fill_defaults(options: dict[str, Any], host: str) -> None:
-    """Set the defaults that depend on the address and the environment."""
+    """Set the default options that depend on the address and the environment."""
     if host not in LOOPBACK | {"::1"}:
         options.setdefault("allowed_hosts", ("*",))
     store = options.get("store") or os.environ.get("MCPFACTORY_STORE") or None
