@@ -161,10 +161,10 @@ class Server(ObservabilityMixin, CompositionMixin):
             options: name, title, description, annotations (`readOnlyHint` …), icons, meta. structured: True requires
                 structured output, and False forbids it. input_schema and output_schema replace the listed schemas, but
                 do not change the checks. scopes: scopes that an access token needs (HTTP only, see
-                docs/reference/authorization.md). task: "optional" if calls may be tasks, "required" if calls must be tasks
-                (docs/reference/tasks.md). defer_task: the handler decides when a call becomes a task. inline: True runs
-                a `def` function on the event loop; the function must not block. timeout: seconds after which a call
-                fails.
+                docs/reference/authorization.md). task: "optional" if calls may be tasks, "required" if calls must be
+                tasks (docs/reference/tasks.md). defer_task: the handler decides when a call becomes a task. inline:
+                True runs a `def` function on the event loop; the function must not block. timeout: seconds after which
+                a call fails.
 
         Raises:
             TypeError: the signature has unsupported parameters; inline=True for an `async def`, or with a timeout.
