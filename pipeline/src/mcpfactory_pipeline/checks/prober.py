@@ -1,6 +1,4 @@
-"""Order of the probes sent to a server, and their sessions.
-
-Answers go into `Evidence`. This module does not evaluate the answers.
+"""Order of the probes sent to a server, and their sessions. This module does not evaluate the answers.
 
 Sessions, each in a separate process on stdio:
 1. the newest handshake revision, as a client that declares features: lists, probes, tool calls; repeated once if the

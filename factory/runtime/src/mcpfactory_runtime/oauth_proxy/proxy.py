@@ -428,10 +428,7 @@ class OAuthProxy:
         return self._tokens(grant_id, after, client)
 
     async def _refresh(self, asked: Mapping[str, str], client: str) -> OAuthEndpointResponse:
-        """Return new tokens for a refresh token.
-
-        A second use of a refresh token indicates theft, and ends the grant (RFC 9700 §4.14.2).
-        """
+        """Return new tokens. A second use of a refresh token indicates theft, and ends the grant (RFC 9700 §4.14.2)."""
         shown = self._keys.read("refresh", asked.get("refresh_token", ""), self._clock())
         refusal = OAuthRequestError(
             "invalid_grant", "The refresh token was used, is too old, or belongs to another client"
@@ -511,10 +508,7 @@ class OAuthProxy:
         )
 
     async def _revoke(self, request: OAuthEndpointRequest) -> OAuthEndpointResponse:
-        """Revoke a token (RFC 7009).
-
-        The revocation of an access token or a refresh token ends the grant, and so all tokens of the grant.
-        """
+        """Revoke a token (RFC 7009). The revocation ends the grant, and so all tokens of the grant."""
         client, token = self._label_of(request.fields), request.fields.get("token", "")
         shown = self._keys.read("refresh", token) or self._keys.read("at+jwt", token) or {}
         if client in (shown.get("client"), shown.get("client_id")):
