@@ -388,7 +388,7 @@ class InboxReader:
         return record.message
 
     def _offered(self, state: ServerState, recent: Callable[[], Sequence[Event]]) -> Iterator[InboxItem]:
-        """Yield each offer of a later channel that has failed a check since the offer's promotion."""
+        """Yield each offer of a later channel if the offer has failed a check since its promotion."""
         for channel in self.channels[1:]:
             offered = state.offered(channel.name)
             known = state.candidates.get(offered)
