@@ -1,6 +1,6 @@
 """The pipeline as a library: names for programs and for a workspace's own stages (docs/reference/pipeline.md).
 
-Everything public is in `__all__`; the modules behind it may move.
+All public names are in `__all__`; the modules that define these names may move.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class CommandEntry(NamedTuple):
     """A command's entry in help texts, and the `module:name` of its function, app or operation.
 
     `summary` repeats the first sentence of the command's help, so that listing commands does not import
-    them. A test compares the two texts.
+    them. A test checks that `summary` equals the first sentence of the help.
     """
 
     section: str

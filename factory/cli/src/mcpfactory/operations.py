@@ -99,7 +99,7 @@ def _given(operation: type[Operation], values: Mapping[str, Any]) -> dict[str, A
     An argument can also be an option; if both are given, their values must be equal.
 
     Raises:
-        OperationError: a value is empty, or an argument and its option differ.
+        OperationError: a value is empty, or an argument and its option have different values.
     """
     found: dict[str, Any] = {}
     for name, value in values.items():

@@ -264,7 +264,7 @@ def print_tool_groups(groups: Sequence[dict[str, Any]], tokens: int, search: str
 def print_server_overview(view: Any) -> None:
     """Print a server's overview: contents, tools that are hard for models, and open decisions.
 
-    Print nothing if the view is None.
+    If the view is None, do not print.
     """
     from mcpfactory_codegen.servers.overview import overview_lines
 

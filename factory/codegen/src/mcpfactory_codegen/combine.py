@@ -132,7 +132,10 @@ def _server_name(name: str, taken: set[str]) -> str:
 
 
 def _moved(api: Api, base: str, names: Mapping[str, str]) -> Api:
-    """Return the API with renamed servers. `base` is the new name of its root, "" if the root stays the root."""
+    """Return the API with renamed servers.
+
+    `base` is the new name of the API's root, or "" if the root stays the root.
+    """
     own = [ServerAddress(names[one.name], one.url) for one in api.own_servers]
     if base and any(not one.server for one in api.operations):
         own.append(ServerAddress(base, api.base_url))
@@ -255,7 +258,7 @@ def _identity(scheme: ApiSecurityScheme, api: Api, label: str, shared: frozenset
 
 
 def _hosts(api: Api) -> tuple[str, ...]:
-    """Return the hosts that the API's credentials are sent to; () if unknown."""
+    """Return the hosts to which the API's credentials are sent; () if the hosts are unknown."""
     hosts = {host_port_of(url) for url in (api.base_url, *(one.url for one in api.own_servers))}
     return () if "" in hosts else tuple(sorted(hosts))
 

@@ -7,8 +7,8 @@ In doubt, a parameter is data. The user's `[credentials]` in `mcpfactory.toml` o
 
 A required credential is added to each alternative of `security`; an optional credential adds further alternatives.
 
-`RULES` select the parameters that identify the caller to the API. `is_secret` is wider: it also covers other
-private data, such as a card number or a session. All secrets are kept out of servers and of copies of documents.
+`RULES` select the parameters that identify the caller to the API. `is_secret` also covers other private data, such as a
+card number or a session. All secrets are kept out of servers and of copies of documents.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class CredentialNameRule:
     """Rule for parameters that are credentials.
 
     `name` is a pattern for the normalized name (`X-Api-Key` is `xapikey`), `said` a pattern for the description.
-    `common`: "needed" requires use in nearly every operation; "unsaid" accepts such use instead of a description.
-    `token`: a bearer or OAuth scheme may already send the credential. `described` False: the rule applies only to
-    Postman collections, because in other documents the parameter may be data.
+    `common`: "needed" requires that nearly every operation uses the parameter; "unsaid" accepts such use instead of a
+    description. `token`: a bearer or OAuth scheme may already send the credential. `described` False: the rule applies
+    only to Postman collections, because in other documents the parameter may be data.
     """
 
     name: str
@@ -81,7 +81,7 @@ RULES: Final = (
     CredentialNameRule(r"clientsecret|sessionid|sig|signature", PLACES, described=False),
 )
 PAIRS: Final = (("appid", "appkey"), ("accesskey", "secretkey"), ("apiaccesskeyid", "apisecretaccesskey"))
-"""Names that are credentials if an operation has both."""
+"""Pairs of names that are credentials if an operation has both names of a pair."""
 _SECRET: Final = re.compile(
     r"(^|[_.-])(auth|authorization|authentication|credentials?|pass(word|wd|code|phrase)?|pwd|secret|token|jwt|sid|session|csrf|xsrf|nonce|otp|pin|cvv|cvc"
     r"|ssn|api[_-]?key|app[_-]?key|app[_-]?id|access[_-]?key|private[_-]?key|subscription[_-]?key|client[_-]?secret|key|appid|apikey|signature|sig|hmac|cookies?"

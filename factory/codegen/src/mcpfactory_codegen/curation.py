@@ -26,7 +26,9 @@ FiniteJson = Annotated[JsonValue, AfterValidator(_finite)]
 
 
 class Selection(BaseModel):
-    """The operations to include. Tags, paths and operations add up: one match is enough. Methods narrow the result.
+    """The operations to include.
+
+    An operation is included if it matches at least one of tags, paths and operations. Methods narrow the result.
 
     An empty selection means everything. Operations that the document's `x-mcp` extensions exclude stay excluded,
     unless they are in `include_operations`. The fields are options of `mcpfactory new`, arguments of the agents' tool

@@ -327,7 +327,7 @@ def _words(name: str, path: str, texts: Sequence[str]) -> _OperationWords:
 
 
 def _action_of(parameter: ApiParameter) -> str:
-    """Return the action if it is the only possible value of a parameter: `?Action=DeleteVolume`."""
+    """Return a parameter's action if the action is the parameter's only possible value: `?Action=DeleteVolume`."""
     if parameter.place not in {"query", "header"} or parameter.name not in {"Action", "X-Amz-Target"}:
         return ""
     schema = parameter.schema if isinstance(parameter.schema, dict) else {}
@@ -336,7 +336,7 @@ def _action_of(parameter: ApiParameter) -> str:
 
 
 def _of_name(name: str) -> _VerbMatch:
-    """Return the verb of a name: the first word, or a later word, which then is not `clear`."""
+    """Return the verb of a name: the first word, or a later word. A later word is not marked `clear`."""
     own = name.rpartition("_")[2] if re.search(r"[a-z][A-Z]", name) else name
     found = [word for word in words(own) if not word.isdigit()]
     while len(found) > 1 and found[0] in SKIPPED_FIRST_WORDS:
@@ -377,7 +377,8 @@ def _sentences(text: str) -> tuple[str, ...]:
 def _of_text(sentence: str, *, later: bool) -> _VerbMatch:
     """Return the first verb of a sentence such as “Delete …”, “Deletes …”, “Use this method to delete …”.
 
-    `later`: an earlier text describes a read, so a change counts only if it is the first word and not a noun.
+    `later` means that an earlier text describes a read. A verb for a change then counts only as the first word, if this
+    word cannot be a noun.
     """
     start = words(sentence[:200])
     if not start or start[0] in {"to", "if", "when", "for"}:

@@ -24,7 +24,7 @@ from mcpfactory_runtime.upstream.encoding import is_json, media_type
 Place = Literal["path", "query", "querystring", "header", "cookie", "body", "form"]
 
 PLACES: Final[tuple[Place, ...]] = ("path", "query", "querystring", "header", "cookie", "body", "form")
-"""Places of inputs. If two places use the same name, the place listed first keeps it unchanged."""
+"""Places of inputs. If two places use the same name, only the place listed first keeps the name unchanged."""
 
 _FORMS: Final = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 
@@ -136,7 +136,7 @@ class _FlatSchema:
 
 
 def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, left: list[int]) -> _FlatSchema | None:
-    """Return the flat form of an object schema; None if it has no flat form."""
+    """Return the flat form of an object schema; None if the schema has no flat form."""
     left[0] -= 1
     schema = resolve_definition(schema, schemas)
     if depth > _DEPTH or left[0] < 0 or not isinstance(schema, dict) or any(key in schema for key in _BRANCHING):

@@ -46,7 +46,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class ApiParameter:
-    """A parameter of an operation. If `style` is "" or `explode` is None, the default of the place applies."""
+    """A parameter of an operation.
+
+    If `style` is "" or `explode` is None, the default for the parameter's place applies.
+    """
 
     place: ParameterLocation
     name: str
@@ -110,7 +113,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class ApiSecurityScheme:
-    """A security scheme reduced to the way its credential is sent.
+    """A security scheme, reduced to the way in which the credential is sent.
 
     `note` describes the credential (for example its OAuth flows). `flows` are the supported ways to get a token of an
     `oauth2` scheme; an OAuth scheme without such flows has the kind `bearer`. `links` are the URLs in the description.
@@ -273,7 +276,7 @@ _MOST: Final[dict[Level, int]] = {"error": 1000, "warning": 50}
 
 
 class ProblemCollector:
-    """Collector of problems, in order: each (code, pointer) once, and at most `_MOST` of each code."""
+    """Ordered collector of problems. Keep each (code, pointer) once, and at most `_MOST` problems with one code."""
 
     def __init__(self) -> None:
         self._listed: list[Problem] = []

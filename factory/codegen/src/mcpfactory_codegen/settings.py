@@ -66,7 +66,7 @@ def read_settings(model: type[_Model], text: str, file: Path | str) -> _Model:
     """Return the settings in the text of a TOML file; `file` is the file's name in error messages.
 
     Raises:
-        SettingsError: it is not TOML, or has an unknown key or an invalid value.
+        SettingsError: the text is not TOML, or has an unknown key or an invalid value.
     """
     return check_settings(model, parse_toml(text, file), file, text)
 
@@ -75,7 +75,7 @@ def parse_toml(text: str, file: Path | str) -> dict[str, Any]:
     """Return the content of a TOML text.
 
     Raises:
-        SettingsError: it is not TOML.
+        SettingsError: the text is not TOML.
     """
     try:
         return tomllib.loads(text)
@@ -175,7 +175,7 @@ def find_toml_line(text: str, keys: Keys) -> int:
 
 
 def _written_keys(line: str) -> Keys:
-    """Return the keys of a table's header, or those before `=`; () for any other line."""
+    """Return the keys in a table header, or the keys before `=`; () for any other line."""
     try:
         data: Any = tomllib.loads(line if line.startswith("[") else f"{line.partition('=')[0]}= 0")
     except tomllib.TOMLDecodeError:  # the line is a comment, or continues a value
@@ -249,7 +249,7 @@ def _noun(schema: Mapping[str, Any]) -> str:
 
 
 def _example(key: str, places: Sequence[Mapping[str, Any]]) -> str:
-    """Return a valid line for the key."""
+    """Return an example of a valid line for the key."""
     name = key.rpartition(".")[2]
     for one in places:
         if one.get("type") == "object":

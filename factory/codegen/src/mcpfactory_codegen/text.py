@@ -119,7 +119,9 @@ def names_with_digest(lead: str, key: str, length: int) -> Iterator[str]:
 
 
 def choose_unique_names(proposals: Mapping[str, Iterator[str]], taken: set[str]) -> dict[str, str]:
-    """Return a name for each key: the first free one of its endless proposals. Names are compared without case.
+    """Return a name for each key: the first free name among the key's endless proposals.
+
+    Names are compared without case.
 
     In each round, a key gets its proposed name if no other key has the same proposal. Therefore names do not depend on
     the order of keys. `taken` has reserved names in lower case; all proposed names are added to it.

@@ -97,7 +97,7 @@ _FORMS: Final = tuple(
 
 
 def differences(documented: Any, answered: Any) -> list[str]:
-    """Return a sentence with a path for each difference in shape between `answered` and `documented`.
+    """Return one sentence for each structural difference between `answered` and `documented`, with its JSON path.
 
     Each member of a documented object must exist with the same JSON type; additional members are ignored. A string must
     have the format of the documented string: digits, a date, a URL … The last item of a documented list also applies to

@@ -8,8 +8,8 @@ status          method           method of the next request
 307, 308        any              the same, with its body
 
 `http` to `https` on the same host counts as the same origin if both use the default port of their scheme, because
-traffic becomes encrypted. `https` to `http` does not count. A redirect to another origin is not followed, because it
-would send credentials to a host that the response chose.
+traffic becomes encrypted. `https` to `http` does not count as the same origin. A redirect to another origin is not
+followed, because it would send credentials to a host that the response chose.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class AdoptionRecord:
 
 
 def record_file_name(server: str, version: str) -> str:
-    """Return the file name of the record, from which channels read project and version, as from a wheel's name."""
+    """Return the file name of the record. Channels read project and version from this name, as from a wheel's name."""
     return f"{re.sub(r'[-_.]+', '_', server).lower()}-{re.sub(r'[^A-Za-z0-9.+!_]+', '_', version) or '0'}{RECORD}"
 
 

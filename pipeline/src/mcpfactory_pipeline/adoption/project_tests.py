@@ -61,7 +61,7 @@ NO_REPORT: Final = TestCounts("")
 
 
 def read_junit(data: bytes) -> TestCounts | None:
-    """Return the counts of a JUnit report; None if the data is not one.
+    """Return the counts of a JUnit report; None if the data is not a JUnit report.
 
     Each `testcase` counts once; the totals that suites state are ignored.
     """
@@ -86,7 +86,7 @@ def read_junit(data: bytes) -> TestCounts | None:
 
 
 def read_tap(text: str) -> TestCounts | None:
-    """Return the counts of a TAP report; None if the text is not one.
+    """Return the counts of a TAP report; None if the text is not a TAP report.
 
     Indented lines (subtests) are ignored, because only the line of the parent test counts. Planned tests that are
     missing count as failed.
@@ -178,7 +178,7 @@ def read_test_requirements(folder: Path) -> list[str]:
     """Return the requirements that uv installs for the tests of a project: a dependency group, and pytest.
 
     Raises:
-        ToolRejectedInputError: the extra for tests has an invalid requirement, or one without a wheel.
+        ToolRejectedInputError: the extra for tests has an invalid requirement, or a requirement without a wheel.
     """
     try:
         project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))

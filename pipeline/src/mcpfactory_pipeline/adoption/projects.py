@@ -72,7 +72,7 @@ def build_node_project(sources: AdoptionSources) -> CollectedFiles:
 
     The project's dependencies are installed from its lock, without scripts; the project's build runs in a sandbox.
 
-    Raises as `run_npm` does, and ConfigError if the lock does not pin every package.
+    Raises the errors of `run_npm`, and ConfigError if the lock does not pin every package.
     """
     folder, files = project_files(sources)
     sandbox = make_sandbox(sources.settings, sources.work, name="builder")

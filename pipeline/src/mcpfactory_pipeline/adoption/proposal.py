@@ -52,7 +52,7 @@ class ProposedFile:
 
     @property
     def change(self) -> str:
-        """Return `new`, `changed` or `same`."""
+        """Return the status of a file: `new`, `changed` or `same`."""
         return "new" if self.before is None else "same" if self.before == self.after else "changed"
 
     def diff(self) -> str:
@@ -99,7 +99,7 @@ def derive_server_name(text: str) -> str:
 def propose_adoption(workspace: Workspace, found: RecognizedServer, name: str = "") -> AdoptionProposal:
     """Return the files to write for a recognized server under a name.
 
-    A server that was adopted before keeps all other content of its file.
+    If the server was adopted before, all other content of its file is kept.
 
     Raises:
         RefusedError: the name belongs to a server that was not adopted, or to a server of another kind.

@@ -159,7 +159,7 @@ def compile_lock(requirements: Sequence[str], constraints: Sequence[str], work: 
 def refuse_unsafe_requirement(text: str) -> None:
     """Refuse text that is more than one requirement for uv, or that uv would have to build.
 
-    For example, uv builds the folder that `-e FOLDER` names, regardless of its other options.
+    For example, uv builds the folder that `-e FOLDER` names, regardless of the other options of uv.
 
     Raises:
         ConfigError: the text is not a requirement of one package.

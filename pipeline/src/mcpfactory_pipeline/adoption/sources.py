@@ -140,7 +140,7 @@ def check_node_lock(lock: bytes, *, own: str = "", addresses: bool = False, wher
 
 
 def _node_fault(path: str, row: Any, *, own: str, addresses: bool, bundled: bool) -> str:
-    """Return the problem of a lock entry as the end of a sentence; "" if the entry is pinned."""
+    """Describe the problem of a lock entry, as the end of a sentence; return "" if the entry is pinned."""
     if not isinstance(row, dict):
         return "is not a table"
     if row.get("link"):
@@ -214,15 +214,17 @@ def _needed(path: str, rows: Mapping[str, Any]) -> Iterator[str]:
 
 
 def check_python_lock(lock: bytes, *, addresses: bool = False, where: str = LOCKS["python"]) -> None:
-    """Check that a `requirements.lock` has only versions with hashes: uv would obey options in it, such as an index.
+    """Check that a `requirements.lock` has only versions with hashes.
+
+    uv would obey options in the file, such as an index.
 
     Args:
-        lock: its content.
+        lock: the content of the lock file.
         addresses: True if a line may be a wheel at an address (`NAME @ …/x.whl`) with its hash, as in projects.
         where: the name of the lock.
 
     Raises:
-        ConfigError: a line has another form; the message names the line.
+        ConfigError: a line has an invalid form; the message names the line.
     """
     try:
         text = lock.decode("utf-8")
@@ -234,7 +236,10 @@ def check_python_lock(lock: bytes, *, addresses: bool = False, where: str = LOCK
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the first number and the joined text of each logical line. Comments have no continuation."""
+    """Yield the first line number and the joined text of each logical line.
+
+    A comment cannot continue on the next line.
+    """
     begun, start = "", 0
     for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         if line.lstrip().startswith("#") and not begun:

@@ -43,7 +43,7 @@ class StageError(PipelineError):
 
 
 class RefusedError(PipelineError):
-    """Request that the current state forbids; nothing was changed."""
+    """Error for a request that the current state forbids; nothing was changed."""
 
     exit_code = Exit.NEGATIVE
 

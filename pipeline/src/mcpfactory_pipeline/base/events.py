@@ -116,4 +116,4 @@ class Reporter:
         """Show one event."""
 
     def close(self) -> None:
-        """End the report after a run with any outcome."""
+        """End the report after a run, regardless of the outcome."""

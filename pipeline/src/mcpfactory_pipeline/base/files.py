@@ -25,7 +25,7 @@ def read_json(file: Path) -> Mapping[str, Any]:
 
 
 def read_regular_file(file: Path, most: int) -> bytes:
-    """Return the content of a regular file. Pipes, devices and files that are too large are refused without reading.
+    """Return the content of a regular file. Pipes, devices and too large files are refused before they are read.
 
     Raises:
         OSError: the file cannot be read, is not a regular file, or has more than `most` bytes.
@@ -59,7 +59,7 @@ def open_below(file: Path, root: Path) -> BinaryIO:
     """Open a file below `root` for reading, without blocking and without following links below `root`.
 
     Raises:
-        OSError: also for a link, or a file that is not regular.
+        OSError: the file cannot be read, is a link, or is not a regular file.
     """
     for part in (file, *file.parents):
         if part == root:
@@ -105,7 +105,7 @@ def has_file_content(file: Path, data: bytes) -> bool:
 
 
 def write_if_changed(file: Path, data: bytes) -> bool:
-    """Write the content of a file if it differs, and return True if it was written."""
+    """Write a file if its content differs, and return True if the file was written."""
     if has_file_content(file, data):
         return False
     replace_file(file, data)

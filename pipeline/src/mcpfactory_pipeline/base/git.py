@@ -28,7 +28,7 @@ def git_output(folder: Path | None, *arguments: str) -> bytes | None:
 
 
 def git_text(folder: Path | None, *arguments: str) -> str:
-    """Return the output of a git command as stripped text; "" if it cannot be run or fails."""
+    """Return the output of a git command as stripped text; "" if the command cannot be run or fails."""
     return (git_output(folder, *arguments) or b"").decode(errors="replace").strip()
 
 

@@ -50,7 +50,7 @@ def hash_named_texts(record: Mapping[str, str]) -> str:
 
 
 def hash_files(root: Path, files: Iterable[str]) -> str:
-    """Return the hash of files below `root` and their paths; `none` without files."""
+    """Return one hash of the content and paths of files below `root`; `none` without files."""
     record = {path: hash_file(f"{root}/{path}") for path in files}
     return hash_named_texts(record) if record else ABSENT
 

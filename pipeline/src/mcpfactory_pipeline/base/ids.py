@@ -90,7 +90,9 @@ _ACTING: Final[ContextVar[tuple[str, str | None, str] | None]] = ContextVar("act
 
 @contextmanager
 def acting_as(name: str, confirmed: str | None = None, source: str = "") -> Iterator[None]:
-    """Let `name` act in the block instead of the local user; `confirmed` names the person who confirmed the action.
+    """Use `name` as the actor in the block, instead of the local user.
+
+    `confirmed` names the person who confirmed the action.
 
     `source` describes the evidence of the identity, "" if it was not checked.
 

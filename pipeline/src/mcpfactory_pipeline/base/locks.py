@@ -124,7 +124,7 @@ def running_stages_of_server(folder: Path, server: str, run: str = "") -> tuple[
 
 
 def running_stages_of_workspace(folder: Path) -> frozenset[tuple[str, str, str]]:
-    """Return the running stages of all servers as (run, server, stage). Idle servers have no notes."""
+    """Return the running stages of all servers as (run, server, stage). A server without running stages has no note."""
     servers = [note.stem for note in folder.glob(f"*{_HOLDER}")]
     holders = {server: read_run_notes(folder, server) for server in servers}
     going = {server: holder for server, holder in holders.items() if holder.get("alive")}
@@ -135,7 +135,7 @@ def running_stages_of_workspace(folder: Path) -> frozenset[tuple[str, str, str]]
 
 @contextmanager
 def register_run(folder: Path, run: str) -> Iterator[None]:
-    """Register a run for the block, so that other processes see it. Entries of dead runs are removed.
+    """Register a run during the block, so that other processes see the run. Entries of dead runs are removed.
 
     The note is optional: a write error is ignored.
     """
@@ -162,7 +162,7 @@ def active_runs(folder: Path) -> frozenset[str]:
 
 
 def awaited_servers(folder: Path, run: str) -> dict[str, str]:
-    """Return server → run that holds it ("" if unknown), for each server that a run waits for."""
+    """Map each server that a run waits for to the run that holds the server's lock ("" if unknown)."""
     waits = _run_notes(folder).glob(f"{run}.*{_WAITS}")
     servers = sorted(note.name.removeprefix(f"{run}.").removesuffix(_WAITS) for note in waits)
     return {server: str(read_run_notes(folder, server).get("run", "")) for server in servers}

@@ -144,7 +144,10 @@ def truncate(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Return the text in lines of at most `width` columns, broken between words if possible; never empty."""
+    """Return the text in lines of at most `width` columns, broken between words if possible.
+
+    The result is never empty.
+    """
     width, lines = max(width, 2), [""]
     for word in text.split():
         if lines[-1] and terminal_width(lines[-1]) + 1 + terminal_width(word) <= width:
@@ -185,7 +188,7 @@ def table_lines(rows: Sequence[Sequence[str]], width: int | None = None) -> list
 
 
 def _narrow(widths: Sequence[int], least: Sequence[int], space: int) -> list[int]:
-    """Narrow the widest columns, one terminal column at a time, until the widths fit `space` or reach `least`."""
+    """Narrow the widest table columns, one character at a time, until the widths fit `space` or reach `least`."""
     found = list(widths)
     while sum(found) > space:
         free = [index for index, width in enumerate(found) if width > least[index]]

@@ -38,8 +38,8 @@ def installed_version(name: str) -> str:
 def distribution_version(name: str, below: str = "") -> str:
     """Return the version of one of our distributions, followed by `+` and a hash of its package.
 
-    The same code has the same version in every installation. Therefore a checkout and an installation agree on which
-    outputs are up to date. `below` limits the hash to one folder of the import package.
+    The same code has the same version in every installation. Therefore the same outputs are up to date in a checkout
+    and in an installation. If `below` is set, the hash covers only this folder of the import package.
     """
     version = installed_version(name)
     if version == ABSENT:
@@ -113,7 +113,10 @@ def version_step(before: str, after: str) -> Step:
 
 
 def is_sufficient_step(before: str, after: str, needed: Step) -> bool:
-    """Return True if the step from `before` to `after` is at least `needed`. Below 1.0, steps count one size larger."""
+    """Return True if the step from `before` to `after` is at least `needed`.
+
+    Below version 1.0, each step counts as the next larger step.
+    """
     step = STEPS.index(version_step(before, after))
     allowed = min(step + 1, 3) if step and Version.read(before)[0] == 0 else step
     return allowed >= STEPS.index(needed)
@@ -129,5 +132,5 @@ def next_version(version: str, needed: Step) -> str:
 
 
 def ensure_sufficient_version(before: str, after: str, needed: Step) -> str:
-    """Return `after` if the step from `before` is sufficient, else the next sufficient version."""
+    """Return `after` if the step from `before` is at least `needed`, else the next version with the needed step."""
     return after if is_sufficient_step(before, after, needed) else next_version(before, needed)

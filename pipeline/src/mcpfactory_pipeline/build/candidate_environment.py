@@ -153,8 +153,8 @@ def environment_for_validate(inputs: StageInputs, candidate: Artifact) -> Candid
 def environment_for_tests(inputs: StageInputs, candidate: Artifact, *, copied: bool) -> CandidateEnvironment:
     """Return the environment that also has pytest and the dependency group `test`; create it if missing.
 
-    With `copied`, its files are copies instead of links into uv's cache, so changes affect only this environment.
-    Raises the same errors as `environment_for_validate`.
+    If `copied` is True, the environment has copies of files instead of links into uv's cache, so changes affect only
+    this environment. Raises the same errors as `environment_for_validate`.
     """
     groups, requirements = _test_group(inputs.folder)
     more = {"requirements": requirements or "pytest", "copied": copied}

@@ -42,8 +42,8 @@ _BESIDE: Final = ("pyproject.toml", "README.md")
 def write_factory_wheel(name: str, into: Path) -> Path:
     """Write the wheel of a distribution of ours, as this process uses it, into a folder; return the wheel's path.
 
-    A distribution used from its sources is built from them; any other is reassembled from its installed files,
-    offline.
+    A distribution that is used from its sources is built. Any other distribution is reassembled from its installed
+    files, offline.
 
     Raises:
         StageError: the wheel cannot be built or reassembled.

@@ -147,7 +147,7 @@ def run_uv(
 def last_lines(text: str, *, limit: int = 1_000) -> str:
     """Return the last complete lines of a program's output, joined into one line; `…` marks omitted lines.
 
-    Return as many lines as fit into `limit` characters, and at least one.
+    Return as many lines as fit into `limit` characters, but at least one line.
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     kept: list[str] = []

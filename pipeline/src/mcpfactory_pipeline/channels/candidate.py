@@ -209,7 +209,7 @@ def prune(
 def prune_by_policy(workspace: Workspace, names: Sequence[str]) -> dict[str, int]:
     """Prune the named servers according to `[artifacts]`; return the deleted folders with their sizes.
 
-    Servers with active runs or unreadable files are skipped. Without `names`, nothing is pruned.
+    Servers with active runs or unreadable files are skipped. If `names` is empty, no candidate is pruned.
     """
     found = prune(workspace, names) if names else []
     return {entry.path: entry.bytes for entry in found if not entry.kept}

@@ -102,7 +102,7 @@ def offered_hashes(channels: Path, channel: str, project: str) -> set[str]:
 
 
 def lacks_candidate_files(channels: Path, channel: str, project: str, files: Mapping[str, str]) -> bool:
-    """Return True if a channel on this machine has no file of a candidate.
+    """Return True if a channel folder on this machine contains no file of a candidate.
 
     Channels are not in git, so a clone contains only candidates that were run or restored in it.
     """

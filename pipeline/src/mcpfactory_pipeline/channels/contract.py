@@ -211,7 +211,7 @@ def parse_contract(text: bytes, source: str) -> Contract:
     """Parse a contract from a file's content: a manifest, the output of `validate`, or a tools/list result.
 
     Raises:
-        StateError: the content has none of these formats.
+        StateError: the content has an unknown format.
     """
     try:
         data = json.loads(text)

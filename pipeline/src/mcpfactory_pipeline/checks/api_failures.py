@@ -159,7 +159,7 @@ async def _documented(hostile: FailingApi, writer: asyncio.StreamWriter) -> None
 
 
 def _unfinished(hostile: FailingApi, body: bytes) -> bytes:
-    """Return a response that ends within its body, or within its head if the body is empty (RFC 9110 §9.3.2)."""
+    """Return a response that breaks off in its body, or in its head if the body is empty (RFC 9110 §9.3.2)."""
     head = _head(200, "application/json", "Content-Length: 100000")
     return head[:-2] + b"X-More: " if hostile.requests[-1] == "HEAD" else head + body
 
@@ -445,7 +445,7 @@ class _ToolUnderFailures:
         return {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": {**params, **meta}}
 
     def _memory(self) -> int | None:
-        """Return the peak megabytes of the process and its children; None if the system does not report them."""
+        """Return the peak megabytes of the process and its children; None if the system does not report memory."""
         if self._process is None:
             return None
         peaks = [peak // 1024 for pid in _process_group(self._process.pid) if (peak := peak_memory(pid)) is not None]

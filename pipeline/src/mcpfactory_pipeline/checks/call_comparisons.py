@@ -165,7 +165,10 @@ class CallComparer:
             evidence.comparisons.append(CallComparison("failures", name, first.exchanges, (after,)))
 
     def _pairs(self) -> list[tuple[_Call, _Call]]:
-        """Return pairs of calls with different results, one pair for each tool, or else one pair of two tools."""
+        """Return pairs of calls with different results: one pair for each tool.
+
+        If no such pair exists, return one pair of two tools.
+        """
         pairs: list[tuple[_Call, _Call]] = []
         more = (*self._evidence.others, *self._evidence.further)
         for tool, first in self._firsts.items():

@@ -197,7 +197,7 @@ def plan_invalid_calls(reading: Mapping[str, Json], plan: Sequence[PlannedCall])
 
 
 def plan_changed_responses(planned: PlannedCall) -> list[PlannedCall]:
-    """Return the call twice with different API responses, to see if its result depends on the response."""
+    """Return two copies of the call with different API responses, to check if the result depends on the response."""
     response = (planned.case or {}).get("response")
     if planned.case is None or not isinstance(response, Mapping):
         return []
@@ -335,7 +335,7 @@ class ApiVariables:
         return {name: addresses.of(name) for name in self.servers}
 
     def with_settings(self, environ: Mapping[str, str], **settings: str) -> dict[str, str]:
-        """Return an environment with these settings (`TIMEOUT` …) of a server, overriding its existing variables."""
+        """Return an environment in which the given settings (`TIMEOUT` …) of a server override existing variables."""
         return {**environ, **{variable: text for name, text in settings.items() for variable in self._of(name)}}
 
     def _of(self, setting: str) -> tuple[str, str]:

@@ -182,7 +182,7 @@ def _encoded(path: str) -> str:
 
 @cache
 def _words_elsewhere() -> str:
-    """Return known words from the start of `_ELSEWHERE`, without punctuation that output formats may change."""
+    """Return words from the start of a known file (`_ELSEWHERE`). Omit punctuation that output formats may change."""
     try:
         begin = _ELSEWHERE.read_text("utf-8", "replace")[:100]
     except OSError:  # without the file, a canary cannot be confirmed

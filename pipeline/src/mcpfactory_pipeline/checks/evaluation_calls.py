@@ -67,7 +67,7 @@ async def make_expected_call(
         through: the call tool of search mode, for a tool that the server does not list.
 
     Raises:
-        ConnectionLostError, TimeoutError: the server ended, or did not answer.
+        ConnectionLostError, TimeoutError: the server's process ended, or did not answer.
     """
     name, arguments = call.tool, dict(call.arguments)
     if through:
@@ -180,7 +180,7 @@ class _EvaluationRun:
         self._lenient: bool | None = None
 
     async def run(self) -> None:
-        """Run the cases, starting with cases that cover something new."""
+        """Run the cases. Cases that cover a new call run first."""
         limit = asyncio.Semaphore(_AT_ONCE)
 
         async def one(case: EvaluationCase) -> None:
@@ -266,7 +266,7 @@ class _EvaluationRun:
             yield client
 
     async def _declined(self, case: EvaluationCase, number: int, place: int) -> tuple[str, ...]:
-        """Make the calls up to the declined one: the tool must not answer as if the person had agreed."""
+        """Make the calls up to the declined call: the tool must not answer as if the person had agreed."""
         person = SimulatedPerson()
         async with self._api() as api, self._client(api, person) as client:
             *before, last = case.filled(api.values).right[number][: place + 1]

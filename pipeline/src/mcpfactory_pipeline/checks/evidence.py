@@ -49,7 +49,10 @@ class ServerMessage:
 
 @dataclass(slots=True)
 class Session:
-    """One session with the server, filled by its `Conversation`. On stdio it is a process, from start to end."""
+    """One session with the server, filled by its `Conversation`.
+
+    On stdio, a session lasts from the start of a process to its end.
+    """
 
     purpose: str
     answered: bool = False  # True if the server sent at least one JSON-RPC message
@@ -292,7 +295,7 @@ class FailureOutcome:
 
 
 def answer_text(exchange: WireExchange) -> str:
-    """Return the text that a model receives: the result, the protocol error, or why both are missing."""
+    """Return the text that a model receives: the result, the protocol error, or the reason why both are missing."""
     if exchange.error is not None:
         return str(exchange.error.get("message", ""))
     content = (exchange.result or {}).get("content")

@@ -132,7 +132,7 @@ def revision_defines_member(name: str, revisions: Sequence[str]) -> bool:
 def initialize_params(
     revision: str = LATEST_HANDSHAKE, capabilities: Mapping[str, Any] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """Return the params of `initialize` of a client with these capabilities."""
+    """Return the params of an `initialize` request from a client with the given capabilities."""
     info = {"name": "mcpfactory-validate", "version": "1"}
     return {"protocolVersion": revision, "capabilities": dict(capabilities), "clientInfo": info}
 
@@ -197,7 +197,7 @@ class WireExchange:
 
     @property
     def content(self) -> Json | None:
-        """Return the result without its metadata, or None."""
+        """Return the result without its metadata, or None if there is no result."""
         return None if self.result is None else {key: one for key, one in self.result.items() if key != "_meta"}
 
     @property

@@ -44,7 +44,9 @@ class PackageFacts:
 def inspect_package(
     folder: Path, wheel: Path | None = None, isolation: Mapping[str, object] | None = None
 ) -> PackageFacts:
-    """Inspect the package in `folder`; compare its candidate `wheel`, if given, with a second build. Never raises.
+    """Inspect the package in `folder`.
+
+    If `wheel` is given, compare the candidate's wheel with a second build. Never raises.
 
     `isolation` are the settings that isolate the build.
     """

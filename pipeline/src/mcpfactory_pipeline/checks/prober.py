@@ -99,7 +99,7 @@ _OVER: Final = "the time limit of the validation was reached"
 
 
 def _answered(evidence: Evidence) -> dict[str, Json]:
-    """Return method → params of a request that has no effects and that the server answered with a result."""
+    """Map each method to the params of a request without effects that the server answered with a result."""
     reading = evidence.read_only_tools
     asked = [evidence.probes.get("read-resource"), evidence.probes.get("get-prompt")]
     asked += [call.exchange for call in evidence.calls if call.tool in reading and not call.failed]

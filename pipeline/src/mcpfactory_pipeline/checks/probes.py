@@ -188,9 +188,9 @@ def _first_prompt_params(evidence: Evidence) -> Json | None:
 
 
 def further_reads(evidence: Evidence) -> list[tuple[str, Json]]:
-    """Return (method, params) to read prompts and resources except the first ones, which have separate probes.
+    """Return (method, params) of requests that read prompts and resources; separate probes read the first ones.
 
-    The contents are for rules about texts shown to a model; each kind is limited to `_FURTHER_READS`.
+    The rules about texts for models check the contents. At most `_FURTHER_READS` items of each kind are read.
     """
     prompts = [
         ("prompts/get", _prompt_params(one["name"], _arguments(one)))
@@ -364,7 +364,7 @@ LISTS: Final[Mapping[str, str]] = {
     "resources/templates/list": "resourceTemplates",
     "prompts/list": "prompts",
 }
-"""List method → result member with the entries."""
+"""Map each list method to the member of the result that contains the entries."""
 
 _MAX_PAGES: Final = 100
 

@@ -449,5 +449,5 @@ _SUFFIXES: Final = {PurePath(form.file).suffix: name for name, form in FORMATS.i
 
 
 def report_format_of(file: str) -> str | None:
-    """Return the format for a file name (`report.sarif` → sarif); None if it is unknown."""
+    """Return the format for a file name (`report.sarif` → sarif); None if the format is unknown."""
     return _SUFFIXES.get(PurePath(file).suffix.lower())

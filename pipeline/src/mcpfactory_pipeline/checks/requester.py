@@ -82,7 +82,7 @@ class Requester:
         return (str(number), number, f"mcpfactory-{number}", number)[number % 4] if self._text_ids else number
 
     async def ask(self, conversation: Conversation, message: Json, patience: float = ANSWER) -> WireExchange:
-        """Send a message, answer questions in the result by retries, and return the last exchange."""
+        """Send a message; if the result asks questions, retry with the answers. Return the last exchange."""
         rounds = [await self.exchange(conversation, message, patience)]
         while asks_for_input(rounds[-1]) and declared_client_capabilities(rounds[0]) and len(rounds) <= MAX_ROUNDS:
             params = input_retry_params(rounds[-1])
@@ -94,7 +94,7 @@ class Requester:
     async def request(
         self, conversation: Conversation, method: str, params: Json | None = None, patience: float = ANSWER
     ) -> WireExchange:
-        """Build a request, and `ask` it."""
+        """Build a request, and send it with `ask`."""
         return await self.ask(conversation, self.message(method, params), patience)
 
     async def exchange(self, conversation: Conversation, message: Json, patience: float = ANSWER) -> WireExchange:

@@ -1,4 +1,4 @@
-"""Reads of resource templates, with variable values that the server itself returned."""
+"""Read requests for resource templates, with variable values that the server itself returned."""
 
 from __future__ import annotations
 

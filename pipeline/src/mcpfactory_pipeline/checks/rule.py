@@ -56,7 +56,7 @@ class RuleSubjects(Generic[T]):
 
     The cost of a fault is the cost of the rule divided by `count` (default: the number of items).
 
-    With `once`, only the first fault at each place counts: twenty results without resultType are one finding.
+    If `once` is set, only the first fault at each place counts: twenty results without resultType are one finding.
     """
 
     items: Sequence[T]
@@ -66,11 +66,11 @@ class RuleSubjects(Generic[T]):
 
 Check = Callable[["Evidence"], RuleOutcome]
 Scope = Callable[["Evidence"], RuleSubjects[T] | RuleOutcome]
-"""Function that returns the subjects of a rule, or the outcome if there are none."""
+"""Function that returns the subjects of a rule, or the rule's outcome if there are no subjects."""
 
 
 class SubjectCheck(Protocol[T]):
-    """Decorator of a check of one subject. If the check has a second parameter, it gets all evidence."""
+    """Decorator for a function that checks one subject. If the check has a second parameter, it gets all evidence."""
 
     @overload
     def __call__(self, check: Callable[[T], Iterator[Fault]]) -> Callable[[T], Iterator[Fault]]: ...
@@ -83,7 +83,7 @@ class JudgingScope(Protocol[T]):
     """Scope that not only selects its subjects, but also judges them (such as answers to probes)."""
 
     def __call__(self, evidence: Evidence) -> RuleSubjects[T] | RuleOutcome:
-        """Return the subjects, or the outcome if there are none."""
+        """Return the subjects, or the rule's outcome if there are no subjects."""
 
     def faults(self, subject: T) -> Iterator[Fault]:
         """Yield the faults of a subject."""
@@ -115,7 +115,7 @@ class Rule:
 
 
 class RuleFields(TypedDict, total=False):
-    """Fields of `Rule` that are keyword arguments of a decorator."""
+    """Fields of `Rule` that a decorator takes as keyword arguments."""
 
     statement: Required[str]
     source: Required[str]

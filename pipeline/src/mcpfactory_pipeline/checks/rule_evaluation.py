@@ -85,7 +85,7 @@ def find_root_causes(found: Sequence[Found], tools: Collection[str]) -> dict[int
     """Return a map from each effect to its root cause; both are indexes of `found`.
 
     Args:
-        found: the faults that count, each with its rule.
+        found: the faults that are counted, each with its rule.
         tools: the names of the listed tools.
     """
     parents: dict[int, int] = {}
@@ -245,7 +245,7 @@ class _ScoreSums:
 
 
 def _add_up(judged: Iterable[_RuleResult], follows: _FindingEffects, tools: Collection[str]) -> _ScoreSums:
-    """Return the points of the judged rules, and the reasons for the unjudged ones."""
+    """Return the points of the judged rules, and the reasons why other rules were not judged."""
     sums = _ScoreSums()
     for one in (one for one in judged if one.subjects):
         rule, kept = one.rule, follows.without_effects(one.kept)

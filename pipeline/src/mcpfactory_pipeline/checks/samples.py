@@ -68,7 +68,7 @@ def extra_valid_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[st
 
 
 def extreme_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return pairs as in `extra_valid_arguments`, whose values may keep a server busy: huge numbers, and a long text."""
+    """Return pairs as in `extra_valid_arguments`. The values may keep a server busy: huge numbers, and a long text."""
     return _with_each(schema, made, _extreme_values, _MAX_EXTREME)
 
 
@@ -203,7 +203,7 @@ class ValueComparison:
 
     @property
     def nothing(self) -> bool:
-        """Return True if no value arrives unchanged."""
+        """Return True if every value changes before it arrives."""
         return bool(self.lost) and len(self.lost) == self.values
 
 

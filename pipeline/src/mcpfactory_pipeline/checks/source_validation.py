@@ -163,7 +163,7 @@ async def _own_target(server: WorkspaceServer) -> ValidationTarget:
 
 
 async def _adopted_target(server: WorkspaceServer, adopted: AdoptedSettings) -> ValidationTarget:
-    """Return the target for an adopted server: with the calls that a person gave, without package checks."""
+    """Return the target for an adopted server. It uses the calls that a person gave, and omits package checks."""
     calls = server.folder / CALLS
     examples = calls if calls.is_file() else None
     try:

@@ -39,7 +39,8 @@ async def observe_two_clients(
         clients: two open sessions.
         planned: the calls that were already made, with their results.
         requests: builds the requests, and sends them until the time limit.
-        one_user: both clients have the same credentials. A user may see their own texts, so none are sent.
+        one_user: both clients have the same credentials. A user may see their own texts, so the probe sends no marker
+            texts.
     """
     first, second = clients
     reading = evidence.read_only_tools

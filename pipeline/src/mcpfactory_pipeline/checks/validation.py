@@ -158,7 +158,7 @@ def _place(target: ValidationTarget) -> Path | None:
 
 
 def _environ(target: ValidationTarget) -> dict[str, str]:
-    """Return variables: the canary for secrets, dummies for others, and the caller's values."""
+    """Return variables: canary values for secrets, dummy values for other variables, and the caller's values."""
     wanted = required_variables(_place(target))
     dummies = {name: CANARY if secret else "dummy" for name, secret in wanted.items()}
     return {"MCPFACTORY_CANARY": CANARY} | dummies | dict(target.environ)

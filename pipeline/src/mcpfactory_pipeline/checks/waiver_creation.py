@@ -42,9 +42,9 @@ def waive_rule(
 ) -> dict[str, Any]:
     """Waive a rule's findings about a server, up to and including a day, in the name of the actor.
 
-    A waiver for drift covers only the currently known drift: `offer` is the hash of that drift, and `covers` describes
-    it. Return the waiver with `server`, `file` (relative to the workspace) and `dry_run`; `replaced` describes the
-    replaced waiver, if any.
+    A waiver for drift covers only the currently known drift: `offer` is the hash of the known drift, and `covers`
+    describes the known drift. Return the waiver with `server`, `file` (relative to the workspace) and `dry_run`;
+    `replaced` describes the replaced waiver, if any.
 
     Raises:
         NotFoundError: unknown server, rule or tool.

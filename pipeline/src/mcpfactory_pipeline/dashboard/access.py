@@ -63,7 +63,9 @@ class UsedTicketError(AccessError):
 def read_access_tokens(
     environ: Mapping[str, str], file: Path | None, owner: str, *, needed: bool = True
 ) -> dict[str, str]:
-    """Return the tokens of permitted people by name; `owner` has a token from the environment, others from a file.
+    """Return the tokens of permitted people by name.
+
+    `owner` has a token from the environment, and other people have tokens from a file.
 
     The file has lines `name: token`. The result may be empty, unless tokens are `needed`: a proxy can also authenticate
     people.
@@ -345,7 +347,7 @@ def read_proxy(environ: Mapping[str, str], header: str) -> TrustedProxy:
 
 
 def public_origin(url: str) -> str:
-    """Return the origin of a public URL, in the form that browsers send. No URL ("") gives no origin ("").
+    """Return the origin of a public URL, in the form that browsers send. For the URL "", return "".
 
     Raises:
         ConfigError: the URL is not an origin, or it has a path.

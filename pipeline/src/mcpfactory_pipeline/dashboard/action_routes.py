@@ -161,7 +161,8 @@ class ActionRoutes:
     ) -> Mapping[str, str]:
         """Invalidate a ticket, as `DashboardAccess` does.
 
-        An error links to `form`, or for a used ticket to the result (`after`). Links are (text, path).
+        An error page links to `form`. For a used ticket, the page links to the result (`after`). Links are (text,
+        path).
         """
         try:
             return self.access.use_ticket(session, ticket, *about)

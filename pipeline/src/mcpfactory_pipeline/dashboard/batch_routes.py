@@ -36,7 +36,7 @@ class BatchRoutes:
         self._acting = acting
 
     def routes(self) -> list[Route]:
-        """Return the routes in addition to actions on one server."""
+        """Return the routes for decisions about several candidates."""
         return [
             Route("/actions/{action}/", self._acting.behind_login(self._check), methods=["GET"]),
             Route("/actions/{action}/", self._act, methods=["POST"]),

@@ -125,8 +125,8 @@ def board(
 ) -> BoardPage:
     """Return the board of a workspace: first the servers that need a person, and then the others, by name.
 
-    `query` selects servers whose name contains it, `status` selects servers with that status. `sort` is one of `SORTS`,
-    with the prefix `-` in descending order; `group` is one of `GROUPS`. Unknown values are ignored.
+    `query` is a text that the server's name must contain, and `status` is the status that the server must have. `sort`
+    is one of `SORTS`; the prefix `-` means descending order; `group` is one of `GROUPS`. Unknown values are ignored.
     """
     status = status if status in STATUSES else ""
     sort = sort if sort.removeprefix("-") in SORTS else "status"

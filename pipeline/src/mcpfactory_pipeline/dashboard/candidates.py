@@ -40,8 +40,8 @@ class StageResultView:
 class DecisionView:
     """A decision about a candidate for a channel: `approved`, `rejected` or `rolled back`.
 
-    `at` is the time of the decision, "" if the history does not have it. An approval no longer counts (`counts`) if the
-    channel rolled back the candidate afterwards.
+    `at` is the time of the decision, "" if the history does not contain the time. An approval no longer counts
+    (`counts`) if the channel rolled back the candidate afterwards.
     """
 
     what: str

@@ -75,7 +75,7 @@ class ToolChanges:
 
 @dataclass(frozen=True, slots=True)
 class ChannelBlock:
-    """Hold or retirement that blocks a channel: `kind` is `held`, or `retired` for its server.
+    """Hold or retirement that blocks a channel: `kind` is `held`, or `retired` if the server is retired.
 
     The actor, reason and time come from the history, if known. `command` lifts the hold or the retirement.
     """

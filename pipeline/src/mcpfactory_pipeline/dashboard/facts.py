@@ -122,7 +122,7 @@ class LogFacts:
 class DisplayedStatus:
     """Display of a status: `icon` is a symbol in templates/icons.svg, and `tone` is a class in style.css.
 
-    Statuses with a low rank come first.
+    A status with a lower rank comes first.
     """
 
     key: str
@@ -176,7 +176,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Pager:
-    """A page of a list: `page` of `pages`, and the total number of entries."""
+    """A page of a list: its number, the number of pages, and the total number of entries."""
 
     page: int
     pages: int

@@ -50,7 +50,7 @@ _TEXT: Final = 200  # maximum characters of the text about the cause of an item
 
 @dataclass(frozen=True, slots=True)
 class InboxEntry:
-    """One pending item. `waited` is its age as text ("" if unknown), `seconds` its age as a number.
+    """One pending item. `waited` is the item's age as text ("" if unknown), and `seconds` is the age as a number.
 
     `decision` is the channel of the decision page with the facts for and against the item, "" for none. `log` is the
     stage whose log shows the failure; "" if no such log is on this machine.

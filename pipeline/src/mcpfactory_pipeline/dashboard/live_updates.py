@@ -153,7 +153,7 @@ class TooManySubscribersError(PipelineError):
 
 
 class _Follower:
-    """A followed page. It polls only while it has listeners."""
+    """A followed page. A page is polled only while it has listeners."""
 
     def __init__(self, first: PageSnapshot, poll: Poll, ended: Callable[[], bool]) -> None:
         self.now = first
@@ -184,7 +184,7 @@ class _Follower:
         waiting.set()
 
     async def listen(self, position: StreamPosition) -> AsyncIterator[bytes]:
-        """Yield the events to send to one browser, starting at its position."""
+        """Yield the events to send to one browser, starting at the browser's position."""
         yield _FIRST
         while True:
             changed, closed = self._changed, self.closed
@@ -253,7 +253,7 @@ class PageSubscriptions:
 
 
 def workspace_poll(reader: WorkspaceReader) -> Poll:
-    """Return a poll that detects changes of a server's state, and the start and end of runs."""
+    """Return a function that polls for changes of a server's state, and for the start and end of runs."""
     last = ""
 
     def poll() -> PageSnapshot | None:

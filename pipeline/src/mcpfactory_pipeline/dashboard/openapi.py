@@ -106,7 +106,10 @@ def _check_and_perform(
     fields: dict[str, Any],
     answers: tuple[dict[str, Any], dict[str, Any]],
 ) -> dict[str, Any]:
-    """Return the operations of an action. `words` are its name, title and description, `about` its path parameter."""
+    """Return the operations of an action.
+
+    `words` are the action's name, title and description, `about` its path parameter.
+    """
     name, title, description = words
     ticket = {"ticket": {"type": "string", "description": "The ticket of a check with exactly these values."}}
     properties = fields if "items" in fields else ticket | fields

@@ -55,7 +55,7 @@ class Page:
 
 
 def path_of(page: Page, values: _Values) -> str:
-    """Return the path of a page with these parameter values."""
+    """Return the path of a page with the given parameter values."""
     path = page.path
     for name, value in values.items():
         path = path.replace(f"{{{name}}}", value)

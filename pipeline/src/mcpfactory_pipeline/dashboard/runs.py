@@ -103,7 +103,7 @@ class RunPage:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """One run in the list of all."""
+    """One run in the list of all runs."""
 
     run: str
     status: ShownStatus

@@ -45,7 +45,7 @@ _TOOL_TEXT: Final = 2_000  # maximum characters of a description that are shown
 
 @dataclass(frozen=True, slots=True)
 class ToolView:
-    """One tool; `share` is its size relative to the largest tool's tokens, 0 to 100.
+    """One tool; `share` is the tool's tokens in percent of the largest tool's tokens.
 
     The schemas come from `tools/list`. `can_try` is True if the dashboard can call the tool: through an operation of
     the API document, or directly if the server has no document. Tools of adopted servers cannot be tried, because
@@ -222,7 +222,7 @@ class ValidationSummary:
 
 @dataclass(frozen=True, slots=True)
 class ToolRow:
-    """One tool, in short; the page of tools has its schemas."""
+    """Short description of one tool; the page of tools shows the tool's schemas."""
 
     name: str
     operation: str
@@ -267,7 +267,7 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True)
 class ActionLink:
-    """A link to the form of an action, possibly about an approval stage."""
+    """A link to the form of an action, or to the form of an action on an approval stage."""
 
     name: str
     stage: str = ""
@@ -275,7 +275,7 @@ class ActionLink:
 
 @dataclass(frozen=True, slots=True)
 class ServerPage:
-    """The page. Long lists are truncated.
+    """The page. A long list is truncated.
 
     `tools_total` and `findings_total` count all tools and findings; `older` is the number of older events. `actions`
     are the currently possible actions (`possible_actions`). `retired` is the actor and reason of the retirement, "" if
@@ -314,7 +314,7 @@ class ServerPage:
 
 
 def _action_links(possible: Mapping[str, tuple[Mapping[str, str], ...]]) -> Iterator[ActionLink]:
-    """Yield a link for each action, and one more for its approval stage, if any."""
+    """Yield a link for each action; if it also applies to approval stages, yield another link for the first stage."""
     for name, subjects in possible.items():
         stages = [about for about in subjects if "stage" in about]
         if len(stages) < len(subjects):

@@ -42,13 +42,16 @@ _MANIFEST: Final = "/_generated/manifest.json"
 def open_log(file: Path) -> BinaryIO:
     """Open `ARTIFACTS/SERVER/logs/STAGE.log` for random access.
 
-    Raises `OSError` if it does not exist or is not a regular file.
+    Raises `OSError` if the file does not exist or is not a regular file.
     """
     return open_below(file, file.parents[2])
 
 
 def strip_terminal_codes(data: bytes) -> str:
-    """Return text without terminal commands; for an overwritten line (a progress bar), return its last state."""
+    """Return text without terminal commands.
+
+    For a line that was overwritten (a progress bar), return the last state.
+    """
     text = data.decode("utf-8", errors="replace")
     if "\r" in text:
         text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))

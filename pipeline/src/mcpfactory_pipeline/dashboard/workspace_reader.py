@@ -408,7 +408,10 @@ def _failed_logs(workspace: Workspace, server: str, state: ServerState) -> Itera
 
 
 def _approvers(channels: Iterable[ChannelPolicy], state: ServerState) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the approvers for each channel; none if the channel offered the candidate before: approvals may be void."""
+    """Yield the approvers for each channel.
+
+    Omit a channel that offered the candidate before, because its approvals may be void.
+    """
     for channel in channels:
         known = state.candidates.get(next_candidate(state, channel)) if channel.source else None
         if known and channel.name not in known.channels and not channel.signed:

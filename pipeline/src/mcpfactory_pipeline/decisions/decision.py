@@ -381,7 +381,9 @@ def retire(
     dry_run: bool = False,
     clock: Clock = utc_now,
 ) -> dict[str, Any]:
-    """Remove a server from a channel and hold the channel; without a channel, remove it from all and from runs.
+    """Remove a server from a channel and hold the channel.
+
+    Without a channel, remove the server from all channels and from runs.
 
     The server's folder may be missing.
 

@@ -68,7 +68,7 @@ def refresh_offer(server: WorkspaceServer, what: str) -> None:
 
 
 def is_from_other_offer(server: WorkspaceServer, state: ServerState, candidate: str) -> bool:
-    """Return True if a candidate of a server at a URL was made from another offer than the last adopted one."""
+    """Return True if a candidate of a server at a URL was made from an offer that is not the last adopted offer."""
     if server.adopted is None or not server.adopted.url:
         return False
     adopted = hash_file(server.folder / OFFERS)

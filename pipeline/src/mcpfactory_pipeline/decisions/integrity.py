@@ -75,8 +75,8 @@ def require_integrity(workspace: Workspace, server: str) -> None:
     """Raise an error if a server has faults. If a state file is older than its history, it is updated first.
 
     Raises:
-        RefusedError: the first fault.
-        StateError: its files cannot be read.
+        RefusedError: the server has a fault; the message describes the first fault.
+        StateError: the server's files cannot be read.
     """
     store = Store(workspace)
     if not store.history_file(server).exists() and store.state_text(server) is None:
@@ -92,8 +92,8 @@ def refuse_faults(workspace: Workspace, server: str, *, head: Mapping[str, str] 
     `head` is the result of `head_history_blobs`, if many servers are checked one after another.
 
     Raises:
-        RefusedError: the first fault.
-        StateError: its files cannot be read.
+        RefusedError: the server has a fault; the message describes the first fault.
+        StateError: the server's files cannot be read.
     """
     for wrong in faults(workspace, [server], head=head):
         raise RefusedError(f"{wrong['message']}: {'; '.join(wrong['changes'][:3])}".rstrip(": "), hint=wrong["hint"])
@@ -128,7 +128,7 @@ def _clashes(workspace: Workspace, holders: dict[str, list[str]]) -> Iterator[Br
 
 
 def _owner(workspace: Workspace, project: str, servers: Iterable[str]) -> str:
-    """Return the server that first built a project of this name; "" if none or unknown."""
+    """Return the server that first built a project of this name; "" if no server did, or if the server is unknown."""
     store, built = Store(workspace), []
     for server in servers:
         state = isolate_server_errors(server, partial(store.state, server))
@@ -199,9 +199,9 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 def channel_folder_faults(workspace: Workspace, names: Sequence[str] | None = None) -> list[Difference]:
-    """Return the differences between the channel folders on this machine and the states, in the form of `verify`.
+    """Return the differences between the states and the channel folders on this machine, as `verify` returns them.
 
-    Without names, it includes servers whose folder is missing, and pages that no state names.
+    Without names, the result includes servers whose folder is missing, and pages that no state lists.
     """
     store, found = Store(workspace), []
     for server in names or store.servers():

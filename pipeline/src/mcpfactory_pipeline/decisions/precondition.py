@@ -1,8 +1,8 @@
 """Facts that a decision depends on. Their hash is the precondition of the decision.
 
-A decision with a precondition is refused if one of these facts has changed since the precondition was printed: the
-candidate, its checks, the offers of the channels, people's decisions, or the policy. A precondition contains a short
-hash of each part, so it shows which part changed.
+The facts are the candidate, its checks, the offers of the channels, people's decisions, and the policy. If a fact has
+changed since the precondition was printed, a decision with this precondition is refused. A precondition contains a
+short hash of each part, so it shows which part changed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class FactChange:
 
 
 class StaleDecisionError(PromotionError):
-    """The facts of a decision have changed since they were shown.
+    """Error for a decision whose facts have changed since they were shown.
 
     `facts` are the current facts, and `changes` are the differences.
     """
@@ -97,7 +97,7 @@ def stage_decision_facts(
 
 
 def require_precondition(precondition: str, facts: DecisionFacts, about: str) -> None:
-    """Refuse a decision whose precondition is no longer true; an empty precondition skips the check.
+    """Refuse a decision whose precondition no longer holds. An empty precondition skips the check.
 
     Raises:
         StaleDecisionError: a fact has changed.
@@ -137,7 +137,7 @@ def _offer(release: Release | None) -> str:
 
 
 def _checks(candidate: Candidate | None) -> list[str]:
-    """Return each stage's result for the candidate; the fingerprint shows if the stage's inputs changed later."""
+    """Return each stage's result for the candidate. The fingerprint shows if the stage's inputs changed later."""
     found = []
     for name, check in sorted(candidate.checks.items()) if candidate else ():
         summary = ", ".join(f"{key} {_plain(value)}" for key, value in sorted(check.get("summary", {}).items()))

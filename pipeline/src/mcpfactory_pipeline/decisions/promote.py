@@ -118,7 +118,8 @@ def promote_due(
 ) -> list[dict[str, Any]]:
     """Promote all candidates of the previous channel that the policy now allows; for timers and CI.
 
-    Candidates that are not allowed yet are skipped silently; a broken server gives an entry with `error` and `hint`.
+    Skip candidates that are not allowed yet, without a report. For a broken server, the result has an entry with
+    `error` and `hint`.
     """
     servers, broken = workspace.load_servers()
     done: list[dict[str, Any]] = [
@@ -193,7 +194,10 @@ def rollback(
 
 
 def rollback_command(state: ServerState, policy: ChannelPolicy, events: Sequence[Event]) -> str:
-    """Return the command that moves a channel back, or removes the server from it if there is no earlier candidate."""
+    """Return the command that moves a channel back.
+
+    Without an earlier candidate, return the command that removes the server.
+    """
     try:
         _earlier_candidate(state, policy, "", _unwanted(state, policy.name, events))
     except PromotionError:
@@ -214,7 +218,7 @@ def _unwanted(state: ServerState, channel: str, events: Sequence[Event]) -> dict
 def _earlier_candidate(
     state: ServerState, policy: ChannelPolicy, wanted: str, unwanted: Mapping[str, str]
 ) -> tuple[str, dict[str, str]]:
-    """Return the candidate to return to, and the skipped candidates with the reasons."""
+    """Return the candidate to roll back to, and the skipped candidates with the reasons."""
     channel = policy.name
     release = state.channels.get(channel)
     if release is None:

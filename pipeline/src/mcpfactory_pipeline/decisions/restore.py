@@ -72,8 +72,8 @@ class RestoredChannel(JsonRecord):
 def restore(workspace: Workspace, names: Sequence[str] | None = None, *, rebuild: bool = True) -> list[RestoredChannel]:
     """Restore the channel folders to the states of the servers.
 
-    Without `rebuild`, only files in `pipeline/artifacts/` are restored. Other files are `missing`. A server whose files
-    cannot be read is also `missing`.
+    Without `rebuild`, only files in `pipeline/artifacts/` are restored. Any other file that is not on this machine is
+    `missing`. A server whose files cannot be read is also `missing`.
 
     Raises:
         NotFoundError: for an unknown server.

@@ -123,7 +123,7 @@ def approve_stage(
     sign_with: Path | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Record the approval of an approval stage's output; this lifts earlier rejections of the same output.
+    """Record the approval of an approval stage's output. The approval lifts earlier rejections of the same output.
 
     With `candidate` (an ID prefix), the decision is refused if a newer candidate exists.
 
@@ -154,7 +154,7 @@ def refuse_second_approval(
     `about` has the members that identify the events of approvals.
 
     Raises:
-        PromotionError: names the `subject`.
+        PromotionError: the person has already approved; the message names the `subject`.
     """
     wanted = {**about, "event": "approved"}
     mine = (event for event in events if wanted.items() <= event.items() and event["actor"] in given)
@@ -224,7 +224,7 @@ def _question(
 def _refuse(
     stages: Sequence[Stage], stage: Stage, server: WorkspaceServer, state: ServerState, candidate: str | None
 ) -> Mapping[str, str]:
-    """Return the stage's current output, or raise `PromotionError` if the actor must not decide about it."""
+    """Return the stage's current output. Raise `PromotionError` if the actor must not decide about the output."""
     policy = stage.approval
     assert policy is not None
     if policy.approvers and normalize_person_name(current_actor()) not in map(normalize_person_name, policy.approvers):
@@ -250,7 +250,7 @@ def _refuse(
 
 
 def _require_recorded(workspace: Workspace, stage: Stage, state: ServerState) -> None:
-    """Refuse to approve a report whose local file differs from the recorded one; missing files are allowed."""
+    """Refuse to approve a report whose local file differs from the recorded file. A missing local file is allowed."""
     artifacts = [pair for record in state.stages.values() for pair in record.artifacts.items()]
     recorded = {f"pipeline/artifacts/{state.server}/{path}": value for path, value in artifacts}
     for file in (item["file"] for item in stage_output_items(stage, state)):

@@ -1,1 +1,1 @@
-"""Deliver servers: CI workflows, client configurations, publish targets and releases."""
+"""Deliver servers: CI workflows, client configurations, targets for publication, and releases."""

@@ -143,7 +143,7 @@ def find_isolation_level(wanted: str) -> IsolationLevel:
     `auto` and `required` skip levels that must be requested by name.
 
     Raises:
-        StageError: the level is unavailable here, or `required` finds only `none`.
+        StageError: the level is unavailable here, or `wanted` is `required` and no isolation is available.
     """
     if wanted in {AUTO, REQUIRED}:
         found = next(LEVELS[name] for name in _CHOSEN if not LEVELS[name].lacking())
@@ -265,7 +265,9 @@ _RULES: Final = "landlock.json"
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """The sandbox of a server's code. The code can write only below `folder`: home, temporary files, working files.
+    """The sandbox of a server's code.
+
+    The code can write only below `folder`, which contains its home, temporary files and working files.
 
     `reach` has the paths that the level opens for reading and writing. `environ` is the environment, which contains no
     secrets.

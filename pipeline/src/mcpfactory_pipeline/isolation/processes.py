@@ -1,8 +1,9 @@
 """Hide a process from other processes of the user, and end the orphans of a job.
 
-Without isolation, an orphan of a job could change the job's files after they were checked. So the process that
-started the job adopts its orphans, and ends them before it reads the results. On Linux, an orphan becomes a child of
-its nearest ancestor that requested this. On other systems, only sessions are ended.
+Without isolation, an orphan of a job could change the job's files after they were checked. So the process that started
+the job adopts the job's orphans. It ends all orphans before it reads the results. On Linux, an orphan becomes a child
+of the nearest ancestor that has requested to adopt orphans. On other systems, only processes in the session of the job
+are ended.
 """
 
 from __future__ import annotations

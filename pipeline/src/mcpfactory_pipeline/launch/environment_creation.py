@@ -138,7 +138,10 @@ def _install(install: Sequence[str], cwd: Path, python: Path) -> None:
 
 
 def _runtime_argument(needs: Requirements, work: Path) -> list[str]:
-    """Return uv's arguments for the runtime; if it is editable, these name its sources, so that edits take effect."""
+    """Return uv's arguments for the runtime.
+
+    If the runtime is editable, the arguments name its sources, so that edits take effect.
+    """
     if not needs.runtime:
         return []
     source = editable_source_folder(RUNTIME)

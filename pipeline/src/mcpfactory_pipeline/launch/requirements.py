@@ -58,7 +58,7 @@ def read_server_requirements(folder: Path, shown: str) -> Requirements:
     """Return the requirements of the server in a folder.
 
     Raises:
-        ServerError: the `pyproject.toml` is invalid; the message calls it `shown`.
+        ServerError: the `pyproject.toml` is invalid; the message uses `shown` as the name of the file.
     """
     file = folder / "pyproject.toml"
     try:
@@ -126,7 +126,9 @@ def _version_of(venv: Path) -> str:
 
 
 def unmet_requirement(needed: Iterable[str], paths: Sequence[str], python: str = "") -> str:
-    """Describe the first requirement that the folders `paths` do not meet; return "" if they meet all.
+    """Describe the first requirement that the folders `paths` do not meet.
+
+    Return "" if the folders meet all requirements.
 
     Args:
         needed: requirements, as written in a `pyproject.toml`.

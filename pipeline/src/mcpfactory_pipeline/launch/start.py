@@ -2,8 +2,8 @@
 
 python -P start.py PACKAGE FOLDER [ARGUMENT]…
 
-This file is run by path, with the interpreter of the server's environment, where mcpfactory may be missing. So it
-uses only the standard library, and little of it, because imports delay every start.
+This file is run by path, with the interpreter of the server's environment, where mcpfactory may be missing. So this
+file uses only the standard library, and few modules of it, because imports delay every start.
 """
 
 from __future__ import annotations

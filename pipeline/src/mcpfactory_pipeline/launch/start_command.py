@@ -42,7 +42,8 @@ def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) 
     `web` prepares the environment for HTTP.
 
     Raises:
-        ServerError: the dependencies cannot be installed, or the server is adopted and runs at a URL or gets options.
+        ServerError: the dependencies cannot be installed. An adopted server that runs at a URL or gets options is also
+            refused.
         StageError: the environment could not be created.
     """
     if server.adopted is not None:

@@ -156,7 +156,7 @@ def close_history(
     keep_channels: bool,
     dry_run: bool = False,
 ) -> ServerState:
-    """End the history of a server under this name, if it has one; return the previous state.
+    """End the history of a server under this name, if a history exists; return the previous state.
 
     `gone` describes the end: `removed` or `renamed to …`. With `keep_channels`, the channels keep their releases. The
     end of the history is recorded before the channels are emptied. If emptying fails, the inbox reports the remains,

@@ -93,7 +93,7 @@ def rename(
 
 
 def _source(workspace: Workspace, old: str, new: str) -> Path:
-    """Return the folder to rename: `servers/OLD`, or `servers/NEW` if it was already moved."""
+    """Return the folder to rename: `servers/OLD`, or `servers/NEW` if the folder was already moved."""
     servers = workspace.root / "servers"
     if old == new:
         raise RefusedError(f"{old} already has that name", hint="mcpfactory rename OLD NEW")

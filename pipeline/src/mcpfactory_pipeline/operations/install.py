@@ -43,7 +43,7 @@ Project = Annotated[bool, param("Use the project configuration in this folder, n
 
 
 class ClientsResult(OperationResult):
-    """Changes to clients' configurations, or the installed servers."""
+    """Result of `install`: changes to clients' configurations, or the installed servers."""
 
     changes: tuple[dict[str, Any], ...] = Field(default=(), description="Change to the file of each client.")
     configuration: str = Field(default="", description="With `print`: the text to add by hand.")

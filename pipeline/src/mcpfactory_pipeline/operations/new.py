@@ -270,7 +270,7 @@ def _result(
 
 
 class AdoptResult(OperationResult):
-    """An adopted server, or the proposal to adopt it."""
+    """Result of an adoption: the adopted server, or the proposal to adopt a server."""
 
     server: str
     kind: str

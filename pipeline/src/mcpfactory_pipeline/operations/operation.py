@@ -261,7 +261,7 @@ class Operation(BaseModel):
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Self:
-        """Return the operation with these values.
+        """Return an operation with the given values.
 
         Raises:
             OperationError: a value is missing, unknown or invalid.
@@ -304,7 +304,7 @@ class ConfirmedOperation(Operation):
         return self
 
     def subject(self, tried: Any) -> str:
-        """Return the key of the question, so that an answer counts only for this question."""
+        """Return the key of the question. An answer counts only for the question with the same key."""
         return f"{self.id()}-{hash_bytes(tried.model_dump_json().encode())}"
 
 

@@ -42,7 +42,7 @@ class InputReader:
         return list_source_files(self.server.folder)
 
     def hash(self, file: str) -> str:
-        """Return the hash of a file in the server's folder; `none` if it is missing."""
+        """Return the hash of a file in the server's folder; `none` if the file is missing."""
         if file not in self._hashes:
             self._hashes[file] = hash_file(f"{self.server.folder}/{file}")
         return self._hashes[file]
@@ -115,7 +115,7 @@ def _evals(subject: InputReader) -> str:
 
 
 def _reports(subject: InputReader) -> str:
-    """Return the hash of the recorded model evaluations; the pages next to them repeat the same data."""
+    """Return the hash of the recorded model evaluations, without the pages that repeat the data of the evaluations."""
     return subject.hash_all(
         path for path in subject.files if path.startswith("evals/reports/") and path.endswith(".json")
     )
@@ -137,7 +137,7 @@ def _checks(subject: InputReader, names: Iterable[str] | None = None) -> str:
 
 
 def _waivers(subject: InputReader) -> str:
-    """Return the valid waivers: when a waiver expires, the check runs again."""
+    """Return the valid waivers, so that the check runs again after a waiver has expired."""
     if WAIVERS not in subject.files:
         return ABSENT
     valid = unexpired_waivers(read_waivers(subject.server.folder), utc_now().date())

@@ -68,7 +68,10 @@ def _broken(candidate: Candidate, offered: Release | None) -> Any:
 
 
 def _lost(candidate: Candidate, offered: Release | None) -> Any:
-    """Return the number of missing tests: the channel's candidate passed them, this one has not; None if unknown."""
+    """Return the number of tests that the channel's candidate passed and this candidate did not pass.
+
+    Return None if the number is unknown.
+    """
     if offered is None:
         return 0
     known = _summary("test", "lost")(candidate, offered)

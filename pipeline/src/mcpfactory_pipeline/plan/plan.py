@@ -1,6 +1,6 @@
 """Plan of the stages to run, with reasons. Pure: (stages, state, current inputs of the stages) → steps.
 
-A stage is up to date if it passed and its inputs have not changed since. The rules, in order:
+A stage is up to date if it passed and its inputs have not changed since it passed. The rules, in order:
 
 0. the server is retired → held
 1. a required stage did not pass and will not run → blocked
@@ -10,8 +10,9 @@ A stage is up to date if it passed and its inputs have not changed since. The ru
 4. last outcome failed, and no input changed since → blocked: the same inputs give the same result
 5. otherwise → up to date
 
-An approval stage is blocked if the content that it shows was rejected. It waits while approvals are missing, and is
-up to date after the last one. A stage that awaits a channel waits until the channel offers the newest candidate.
+An approval stage is blocked if the content that it shows was rejected. An approval stage waits while approvals are
+missing, and is up to date after the last approval. A stage that awaits a channel waits until the channel offers the
+newest candidate.
 
 A stage that fills a channel is held if the channel has a hold. It is blocked if a gate of the channel is closed. The
 stage also runs when the channel does not offer the newest candidate.
@@ -45,7 +46,9 @@ _AGAIN: Final = ("errored", "interrupted", "inconclusive")
 
 @dataclass(frozen=True, slots=True)
 class PlanStep(JsonRecord):
-    """One stage of one server. `verdict`: `run`, `up-to-date`, `blocked`, `held` or `waiting`; `reasons` is text.
+    """One stage of one server.
+
+    `verdict`: `run`, `up-to-date`, `blocked`, `held` or `waiting`; `reasons` is a text for people.
 
     For a server with unreadable files, `verdict` is `broken` and `stage` is empty.
     """

@@ -25,7 +25,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
 
 def decisions_about_shown_content(made: StageDecisions | None, shown: Mapping[str, str]) -> StageDecisions | None:
-    """Return the decisions about the content shown now; None if they are about other content."""
+    """Return the decisions about the content shown now; None if the decisions are about other content."""
     return made if made is not None and dict(made.shown) == dict(shown) else None
 
 
@@ -43,7 +43,7 @@ def shown_content_approvers(policy: ApprovalPolicy, made: StageDecisions | None,
 
 
 def shown_content_rejections(made: StageDecisions | None, shown: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the people who rejected the content shown now, each with the reason."""
+    """Return the people who rejected the current content, each with the reason."""
     return sorted(current.rejections.items()) if (current := decisions_about_shown_content(made, shown)) else []
 
 
@@ -106,7 +106,10 @@ def candidate_id(files: Mapping[str, str]) -> str:
 
 
 def offered_file_name(files: Iterable[str]) -> str | None:
-    """Return the file that channels link to: an adopted server's record, else the wheel; None if both are missing."""
+    """Return the file that channels link to: an adopted server's record, else the wheel.
+
+    Return None if both files are missing.
+    """
     names = sorted(files)
     return next((name for end in (RECORD, ".whl") for name in names if name.endswith(end)), None)
 

@@ -108,7 +108,7 @@ class NotifyingReporter(Reporter):
         self._reporter, self._others = reporter, others
 
     def emit(self, event: RunEvent) -> None:
-        """Report one event, and send it."""
+        """Report one event, and send the event to the receivers."""
         self._reporter.emit(event)
         self._others.notify(event.to_json())
 

@@ -23,7 +23,7 @@ _INDENT: Final = "    "
 
 
 def event_lines(event: events.RunEvent) -> list[str]:
-    """Return the lines that report an event, without cursor movements; empty if the event has none."""
+    """Return the lines that report an event, without cursor movements; empty if the event has no lines."""
     return [printable(line) for line in _lines_of(event)]
 
 

@@ -1,4 +1,4 @@
-"""Plan and run the stages of many servers, and the table of executors for their jobs."""
+"""Planning and running of the stages of many servers, and the table of executors for their jobs."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ def _result(runner: ServerRunner, future: Future[ServerRunResult], server: Works
 
 @contextmanager
 def _interrupt_on_signals() -> Iterator[None]:
-    """Let SIGTERM end a run like Ctrl-C, and restore the old handlers afterwards. Main thread only."""
+    """Let SIGTERM end a run like Ctrl-C, and restore the old handlers afterwards. In other threads, do nothing."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -168,7 +168,10 @@ class ServerRunner:
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def run(self, server: WorkspaceServer, forced: Sequence[str] = ()) -> ServerRunResult:
-        """Run the stale and `forced` stages of one server. Report errors as outcomes; other servers continue."""
+        """Run the stale and `forced` stages of one server.
+
+        Report errors as outcomes, so that other servers continue.
+        """
         try:
             if not forced and (done := self._up_to_date(server)):
                 return done
@@ -199,7 +202,10 @@ class ServerRunner:
         return ServerRunResult(server.name)
 
     def _recover(self, server: WorkspaceServer) -> None:
-        """Record stages that never ended: we hold the run lock, so their process is dead."""
+        """Record stages that never ended as interrupted.
+
+        This run holds the run lock, so the process of these stages is dead.
+        """
         with self.store.transaction(server.name) as transaction:
             for event in transaction.state.begun.values():
                 transaction.append("stage.interrupted", stage=event["stage"], run=event["run"], message=RUN_DIED)

@@ -266,7 +266,7 @@ _SCHEME: Final = "mcp://"
 
 @dataclass(frozen=True, slots=True)
 class ServerListing:
-    """The listing of a server in wire format. `complete` is True if it came from the running server."""
+    """The listing of a server in wire format. `complete` is True if the listing came from the running server."""
 
     tools: tuple[Json, ...] = ()
     resources: tuple[Json, ...] = ()

@@ -331,7 +331,10 @@ def _stored_listing(workspace: Workspace, server: WorkspaceServer) -> ServerList
 
 
 def _named(key: str, rows: Iterable[Any]) -> tuple[Json, ...]:
-    """Return the entries that have a name. Other entries cannot be called, and must not affect other servers."""
+    """Return the entries that have a name.
+
+    Entries without a name cannot be called, and must not affect other servers.
+    """
     return tuple(row for row in rows if isinstance(row, dict) and isinstance(row.get(key), str))
 
 

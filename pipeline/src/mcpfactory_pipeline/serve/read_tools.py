@@ -170,8 +170,8 @@ class ReadTools:
     async def validate(self, server: OneServer) -> Examination:
         """Examine a server's current sources without a run: start it, call its tools, and apply the rules.
 
-        The tools of a server made from a document call a stub of its API. This takes up to a minute and records
-        nothing.
+        The tools of a server made from a document call a stub of its API. The examination takes up to a minute and
+        records nothing.
 
         Args:
             server: its name.

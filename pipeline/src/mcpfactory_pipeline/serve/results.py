@@ -60,7 +60,7 @@ class FindingRow(Finding):
 
 @dataclass(frozen=True, slots=True)
 class FindingList:
-    """Findings of `validate` in a candidate, gates first; `total` includes those beyond `limit`."""
+    """Findings of `validate` in a candidate, gates first; `total` also counts the findings beyond `limit`."""
 
     server: str
     candidate: str

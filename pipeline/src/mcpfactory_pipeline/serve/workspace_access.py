@@ -181,7 +181,7 @@ async def run_in_stoppable_thread(function: Callable[[threading.Event], Result])
 
 
 async def run_in_own_loop(make: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-    """Run a coroutine in a separate event loop in a worker thread, because it would block this loop."""
+    """Run a coroutine in a separate event loop in a worker thread, so that it does not block this event loop."""
 
     async def watched(stop: threading.Event) -> Result:
         work = asyncio.ensure_future(make())

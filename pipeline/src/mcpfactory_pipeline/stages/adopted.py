@@ -198,7 +198,7 @@ def run_and_log_tests(declared: Sequence[DeclaredTest], setup: DeclaredTestSetup
 
 
 def validate(inputs: StageInputs) -> StageOutputs:
-    """Start the collected server, or connect to its URL, and apply the rules for servers without source review."""
+    """Start the adopted server, or connect to its URL. Apply the rules for servers without source review."""
     candidate = inputs.built_candidate
     from mcpfactory_pipeline.checks.exchange import ValidationTarget  # noqa: PLC0415 - heavy
     from mcpfactory_pipeline.checks.validation import validate as examine  # noqa: PLC0415 - heavy

@@ -115,7 +115,7 @@ def run_entry(inputs: StageInputs) -> StageOutputs:
     """Call the workspace's function.
 
     Raises:
-        StageError: the function is missing, or its result is invalid.
+        StageError: the function is missing, or the function's result is invalid.
     """
     entry = str(inputs.settings["entry"])
     sys.path.insert(0, str(inputs.root))
@@ -142,7 +142,7 @@ def run_entry(inputs: StageInputs) -> StageOutputs:
 
 
 def hash_function_source(root: Path, entry: str) -> str:
-    """Return the hash of the function's code below the workspace root: the top package, or the single module.
+    """Return the hash of the function's code in the workspace: its top package, or its module if there is no package.
 
     For a module outside the workspace, the hash is `none`, and only a new `version` of the stage shows a change.
     """

@@ -102,7 +102,7 @@ def prepare_evidence(folder: Path) -> PytestEvidenceFiles:
 
 
 def read_evidence(evidence: PytestEvidenceFiles, defined: Iterable[str] = ()) -> ObservedTests | None:
-    """Return the plugin's observations; None if it wrote no record of this run.
+    """Return the plugin's observations; None if the plugin wrote no record of this run.
 
     `defined` are the tests in the files (`defined_tests`). Tests that were not collected count as deselected.
     """
@@ -211,7 +211,7 @@ _JUDGED: Final = (0, 1, 2, 4, 5)
 
 
 def run(inputs: StageInputs) -> StageOutputs:
-    """Run the tests next to the installed wheel. A run without tests fails, because it proves nothing."""
+    """Run the tests next to the installed wheel. A run without tests fails, because such a run proves nothing."""
     candidate = inputs.built_candidate
     tests = list_source_files(inputs.folder / "tests")
     from mcpfactory_pipeline.checks.declared_tests import read_declared_tests  # noqa: PLC0415 - heavy
@@ -334,7 +334,10 @@ def _seen_declared(replayed: Sequence[DeclaredTestOutcome]) -> ObservedTests:
 
 
 def judge_tests(code: int, observed: ObservedTests | None) -> StageOutputs:
-    """Return the verdict from pytest's exit code and the plugin's observations: `failed` without observations."""
+    """Return the verdict from pytest's exit code and the plugin's observations.
+
+    The verdict is `failed` if no observations exist.
+    """
     if observed is None:
         said = f"pytest ended early with exit {code}: there is no record of the tests, so none counts"
         return StageOutputs("failed", f"{said}; see the log")

@@ -106,7 +106,7 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class StageDecisions:
-    """Decisions about the content of an approval stage: `shown` maps each part to its hash or version.
+    """Decisions about the content of an approval stage: `shown` maps each part of the content to its hash or version.
 
     `approvals` and `rejections` map person → reason; `candidate` is the subject of the decision, None before the first
     build.
@@ -198,7 +198,10 @@ def extend(state: ServerState, events: Iterable[Event]) -> ServerState:
 
 
 def apply_event(state: ServerState, event: Event) -> ServerState:
-    """Return the state after one more event; leave `begun` and `last` unchanged: they are not in the state file."""
+    """Return the state after one more event.
+
+    Leave `begun` and `last` unchanged, because they are not in the state file.
+    """
     kind = event.get("event")
     rule = EVENT_HANDLERS.get(str(kind))
     if rule is None:
@@ -370,7 +373,7 @@ def _with_release(state: ServerState, channel: str, candidate: str, version: str
 
 
 def candidates_to_keep(state: ServerState, keep: int) -> set[str]:
-    """Return the candidates to keep: the newest `keep`, the current one, and those of releases and publications."""
+    """Return the candidates to keep: the `keep` newest, the current one, and all that were released or published."""
     newest = sorted(state.candidates, key=lambda name: state.candidates[name].number)[-keep:]
     offered = (name for release in state.channels.values() for name in (release.candidate, *release.before))
     published = (known.candidate for known in (*state.published.values(), *state.publishing.values()))

@@ -218,7 +218,10 @@ class Store:
         return [stamp and list(stamp) for stamp in stamps]
 
     def _read_snapshot(self, server: str, stamps: object, text: str | None) -> ServerState | None:
-        """Return the state in the state file; None if the snapshot is stale, damaged, or from other fold rules."""
+        """Return the state in the state file.
+
+        Return None if the snapshot is stale or damaged, or if the fold rules have changed.
+        """
         try:
             content: dict[str, Any] = from_json(read_regular_file(self.snapshot_file(server), _LARGEST))
             if text is None or content["stamps"] != stamps or content["rules"] != _rules():

@@ -21,7 +21,7 @@ _DECISIONS: Final = ("approved", "rejected")
 
 
 def _is_move(event: Event) -> bool:
-    """Return True if an event about a channel changes what it offers."""
+    """Return True if an event changes which candidate a channel offers."""
     return event["event"] in _MOVES or event["event"] == "stage.finished"
 
 
@@ -105,7 +105,10 @@ def candidates_by_offered_version(events: Iterable[Event], channel: str = "") ->
 
 
 def failing_since(events: Iterable[Event], stage: str) -> datetime | None:
-    """Return the time of the first unsuccessful end of a stage since it last passed; None if it did not fail since."""
+    """Return the time of the first unsuccessful end of a stage since it last passed.
+
+    Return None if the stage has not failed since then.
+    """
     since = None
     for event in events:
         if event.get("stage") != stage or event["event"] not in STAGE_ENDS:
@@ -143,7 +146,7 @@ def candidates_rolled_back(events: Iterable[Event], channel: str) -> dict[str, E
 
 
 def last_rollbacks(events: Sequence[Event]) -> dict[tuple[str, str], Event]:
-    """Return the last rollback of each candidate out of a channel, by (channel, candidate)."""
+    """Return the last rollback of each candidate in each channel, by (channel, candidate)."""
     channels = dict.fromkeys(str(event["channel"]) for event in events if event["event"] == "rolled-back")
     return {
         (channel, offered): event

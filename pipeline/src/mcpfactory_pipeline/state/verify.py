@@ -224,7 +224,7 @@ def _mismatch(store: Store, server: str) -> BrokenServer | None:
 
 
 def _compare(store: Store, server: str) -> None:
-    """Raise StateError unless runs can have recorded the history, and the state file is its fold."""
+    """Raise StateError if runs cannot have recorded the history, or if the state file does not match the history."""
     where, events, text = store.where(server, "state"), store.history(server), store.state_text(server)
     state = fold(server, events)
     _require_order(store, server, events)

@@ -53,7 +53,7 @@ def approval_node_name(channel: str) -> str:
 def stage_graph(
     stages: Sequence[Stage], row: Mapping[str, Any] | None = None, channels: Sequence[ChannelPolicy] = ()
 ) -> tuple[GraphNode, ...]:
-    """Return the nodes of stages, in their order, and of channels that no stage fills.
+    """Return the nodes of stages, in their order, and of channels that no stage promotes into.
 
     `row` is the `status_row` of a server. Indirect needs are left out. If a channel has gates or requires approvals,
     their nodes precede the node of the channel.

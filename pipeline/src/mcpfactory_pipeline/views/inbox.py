@@ -55,8 +55,8 @@ def ready_since(
 ) -> datetime | None:
     """Return the time since when a candidate has been ready for a channel, by its events; None for the first channel.
 
-    This is the latest of these times: arrival in the previous channel, last required approval (for the channel and at
-    earlier approval `stages`), end of the soak time, lifted hold, revival of the server.
+    The time is the latest of these times: arrival in the previous channel, last required approval (for the channel and
+    at earlier approval `stages`), end of the soak time, lifted hold, revival of the server.
     """
     if channel.source is None:
         return None
@@ -208,7 +208,7 @@ def unreadable_server_item(server: str, about: str, message: str, hint: str) -> 
 
 @dataclass(frozen=True)  # no slots, because cached properties need a `__dict__`
 class InboxReader:
-    """Shared context for the items of all servers, at one time."""
+    """Shared context for the items of all servers at the same time of reading."""
 
     workspace: Workspace
     stages: tuple[Stage, ...]
@@ -397,7 +397,7 @@ class InboxReader:
         return record.message
 
     def _offered(self, state: ServerState, recent: Callable[[], Sequence[Event]]) -> Iterator[InboxItem]:
-        """Yield the offers of later channels that have failed a check since their promotion."""
+        """Yield each offer of a later channel if the offer has failed a check since its promotion."""
         for channel in self.channels[1:]:
             offered = state.offered(channel.name)
             known = state.candidates.get(offered)

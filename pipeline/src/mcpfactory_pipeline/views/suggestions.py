@@ -54,7 +54,7 @@ class SuggestionValidator:
     head: Callable[[], Mapping[str, str]]
 
     def refusal(self, command: str) -> PipelineError | None:
-        """Return the error that would refuse a command from an authorized person.
+        """Return the error with which the pipeline would refuse a command from an authorized person.
 
         Return None if the command would succeed or cannot be tried.
         """
@@ -97,8 +97,8 @@ class SuggestionValidator:
     def replace_refused_command(self, command: str) -> tuple[str, PipelineError | None]:
         """Return a command that would succeed, and the first refusal or None.
 
-        The result is the given command, else a command from the hint of the refusal, else the command that shows the
-        server's status.
+        Return the given command if it succeeds, else a command from the hint, else the command that shows the server's
+        status.
         """
         first = refused = self.refusal(command)
         for _ in range(_STEPS):

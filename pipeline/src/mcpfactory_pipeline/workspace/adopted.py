@@ -31,7 +31,7 @@ _SHORT: Final = 12  # characters of a hash in messages
 
 
 def adopted_files(adopted: AdoptedSettings, root: Path) -> list[str]:
-    """Return the server's files, relative to its folder: those that its command runs, else all sources in the folder.
+    """Return the files that the server's command runs, else all sources in the server's folder; paths are relative.
 
     Raises:
         StageError: a link points out of the folder.

@@ -43,7 +43,7 @@ class ApiAddress:
 def api_addresses(
     data: Mapping[str, Any], environ: Mapping[str, str], *, server: str, setting: str = "export"
 ) -> list[ApiAddress]:
-    """Return every address, the API's base URL first. Pure: names are not resolved.
+    """Return every address, the API's base URL first. Pure: host names are not resolved.
 
     Args:
         data: `address` of the server's report.
@@ -194,7 +194,10 @@ def address_variable(server: WorkspaceServer) -> str:
 
 
 def server_variable_prefix(server: WorkspaceServer) -> str:
-    """Return the prefix of a server's variables; it never changes for an existing server, because people use it."""
+    """Return the prefix of a server's variables.
+
+    The prefix of an existing server never changes, because people use it.
+    """
     return read_published_names(server.folder).prefix or variable_prefix(server.name)
 
 

@@ -29,7 +29,7 @@ class ExpectedCall(_Part):
         arguments: all required arguments, accepted by the tool's schema.
         free: names of arguments with free wording: they must be present, with any value.
         says: text that the result must contain.
-        person: a person's answer (members of the form) if the tool must ask a person; None if it does not ask.
+        person: a person's answer (members of the form) if the tool must ask a person; None if the tool must not ask.
     """
 
     tool: str

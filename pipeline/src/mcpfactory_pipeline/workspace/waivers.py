@@ -91,9 +91,11 @@ def uncovered_reason(waiver: Waiver, offer: str) -> str:
 def refused_waivers(
     waivers: Sequence[Waiver], policy: WaiverPolicy, today: date, *, offer: str = ""
 ) -> dict[Waiver, str]:
-    """Return the unexpired waivers that are invalid, with the reason: the policy, or another offer than `offer`.
+    """Return the unexpired waivers that are invalid, with the reason.
 
-    If a server has too many waivers, all are refused.
+    Reasons are the policy, and an offer other than `offer`.
+
+    If a server has too many waivers, all its waivers are refused.
     """
     valid, refused = unexpired_waivers(waivers, today), dict[Waiver, str]()
     for waiver in valid:

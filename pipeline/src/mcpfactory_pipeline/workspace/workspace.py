@@ -97,7 +97,7 @@ class WorkspaceServer:
 
     @property
     def document(self) -> Path | None:
-        """The first API document on disk; None for servers without one."""
+        """The first API document on disk; None for a server without an API document."""
         return self.documents[0].path if self.documents else None
 
     @property
@@ -168,7 +168,7 @@ class Workspace:
         """Return the named servers, or all servers. Usable servers come first, then broken servers, each only once.
 
         Raises:
-            NotFoundError: a name has no folder.
+            NotFoundError: a named server has no folder.
         """
         servers: list[WorkspaceServer] = []
         broken: list[BrokenServer] = []

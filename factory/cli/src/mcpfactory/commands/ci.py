@@ -253,8 +253,8 @@ def fold(
     """Merge the results of CI jobs into this workspace.
 
     State, history, artifacts and channels are updated. The command accepts these results of a job: stage events
-    of this run in a valid order, for assigned servers, with files that match their hashes. It refuses a server with
-    other results, and exits with 1.
+    of this run in a valid order, for assigned servers, with files that match their hashes. The command refuses a server
+    with any other result, and exits with 1.
     """
     from mcpfactory_pipeline.decisions.restore import restore
     from mcpfactory_pipeline.delivery.ci import fold

@@ -242,7 +242,7 @@ def check_case_quality(
 
 
 def print_confused_tools(server: WorkspaceServer, *, as_json: bool) -> None:
-    """Print the tools that models confused_cases or could confuse, with their descriptions."""
+    """Print the tools that models confused or could confuse, with the descriptions of the tools."""
     from mcpfactory_pipeline.checks.evaluation.confusable_tools import find_confused_pairs
     from mcpfactory_pipeline.checks.evaluation.evaluation_reports import read_model_reports
     from mcpfactory_pipeline.checks.evaluation.offered_tools import read_server_tools

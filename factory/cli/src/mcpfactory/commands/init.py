@@ -60,7 +60,7 @@ def init(
 
 
 def _chosen_origin(folder: Path, factory: str) -> FactoryOrigin | None:
-    """Return the user's origin, else a usable one; None if an existing workspace keeps its origin."""
+    """Return the user's origin, else a usable origin; None if an existing workspace keeps its own."""
     from mcpfactory_pipeline.delivery.ci.factory_origin import choose_origin
     from mcpfactory_pipeline.workspace.workspace import CONFIG, read_toml
 

@@ -106,7 +106,7 @@ def _print_proposal(proposal: AdoptionProposal) -> None:
 
 
 def _show_adopt(done: AdoptResult) -> None:
-    """Print the proposal, unless the confirmation question already showed it, and then the result."""
+    """Print the proposal and the result. Omit the proposal if the confirmation question already showed it."""
     if done.record:
         _print_proposal(done.record)
     if done.written or not (done.dry_run or done.record.changes):

@@ -230,7 +230,7 @@ def _share(one: _Callee, built: dict[Slot, Any]) -> None:
 
 
 def _is_passed(slot: Slot, one: _Callee) -> bool:
-    """Return True if the call passes the argument. Optional arguments are passed too, to test their bindings.
+    """Return True if the call passes the argument. Optional arguments are also passed, to test their bindings.
 
     Optional arguments for the whole query string are excluded, because they have no simple sample.
     """

@@ -99,7 +99,7 @@ def _is_segments(item: Input) -> bool:
 
 
 def _path(template: str, given: Given) -> str | None:
-    """Return the decoded path below the API's base URL; None if these rules do not cover it."""
+    """Return the decoded path below the API's base URL; None if these rules do not cover the path."""
     values = {item.name: (item, value) for item, value in given if item.place == "path"}
     parts = re.split(r"\{([^{}]*)\}", _ENDS_PATH.split(template, maxsplit=1)[0])
     for at in range(1, len(parts), 2):

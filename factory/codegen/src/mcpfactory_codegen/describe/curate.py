@@ -274,7 +274,7 @@ class ToolGroup:
 
 
 def suggest_tool_groups(api: Api, tools: Sequence[ApiTool], bound: int = BOUND) -> tuple[ToolGroup, ...]:
-    """Return groups of tools, largest first; () if all tools together are within the bound, or if no groups are found.
+    """Return groups of tools, largest first; () if the tools do not exceed the bound, or if no groups are found.
 
     The groups are the document's tags if these cover at least half of the tools, otherwise prefixes of the paths.
     """
@@ -312,7 +312,7 @@ def _groups(
 
 
 def _prefixes(operations: Sequence[ApiOperation]) -> dict[str, tuple[str, ...]]:
-    """Return each path's prefix up to the first literal segment that splits the paths into groups."""
+    """Map each path to its prefix up to the first literal segment that splits the paths into groups."""
     paths = {operation.key: operation.path.strip("/").split("/") for operation in operations}
     sharing = Counter("/".join(path[:end]) for path in paths.values() for end in range(1, len(path) + 1))
     found: dict[str, tuple[str, ...]] = {}

@@ -1,7 +1,7 @@
 """Detection of pagination from an operation's inputs and response.
 
-The runtime uses the result to tell the model how to get the next page. The tables list names by role; names are
-compared without case and punctuation (`page[number]` is `pagenumber`). An argument that looks like a cursor, but has no
+The runtime uses the result to tell the model how to get the next page. The tables list argument names by role. Case and
+punctuation in names are ignored (`page[number]` is `pagenumber`). An argument that looks like a cursor, but has no
 matching member in the response, is reported as a problem.
 """
 

@@ -128,8 +128,8 @@ class SharedDefinitions:
     def _expanded(self, schema: Any, *, shared: set[str], kept: set[str]) -> Any:
         """Return the schema with its references replaced.
 
-        References to `shared` definitions point into `$defs`. Other references are replaced by the definition, or
-        by its outline if the definition is not in `kept`.
+        References to `shared` definitions point into `$defs`. Any other reference is replaced by the definition, or by
+        an outline if the definition is not in `kept`.
         """
         if not isinstance(schema, dict):
             return schema
@@ -166,7 +166,10 @@ class SharedDefinitions:
 
 
 def _any_of(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema with `anyOf` instead of `oneOf`: values often match several branches, and the API decides."""
+    """Return the schema with `anyOf` instead of `oneOf`.
+
+    A value often matches several branches, and the API decides if the value is valid.
+    """
     if "oneOf" not in schema:
         return schema
     choice = {"anyOf": subschemas_of(schema, "oneOf")}

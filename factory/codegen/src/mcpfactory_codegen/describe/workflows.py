@@ -36,7 +36,7 @@ class Workflow:
 
 
 def parse_json_path(text: str) -> tuple[str | int, ...] | None:
-    """Return the keys of a JSONPath, with EACH for a wildcard; None if it is not supported."""
+    """Return the keys of a JSONPath, with EACH for a wildcard; None if the JSONPath is not supported."""
     keys: list[str | int] = []
     at = 1
     while at < len(text):

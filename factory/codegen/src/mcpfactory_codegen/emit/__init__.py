@@ -128,7 +128,7 @@ class Options:
 
 
 def emit(api: Api, names: Names, tools: Sequence[ApiTool], options: Options) -> dict[str, str]:
-    """Return the generated files by path. Their Python code is valid, but not formatted yet."""
+    """Return the generated files by path. The Python code in the files is valid, but not formatted yet."""
     generated = f"src/{options.package}/_generated"
     files = {
         f"{generated}/__init__.py": f"{docstring(['Tools of the API, and the connection to it.', _OWNER])}\n",
@@ -320,7 +320,7 @@ def constant(one: OperationCodeContext) -> str:
 
 
 def accept_header(operation: ApiOperation, *, structured: bool = False) -> str:
-    """Return the Accept header: JSON if the first success status has it, else the media type of that status.
+    """Return the Accept header: JSON if the first success status offers JSON, else the media type of this status.
 
     JSON is the second choice if another success status has JSON, or if the output is `structured`.
     """

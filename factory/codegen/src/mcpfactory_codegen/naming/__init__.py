@@ -3,7 +3,7 @@
 Rules, in this order:
 1. Every operation, argument, module and variable has a name, and all names are distinct.
 2. A name depends on its operation (operationId, method, path, summary), and on operations that would have the same
-   name. It never depends on a counter or on the order of the document. A name that is too long also depends on how
+   name. A name never depends on a counter or on the order of the document. A name that is too long also depends on how
    common its words are in the API.
 3. If several operations propose a name, the operation whose operationId is exactly that name gets the name. If
    there is none, the name goes to the operation whose path segments are in the paths of all others. The others get
@@ -45,7 +45,7 @@ _RESERVED_CONSTANTS: Final = frozenset({"UNSET"})
 
 @dataclass(frozen=True, slots=True)
 class OperationNames:
-    """The names of one operation. `arguments` maps (place, wire name) to the tool's argument."""
+    """The names of one operation. `arguments` maps (place, name in the request) to the name of the tool's argument."""
 
     tool: str
     module: str
@@ -207,7 +207,10 @@ def name_labeled_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, 
 
 
 def _fitted(parts: Sequence[str], kept: int) -> str:
-    """Join words by `_`; over the limit, drop words after the first `kept`, because the last ones are more specific."""
+    """Join words by `_`.
+
+    Above the limit, drop words after the first `kept` words, because the last words are more specific.
+    """
     rest = list(parts)
     while len("_".join(rest)) > TOOL_LIMIT and len(rest) > kept + 1:
         rest.pop(kept)

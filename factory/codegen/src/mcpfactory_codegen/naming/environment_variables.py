@@ -4,7 +4,7 @@ The prefix is `MCPF_<SERVER>`. A server is named after its document's title. Wit
 make the server read a variable of another program, such as GITHUB_TOKEN.
 
 Credentials are `<PREFIX>_<SCHEME>_<PART>`, without uninformative words: `bearerAuth` of the server bookshop is
-MCPF_BOOKSHOP_TOKEN, and `adminToken` is MCPF_BOOKSHOP_ADMIN_TOKEN. Parts are never names of settings.
+MCPF_BOOKSHOP_TOKEN, and `adminToken` is MCPF_BOOKSHOP_ADMIN_TOKEN. A part is never the name of a setting.
 
 A server other than the root has a name. The name is part of the variable that overrides the server's URL:
 `uploads.github.com` of the server github is overridden by MCPF_GITHUB_UPLOADS_BASE_URL. Such a variable cannot collide
@@ -37,7 +37,7 @@ _PARTS: Final[dict[str, tuple[str, ...]]] = {
     "awsSigV4": ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "REGION"),
 }
 LOGIN_GRANTS: Final = frozenset({"authorizationCode", "deviceAuthorization", "discovery"})
-"""Grants with a login by a person."""
+"""Kinds of OAuth grants for which a person logs in."""
 
 _EMPTY_WORDS: Final = word_group("scheme-words")
 
@@ -229,6 +229,6 @@ def _candidates(url: str, root: str) -> Iterator[str]:
 
 
 def _name(parts: Sequence[str]) -> str:
-    """Return the words of a host or path as a server name (`dl_boxcloud`); "" if they are missing or too long."""
+    """Return the words of a host or path as a server name (`dl_boxcloud`); "" if the words are missing or too long."""
     name = "_".join(word for part in parts for word in words(part))
     return name if len(name) <= _LONGEST else ""

@@ -16,7 +16,7 @@ from mcpfactory_codegen.ir import ApiOperation
 from mcpfactory_codegen.text import VERSION, is_plural, singular, word_group, word_pairs, words
 
 PATH_PREFIXES: Final = frozenset({"api", "rest", "apis"})
-"""First segments of many paths, without a meaning."""
+"""Common first segments of paths that have no meaning for a name."""
 
 # Maximum characters of a name's verb and nouns; a longer name is allowed only to make the name unique.
 _ROOM: Final = 48
@@ -227,7 +227,8 @@ def _plain(operation: ApiOperation, text: str) -> Iterator[str]:
 def _repeats_path(operation: ApiOperation, parts: tuple[str, ...]) -> bool:
     """Return True if `parts` only repeat the method and the path, including parameters.
 
-    The path then provides a better name. `getUserBooks` of /user/books is kept, because a person chose it.
+    If `parts` only repeat the path, the path provides a better name. `getUserBooks` of /user/books is kept, because a
+    person chose it.
     """
     method = operation.method.lower()
     sides = [(parts[0], parts[1:]), (parts[-1], parts[:-1])]

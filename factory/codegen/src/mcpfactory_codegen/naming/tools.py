@@ -8,8 +8,9 @@ no single operation qualifies, the name goes to the one whose path segments all 
 
 Names that are too long for a tool are shortened step by step: drop words that most operations have, drop repeated
 phrases, abbreviate (`configuration` is `config`), drop articles and prepositions, repeated words, and the most common
-words. Verbs, the last words, and words in `kept` are dropped last; `kept` are words that rivals for the name lack.
-Names that are still too long are cut and get a digest. The last candidates have digests as well, so the rounds end.
+words. Verbs, the last words, and words in `kept` are dropped last; `kept` are words that other operations with the same
+candidate name lack. Names that are still too long are cut and get a digest. The last candidates have digests as well,
+so the rounds end.
 """
 
 from __future__ import annotations
@@ -151,7 +152,7 @@ def _claimant(operation: ApiOperation) -> _UnnamedOperation:
 
 
 def _forms_of(operation: ApiOperation, said: OperationIdWords, path: PathWords) -> Iterator[tuple[str, ...]]:
-    """Yield the forms of an operation, from plain to specific."""
+    """Yield candidate names for an operation, as words, from plain to specific."""
     if said.plain:
         yield from _id_forms(said, path)
     else:
@@ -314,7 +315,7 @@ class _NameShortener:
             self.shown = [short[word] if shown == word else shown for shown in self.shown]
 
     def little(self) -> None:
-        """Drop articles, then prepositions."""
+        """Drop articles first, and prepositions if the name is still too long."""
         for group in (_ARTICLES, _PREPOSITIONS):
             inner = range(1, len(self.parts) - 1)
             self._drop_until_it_fits(index for index in inner if self.parts[index] in group - self.kept)

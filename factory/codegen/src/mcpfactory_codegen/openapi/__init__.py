@@ -35,7 +35,7 @@ def read_api(document: Document) -> Api:
     """Read a document. Invalid content never raises: every error is a `Problem` of the result.
 
     Each operation of the document is either in `operations` or in `skipped`. Problems have a JSON pointer into the
-    document, or `file#pointer` for another of its files.
+    document, or `file#pointer` for another file of the document.
     """
     problems = ProblemCollector()
     problems.extend(document.problems)
@@ -280,7 +280,7 @@ def _responses(operation: Node, method: str) -> tuple[Response, ...]:
 
 
 def _path(path: str, found: list[Node], identity: Node) -> str:
-    """Return the path with its parameters in braces; report unusual syntax."""
+    """Return the path with each parameter in braces; report unusual syntax."""
     plain = normalize_path_template(path, frozenset(one.value["name"] for one in found if one.value["in"] == "path"))
     odd = ""
     if plain != path:
@@ -293,7 +293,7 @@ def _path(path: str, found: list[Node], identity: Node) -> str:
 
 
 def _extensions(*owners: dict[str, Any]) -> dict[str, Any]:
-    """Return the extensions that mark operations, the innermost owner's last."""
+    """Return the extensions that mark operations; the extensions of the innermost owner come last."""
     found: dict[str, Any] = {}
     for owner in owners:
         for key, value in owner.items():

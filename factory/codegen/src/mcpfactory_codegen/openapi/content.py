@@ -62,7 +62,7 @@ def _fitting_rank(content_type: str, schema: Node) -> int:
     media type                        fits
     application/json-patch+json       lists (RFC 6902)
     application/merge-patch+json      anything but lists (RFC 7396); also `strategic-merge-patch` of Kubernetes
-    XML                               objects; XML then ranks before text
+    XML                               objects; for objects, XML ranks before text
     """
     name = media_type(content_type)
     if _LIST.fullmatch(name) or _NO_LIST.fullmatch(name):
@@ -75,7 +75,7 @@ def _is_xml(name: str) -> bool:
 
 
 def _carries_files(schemas: dict[str, Node]) -> bool:
-    """Return True if `multipart/form-data` has file properties, and all types that rank before it have them too."""
+    """Return True if `multipart/form-data` and each media type that ranks before it have file properties."""
     known = {name: one.properties() for name, one in schemas.items()}
     files = {name for name, one in known.get("multipart/form-data", {}).items() if one.is_file()}
     others = [found for name, found in known.items() if media_type_rank(name) < media_type_rank("multipart/form-data")]
@@ -121,7 +121,10 @@ def _best(usable: dict[str, Node]) -> str:
 
 
 def read_media_schema(media: Media, direction: Direction) -> JsonSchema | None:
-    """Return the schema of a media type, None if missing. For streams of items (3.2), return the list schema."""
+    """Return the schema of a media type, or None if the schema is missing.
+
+    For streams of items (3.2), return the list schema.
+    """
     if "schema" in media.node.value:
         return media.node.at("schema").schema(direction)
     if "itemSchema" in media.node.value:
@@ -205,7 +208,7 @@ def _sendable(body: ApiBody, schema: Node) -> ApiBody:
 
 
 def _shortened(body: Node) -> Media | None:
-    """Return a body without media type as JSON; None if its schema is neither in the body nor directly in `content`."""
+    """Return a body without media type as JSON; None if neither the body nor `content` has a schema."""
     content = body.at("content")
     inside = "schema" in content.table and not any("/" in key for key in content.table)
     if not inside and ("schema" not in body.value or content.value):
@@ -390,7 +393,7 @@ def _form(fields: list[Node], consumes: list[str]) -> ApiBody:
 
 
 def _media_types(operation: Node, key: str) -> list[str]:
-    """Return `consumes` or `produces`: the operation's, else the document's."""
+    """Return `consumes` or `produces` of the operation, else of the document."""
     for owner in (operation, operation.context.root):
         listed = owner.value.get(key)
         listed = [listed] if isinstance(listed, str) else listed

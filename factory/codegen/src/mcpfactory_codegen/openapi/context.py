@@ -84,8 +84,8 @@ class UnusableOperationError(Exception):
 class ReaderContext:
     """State of reading one document. The dictionaries cache definitions that several operations reference.
 
-    `schema` translates the schema of a parameter, body or response. Its arguments are the value, the location of the
-    value, and the direction of its use.
+    `schema` translates the schema of a parameter, body or response. The arguments of `schema` are the value, the
+    location of the value, and the direction of its use.
     """
 
     document: Document
@@ -111,7 +111,7 @@ _OBJECT_CODES: Final[dict[Kind, str]] = {
     "Parameter": "parameter-shape",
 }
 _MODELS: Final = {"3.0": v3_0, "3.1": v3_1}
-"""Models that validate small objects. They are too slow for schemas."""
+"""Models that validate small objects. These models are too slow for schemas."""
 _SAID: Final = {"true": True, "yes": True, "false": False, "no": False}
 _LEVELS: Final = 8  # maximum levels of nested lists to search for a file
 
@@ -170,7 +170,7 @@ class Node(NamedTuple):
         return Node(self.context, *self.context.references.follow(self.value, self.location))
 
     def target(self) -> Node | None:
-        """Return the node, or the target of its `$ref`; None (and a problem) if it cannot be resolved."""
+        """Return the node, or the target of its `$ref`; None (and a problem) if the reference cannot be resolved."""
         try:
             return self.follow()
         except UnresolvedError as error:
@@ -198,7 +198,10 @@ class Node(NamedTuple):
             yield Node(self.context, *part)
 
     def properties(self) -> dict[str, Node]:
-        """Return the properties of an object schema, its references and combinations; of equal names, the first."""
+        """Return the properties of an object schema, its references and combinations.
+
+        If names are equal, the first property counts.
+        """
         found: dict[str, Node] = {}
         for part in self.composed("allOf", "anyOf", "oneOf"):
             for name, member in part.at("properties").mapping().members():

@@ -1,7 +1,7 @@
 """Tables of schema keywords: their permitted values in JSON Schema 2020-12, and the handling of other values.
 
-Unknown keywords are dropped with a warning, so all output satisfies the metaschema. The checks return the value to
-keep, or raise ValueError with the reason.
+Unknown keywords are dropped with a warning, so that each resulting schema satisfies the metaschema. The checks return
+the value to keep, or raise ValueError with the reason.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TYPE_FORMATS: Final[dict[str, str]] = {
     "datetime": "date-time", "date-time": "date-time", "time": "time", "uuid": "uuid", "uri": "uri", "url": "uri",
     "email": "email", "binary": "binary", "file": "binary", "byte": "byte", "base64": "byte",
 }  # fmt: skip
-"""Formats implied by a repaired type."""
+"""Map each invalid type that can be repaired to the format that the type implies."""
 
 ANNOTATIONS: Final = frozenset({"title", "description", "default", "deprecated", "examples"})
 
@@ -124,7 +124,7 @@ def _examples(value: Any) -> list[Any]:
 
 
 def _any(value: Any) -> Any:
-    """Return data unchanged and not copied."""
+    """Return the data itself, without a copy."""
     return value
 
 
@@ -353,7 +353,7 @@ def _show(value: Any) -> str:
 
 
 MAX_BOUND: Final = 1_000_000
-"""Largest usable minimum of characters, items or properties; no call contains more."""
+"""Largest accepted minimum number of characters, items or properties, because no call contains more."""
 _PAIRS: Final = (
     ("minLength", "maxLength"),
     ("minItems", "maxItems"),

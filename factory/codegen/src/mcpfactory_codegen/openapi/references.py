@@ -108,7 +108,7 @@ class References:
         """Return the target of one `$ref` located at `at` (one step; the target can itself be a reference).
 
         Raises:
-            UnresolvedError: with the code reference-dangling, reference-refused or reference-cycle.
+            UnresolvedError: the code is reference-dangling, reference-refused or reference-cycle.
         """
         key = (at.part, reference)
         if (known := self._found.get(key)) is not None:
@@ -204,7 +204,7 @@ class References:
     def _repaired(self, reference: str, at: Location) -> LocatedNode | None:
         """Return the probable target of a broken reference.
 
-        Repairs a missing `#`, a path of another spec version, and wrong capitalization.
+        Repair a missing `#`, a path of another version of OpenAPI, or wrong capitalization.
         """
         for tokens in suggest_targets(reference, self._parts[at.part]):
             with suppress(UnresolvedError):

@@ -33,7 +33,9 @@ from mcpfactory_runtime.schemas.walk import APPLICATORS, TYPES, definition_refer
 
 
 class ClosedObjectOpener:
-    """Drops `additionalProperties: false` if other schemas of the same value add properties. Use one per document.
+    """Drops `additionalProperties: false` if other schemas of the same value add properties.
+
+    Create one instance for each document.
 
     `siblings`: True if keywords next to a `$ref` apply.
     """
@@ -46,7 +48,7 @@ class ClosedObjectOpener:
         self._closed: dict[Location, list[dict[str, Any]]] = {}
 
     def open_closed_objects(self, node: dict[str, Any], location: Location) -> None:
-        """Open the closed objects at `location` and in its `allOf`, if necessary; report each once."""
+        """Open the closed objects at `location` and in its `allOf`, if necessary; report each object once."""
         if node.get("additionalProperties") is not False and not node.keys() & {"allOf", "$ref"}:
             return  # the common case
         whole = LocatedNode(node, location)
@@ -60,7 +62,7 @@ class ClosedObjectOpener:
                 self._open(part.location, [name for _, name in more])
 
     def apply(self, out: dict[str, Any], location: Location) -> None:
-        """Open `out`, the translation of the object at `location`, now or when a later object requires it."""
+        """Open the closed object `out`, translated from `location`, now or when a later object requires it."""
         if out.get("additionalProperties") is not False:
             return
         if location in self._opened:
@@ -129,7 +131,7 @@ class TranslationContext(NamedTuple):
     direction: Direction
     depth: int = 0
     hidden: frozenset[str] = frozenset()
-    """Properties that an enclosing `allOf` hides, so they cannot be required."""
+    """Properties that an enclosing `allOf` hides; hidden properties cannot be required."""
 
     def down(self, *tokens: str | int) -> TranslationContext:
         """Return the context of a subschema."""
@@ -391,7 +393,7 @@ class SchemaTranslator:
     # JSON Schema has no `discriminator` (OpenAPI 3.1 section 4.8.25), so each branch must declare its own value.
 
     def _tag_branches(self, out: Object, node: Object, location: Location) -> None:
-        """Add the discriminator value to the branches of `out` that do not declare it themselves.
+        """Add the discriminator value to the branches of `out` that do not declare the value.
 
         `node` is the schema as written at `location`, `out` its translation. The discriminator values are in `mapping`;
         the value of a schema that is not in `mapping` is the schema's name. Branches that are not references stay

@@ -157,7 +157,10 @@ class Security:
         return tuple(dict.fromkeys(names))
 
     def _by_reference(self, name: str) -> bool:
-        """Return True if a requirement is a reference to a scheme (3.2). In that case, read the scheme."""
+        """Return True if a requirement is a reference to a scheme (3.2).
+
+        If the requirement is a reference, read the scheme.
+        """
         if "#" not in name:
             return False
         try:

@@ -49,7 +49,7 @@ def root_server_urls(root: Node) -> tuple[str, ...]:
 def _real_first(servers: Node, urls: tuple[str, ...]) -> tuple[str, ...]:
     """Return the URLs. If the first URL is a mock or an example, move the first real URL to the front.
 
-    A leading sandbox stays first, and is reported.
+    If the first URL is a sandbox, it stays first, and is reported.
     """
     real = next((url for url in urls if not is_mock_url(url) and not is_sandbox_url(url)), "")
     # A loopback server belongs to the user, so its API key must not be sent to other hosts.
@@ -67,7 +67,7 @@ def _real_first(servers: Node, urls: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def report_missing_root(root: Node, assumed: str) -> None:
-    """Report that the document has no root URL. `assumed` is used instead, unless it is ""."""
+    """Report that the document has no root URL. If `assumed` is not "", it is used as the root URL."""
     message = "the document does not contain the base URL of the API"
     if assumed:
         message += f"; {assumed[:200]} is used, as in most operations"
@@ -155,7 +155,7 @@ def _absolute(url: str, at: Node, root: str) -> str:
 
 
 def _joined(url: str, at: Node, root: str) -> str:
-    """Return the absolute form of a URL; "" (and a problem) if it is relative to an unknown URL."""
+    """Return the absolute form of a URL; "" (and a problem) if the URL is relative to an unknown URL."""
     source, shown = at.context.document.source, repr(url[:200])
     if urlsplit(url).scheme:
         if not _LOCAL_PORT.match(url):

@@ -27,7 +27,10 @@ class HiddenProperties:
     """Hidden properties of one document, by direction."""
 
     def __init__(self, references: References, raws: Iterator[bytes]) -> None:
-        """Prepare the scan. `raws` are the bytes of all parts; a flag that does not occur there needs no search."""
+        """Prepare the scan.
+
+        `raws` are the bytes of all parts. Do not search for a flag that does not occur in these bytes.
+        """
         self._references = references
         text = list(raws)
         self._used: frozenset[Direction] = frozenset(
@@ -36,7 +39,7 @@ class HiddenProperties:
         self._differs: dict[Location, set[Direction]] = {}
 
     def hides(self, schema: Any, location: Location, direction: Direction) -> bool:
-        """Return True if a property with this schema is left out in this direction."""
+        """Return True if a property with this schema is left out of requests or responses (the direction)."""
         return direction in self._used and self._flagged(schema, location, _FLAGS[direction], _FLAG_LEVELS)
 
     def hidden_in(self, schema: Any, location: Location, direction: Direction) -> frozenset[str]:
@@ -81,7 +84,7 @@ class HiddenProperties:
             self._collect(*part, direction, names, levels - 1)
 
     def _scan(self, first: LocatedNode) -> None:
-        """Scan all unscanned schemas below `first`, then propagate "differs" to schemas that refer to them."""
+        """Scan all unscanned schemas below `first`. A schema also differs if it refers to a schema that differs."""
         users: dict[Location, list[Location]] = {}
         flowing: list[tuple[Location, Direction]] = []
         waiting = [first]

@@ -231,7 +231,7 @@ def _declared(schema: Node, *, report: bool = False) -> dict[str, Any]:
 
 
 def _layers(schema: Node) -> list[Node]:
-    """Return the objects among a schema, its references and the parts of its `allOf`; each once."""
+    """Return each object once that is the schema, a referenced schema, or a part of `allOf`."""
     found: dict[Location, Node] = {}
     waiting = deque([(schema, _LEVELS)])
     while waiting:

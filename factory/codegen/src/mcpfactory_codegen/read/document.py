@@ -387,7 +387,7 @@ class _Loading:
 
 
 def _assumed(data: dict[str, Any], problems: ProblemCollector) -> dict[str, str]:
-    """Return a version field for a document with paths but no version: Swagger 2.0 if it has keywords of 2.0."""
+    """Return a version field for a document with paths but no version: Swagger 2.0 if it has Swagger keywords."""
     old = {"definitions", "securityDefinitions", "basePath", "host", "schemes", "consumes", "produces"} & data.keys()
     key, version = ("swagger", "2.0") if old else ("openapi", "3.1.0")
     message = f"neither `openapi` nor `swagger` is present; read as {version}"

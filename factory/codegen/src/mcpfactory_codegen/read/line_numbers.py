@@ -22,7 +22,7 @@ from mcpfactory_runtime.schemas.walk import unescape
 _BETWEEN: Final = re.compile(r"[\s,:]*")
 
 Event = tuple[str, str, int]
-"""Kind (`{`, `[`, `}` for the end of both, `s` for a scalar), text, and line of its start."""
+"""Kind (`{`, `[`, `s` for a scalar, `}` for the end of an object or array), text, and line of the event's start."""
 _SIGNS: Final = {
     yaml.ScalarEvent: "s", yaml.AliasEvent: "s", yaml.MappingStartEvent: "{", yaml.SequenceStartEvent: "[",
     yaml.MappingEndEvent: "}", yaml.SequenceEndEvent: "}",
@@ -192,7 +192,7 @@ _FIELD: Final = re.compile(r"\s+(\w+)\s*[(:]")
 
 
 def _note(wanted: _Wanted, line: int, found: dict[str, int]) -> None:
-    """Store the line of the wanted pointers here, and as a fallback for all pointers below."""
+    """Store `line` for the wanted pointers at this position, and as a fallback for all pointers below."""
     found.update(dict.fromkeys(wanted.pointers, line))
     for below in wanted.below.values():
         _note(below, line, found)

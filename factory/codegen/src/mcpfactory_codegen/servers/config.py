@@ -147,7 +147,7 @@ def require_workspace_path(path: str) -> str:
 
 
 class AdoptedSettings(Settings):
-    """Settings to build, start and test an adopted server. `mcpfactory adopt` writes them."""
+    """Settings to build, start and test an adopted server. `mcpfactory adopt` writes these settings."""
 
     kind: Annotated[str, OneOf(KINDS)] = Field(description="what was adopted; each kind has its own fields")
     start: Names = Field(
@@ -309,7 +309,7 @@ def read_config(folder: Path) -> ServerConfig:
     """Return the configuration in a server's directory.
 
     Raises:
-        SettingsError: it is missing, it is not TOML, or it has an invalid value.
+        SettingsError: the file is missing, is not TOML, or has an invalid value.
     """
     path = folder / CONFIG
     if not path.exists():
@@ -323,7 +323,7 @@ def parse_config(text: str, path: Path) -> ServerConfig:
     """Return the configuration in the text of a file; `path` is the file name for errors.
 
     Raises:
-        SettingsError: it is not TOML, or a value cannot be used.
+        SettingsError: the text is not TOML, or a value cannot be used.
     """
     config = read_settings(ServerConfig, text, path)
     if not NAME.match(config.name) or not _PACKAGE.match(config.package):

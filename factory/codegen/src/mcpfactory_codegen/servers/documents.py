@@ -37,7 +37,7 @@ _NEXT_TABLE: Final = re.compile(r"^\[", re.M)
 
 
 def replace_api_tables(text: str, apis: Sequence[ApiConfig]) -> str:
-    """Return a configuration text with these documents, their files, sources and private hosts.
+    """Return a configuration text with the given documents, their files, sources and private hosts.
 
     The rest of the text is kept. New documents are added after the others, and `[api]` then becomes `[[api]]`.
 
@@ -402,7 +402,7 @@ def private_source_url(source: str) -> str:
 
 
 def private_api_host(source: str, base_url: str) -> tuple[str, ...]:
-    """Return the host and port of an API's base URL if the document came from there (see `private_source_url`)."""
+    """Return host and port of an API's base URL if the document came from the same host (see `private_source_url`)."""
     source_host, api_host = host_port_of(source), host_port_of(base_url)
     # localhost and 127.0.0.1 are the same host.
     here = private_target_kind(source) == private_target_kind(base_url) == "this machine"

@@ -203,7 +203,7 @@ def _with_permitted_hosts(config: ServerConfig, sources: Mapping[str, str], base
 
 
 def require_tools(built: GeneratedServer, config: ServerConfig, where: str) -> None:
-    """Raise CreateError if no operation became a tool, unless the user hid all."""
+    """Raise CreateError if no operation became a tool, unless the user hid all operations."""
     hidden = any(one.reason == HIDDEN for one in built.skipped)
     if built.api_tools or hidden or not config.document:
         return
@@ -296,7 +296,7 @@ _PROFILES: Final = ("full", "read-only")
 
 @dataclass(frozen=True, slots=True)
 class ResolvedProfiles:
-    """Modes and profiles for the manifest (`offer`), their sizes for the report (`summary`), and problems."""
+    """Modes and profiles: their manifest entries (`offer`), their sizes in the report (`summary`), and problems."""
 
     offer: dict[str, Any] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)
@@ -369,7 +369,10 @@ _TOPICS: Final = 12  # maximum tags with their descriptions
 
 
 def openapi_template_answers(config: ServerConfig, api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, Any]:
-    """Return the answers to the template `openapi`. `*_quoted` are Python and TOML literals; others may be Markdown."""
+    """Return the answers to the template `openapi`.
+
+    Answers named `*_quoted` are Python and TOML literals; other answers may be Markdown.
+    """
     title = one_line(api.title, 80) or config.name
     description = f"MCP server for {title}"
     instructions = one_line(api.description, 400)

@@ -54,8 +54,8 @@ def diff(
 ) -> tuple[Change, ...]:
     """Return the changes between two manifests, breaking ones first.
 
-    `renamed` maps old tool names to new names of the same operation. A removed and an added tool with the same handler
-    also count as renamed.
+    `renamed` maps old tool names to new names of the same operation. A removed tool and an added tool with the same
+    handler also count as a rename.
     """
     before = {tool["name"]: tool for tool in old.get("tools", ())}
     after = {tool["name"]: tool for tool in new.get("tools", ())}

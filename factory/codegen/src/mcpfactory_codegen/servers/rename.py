@@ -56,7 +56,7 @@ _MOST_BYTES: Final = 1_000_000  # people do not write larger files by hand
 
 @dataclass(frozen=True, slots=True)
 class OldNameMention:
-    """A line with the old name."""
+    """A line that contains the old name."""
 
     path: str
     line: int

@@ -166,8 +166,8 @@ def _credentials(api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, 
 def _address(api: Api, names: Names, tools: Sequence[ApiTool], private: Sequence[str]) -> dict[str, Any]:
     """Return the address section: the root's URL, the other servers, and the allowed private hosts.
 
-    `api_addresses` of the pipeline reads it. `rootless`: each tool uses one of the other servers. `several`: the server
-    has several documents, each with an `[[api]]`.
+    `api_addresses` of the pipeline reads this section. `rootless`: each tool uses one of the other servers. `several`:
+    the server has several documents, each with an `[[api]]`.
     """
     servers = _servers(api, names, tools)
     address: dict[str, Any] = {
@@ -216,8 +216,8 @@ def _compact(value: Any) -> str:
 class PublishedNames:
     """Published names of a server, from its report. Regeneration keeps these names.
 
-    `names` has the tool name of each operation by its key, before the user's curation. `servers` has the URL of each
-    server by its name, "" for the root. `prefix` is the prefix of the variables, "" for a new server.
+    `names` has the tool name of each operation by its key, before the user's curation. `servers` maps each server's
+    name to its URL; the root has the name "". `prefix` is the prefix of the variables, "" for a new server.
     """
 
     names: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -240,7 +240,7 @@ def read_report(folder: Path) -> dict[str, Any]:
 
 
 def list_report_variables(report: Mapping[str, Any]) -> list[str]:
-    """Return the variables in a report, in its order; skip invalid rows, such as after a manual merge."""
+    """Return the variables in the order of the report; skip invalid rows, such as after a manual merge."""
     return [str(row["name"]) for _, row in iterate_objects(report, "environment") if "name" in row]
 
 

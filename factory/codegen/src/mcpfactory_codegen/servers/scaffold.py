@@ -1,8 +1,8 @@
 """Rendering of templates.
 
-A template is a folder with `copier.yml` and `template/`. Copier renders it into a temporary folder with `unsafe=False`,
-which refuses tasks and extensions. Only shipped templates are rendered in this process; others are copied first and
-rendered in a process with limits.
+A template is a folder with `copier.yml` and `template/`. Copier renders a template into a temporary folder with
+`unsafe=False`, which refuses tasks and extensions. Only shipped templates are rendered in this process; other templates
+are copied first and rendered in a process with limits.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _LITTER: Final = re.compile(r"\.git|\.venv|__pycache__|\.\w+_cache|\.DS_Store|.*
 class ServerTemplate:
     """A template: its name, its directory, and the first comment line of `copier.yml` as description.
 
-    `source` is as given by the user. `origin` identifies a fetched version (`commit 1f2e…`, `our-templates 1.2`); it is
-    "" for local templates.
+    `source` has the text that the user gave. `origin` identifies a fetched version (`commit 1f2e…`, `our-templates
+    1.2`); it is "" for local templates.
     """
 
     name: str

@@ -122,7 +122,7 @@ class LockfileEntry:
 class Lockfile:
     """The files that mcpfactory wrote, by path below the server's folder (with `/`).
 
-    `template` is the template version of the last merge of person-owned files; "" if unknown.
+    `template` is the version of the template at the last merge; "" if the version is unknown.
     """
 
     files: Mapping[str, LockfileEntry] = field(default_factory=dict)
@@ -204,7 +204,7 @@ class FilePlan:
         self.steps: list[FileStep] = []
 
     def put(self, path: str, content: str | bytes, owner: Owner) -> None:
-        """Plan a file. An existing person-owned file or document is kept.
+        """Plan a file. Do not overwrite an existing person-owned file or an existing document.
 
         Raises:
             UnsafePathError: the path is absolute, has `..` in it, or passes through a link that leaves the directory.
@@ -234,7 +234,7 @@ class FilePlan:
 
     @property
     def sorted_steps(self) -> tuple[FileStep, ...]:
-        """Return the steps by path."""
+        """Return the steps, sorted by path."""
         return tuple(sorted(self.steps, key=lambda step: step.path))
 
     def apply(self, template: str = "") -> None:

@@ -80,7 +80,7 @@ def _question(name: str, value: Any) -> TemplateQuestion:
 
 
 def _choices(value: Any) -> tuple[str, ...]:
-    """Return the values of choices: of a list, or of a table with labels."""
+    """Return the values of choices, which are a list or a table with labels."""
     rows = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
     plain = [
         row.get("value") if isinstance(row, dict) else row[-1] if isinstance(row, list) and row else row for row in rows

@@ -210,7 +210,7 @@ def _built(
 
 @dataclass(frozen=True, slots=True)
 class _Documents:
-    """The API documents by label: `fresh` from their sources, the others `stored` in the folder, with overlays."""
+    """The API documents by label: `fresh` ones from their sources, and `stored` ones from the folder, with overlays."""
 
     fresh: Mapping[str, Document]
     stored: Mapping[str, Document]

@@ -54,7 +54,7 @@ SOURCES: Final = (
     DocumentKind("graphql", "a GraphQL schema", "fields", "schema", is_sdl, translate_sdl, text=(SDL_TEXT, SDL)),
     DocumentKind("postman", "a Postman collection", "requests", "collection", is_postman, translate_postman, strip_secrets),
 )  # fmt: skip
-"""All kinds; the first that recognizes a document is used."""
+"""All kinds of documents; a document has the first kind that recognizes the document."""
 
 
 def recognize_document_kind(data: Any) -> DocumentKind | None:

@@ -287,7 +287,7 @@ def _read_only(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _numbers(node: dict[str, Any], kind: Any) -> dict[str, Any]:
-    """Return bounds and defaults, which are strings in the document. Ignore bounds of numbers with `type: string`."""
+    """Return bounds and defaults, which are strings in the document. Ignore bounds if the type is not a number."""
     found: dict[str, Any] = {}
     if isinstance(kind, str) and kind in _NUMBERS:
         for key in ("minimum", "maximum"):

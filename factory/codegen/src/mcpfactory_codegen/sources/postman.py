@@ -320,7 +320,7 @@ _SETTINGS: Final = frozenset(
         "type", "version",
     }
 )  # fmt: skip
-"""Settings of an `auth` that are not credentials."""
+"""Settings in an `auth` object that contain no credentials."""
 _NOT_KEPT: Final = frozenset({"event", "cookie"})
 _PROSE: Final = frozenset({"name", "description", "content"})
 _SENT: Final = re.compile(r"((?:Bearer|Basic|Token|Digest)[ ]+)?(.*)", re.IGNORECASE | re.DOTALL)
@@ -351,7 +351,10 @@ def _kept(node: Any, key: str) -> Any:
 
 
 def _without_settings(auth: Any) -> Any:
-    """Return an `auth` without values of credentials. It is a list of keys and values in 2.1, an object in 2.0."""
+    """Return an `auth` without values of credentials.
+
+    An `auth` is a list of keys and values in version 2.1, and an object in version 2.0.
+    """
     if isinstance(auth, list):
         return [
             one if text(one, "key") in _SETTINGS else {**one, "value": _covered(one.get("value"))}

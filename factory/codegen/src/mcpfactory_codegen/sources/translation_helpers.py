@@ -23,8 +23,8 @@ class Translation:
     """An OpenAPI document translated from another source.
 
     `origins` maps JSON pointers of `data` to JSON pointers of the source; values below a pointer are below its origin.
-    `quiet` are the codes of problems that the translation itself causes; they are not reported. `documents` maps paths
-    to documents of GraphQL requests.
+    `quiet` are the codes of problems that the translation itself causes; these problems are not reported. `documents`
+    maps paths to documents of GraphQL requests.
     """
 
     data: dict[str, Any]
@@ -173,7 +173,7 @@ def parse_json_or_none(written: str) -> Any:
 
 
 def parse_finite_number(written: str) -> float | str:
-    """Return the number, or its text if it is not finite."""
+    """Return the number, or its text if the number is not finite."""
     number = float(written)
     return number if math.isfinite(number) else written
 

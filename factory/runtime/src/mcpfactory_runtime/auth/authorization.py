@@ -27,8 +27,8 @@ def canonical(url: str) -> str:
     """Return the canonical URL of a resource: scheme and host in lower case, path `/` omitted (RFC 8707 §2).
 
     Raises:
-        ValueError: the URL has a user name, query or fragment, or its scheme is not https. URLs of this machine may use
-            http.
+        ValueError: the URL has a user name, query or fragment, or its scheme is not https. The URL of a server on this
+            machine may use http.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("https", "http") or not parts.hostname or parts.query or parts.fragment or parts.username:
@@ -198,11 +198,11 @@ class Authorization:
 
         MCPFACTORY_AUTH_ISSUER, MCPFACTORY_AUTH_RESOURCE and MCPFACTORY_AUTH_JWKS_URL must be set together.
         MCPFACTORY_AUTH_SCOPES (required scopes) and MCPFACTORY_AUTH_AUDIENCE are separated by spaces.
-        MCPFACTORY_AUTH_FAILURES is a rate.
+        The value of MCPFACTORY_AUTH_FAILURES is a rate.
 
         Raises:
-            AuthorizationError: a variable is missing, unknown or invalid. Without this error, a server could start
-                unprotected.
+            AuthorizationError: a variable is missing, unknown or invalid. If an error in the variables were ignored, a
+                server could start unprotected.
         """
         given = {name.removeprefix(PREFIX): value for name, value in environ.items() if name.startswith(PREFIX)}
         if not given:

@@ -74,7 +74,9 @@ class KeyLookup:
 
 
 class KeyCache:
-    """The keys of one issuer. All times are in seconds, by any clock. If the clock is set back, keys count as older.
+    """The keys of one issuer.
+
+    All times are in seconds, by any clock. After the clock is set back, keys are treated as older than they are.
 
     Args:
         document: a fixed JWK Set; None if the keys are fetched.
@@ -90,7 +92,7 @@ class KeyCache:
             self._keys = _read(document)
 
     def find(self, key_id: str | None, algorithm: str, now: float) -> KeyLookup:
-        """Return the keys for a signature. For a token without key ID, these are all keys for the algorithm."""
+        """Return the keys for a signature. For a token without key ID, return all keys for the algorithm."""
         matches = tuple(
             key
             for key in self._keys

@@ -100,7 +100,7 @@ _BEARER_TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")  # syntax "b64token"
 
 @dataclass(frozen=True, slots=True)
 class BearerChallenge:
-    """Refusal of a request, as status and `WWW-Authenticate`.
+    """Refusal of a request: the status and the value of `WWW-Authenticate`.
 
     Attributes:
         status: 400 for a malformed header, 401 for a missing or invalid token, 403 for missing scopes.
@@ -258,8 +258,8 @@ def check_claims(claims: Json, rules: ClaimRules, now: float, *, signed: bool = 
         claims: claims of the token.
         rules: rules for the claims.
         now: seconds since the epoch.
-        signed: True for a JWT, which must have issuer and expiry. Token introspection (RFC 7662 §2.2) may omit them
-            and return `active` instead.
+        signed: True for a JWT, which must have issuer and expiry. Token introspection (RFC 7662 §2.2) may return
+            `active` instead of issuer and expiry.
 
     Raises:
         TokenError: see `REASONS`.

@@ -394,7 +394,7 @@ class Client:
         """Return the tools of all pages.
 
         Over HTTP in the per-request lifecycle, tools with an invalid `x-mcp-header` are omitted with a warning, as the
-        specification requires (Custom Headers). `keep_invalid` keeps these tools.
+        specification requires (Custom Headers). If `keep_invalid` is True, keep tools with an invalid `x-mcp-header`.
         """
         tools = await self._pages("tools/list", "tools")
         if self.channel.http and self.revision.method_header and not keep_invalid:

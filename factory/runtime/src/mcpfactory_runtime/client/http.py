@@ -70,7 +70,7 @@ class _Http(ClientChannel):
         self._tasks: dict[Any, asyncio.Task[None]] = {}
 
     async def open(self, receiver: Receiver) -> None:
-        """Create the HTTP client. The first request connects."""
+        """Create the HTTP client. The first request opens the connection."""
         if not host_port_of(self.url):
             raise ConnectionLostError(f"{self.url!r} is not an http or https URL")
         self._receiver = receiver
@@ -111,7 +111,10 @@ class _Http(ClientChannel):
         content: bytes | None = None,
         request_id: Any = None,
     ) -> AsyncIterator[httpx.Response]:
-        """Send a request with our token. If the server refuses it, renew the token and retry. Raises OAuthError."""
+        """Send a request with our token.
+
+        If the server refuses the token, renew the token and retry. Raises OAuthError.
+        """
         logins = 0
         while True:
             token = self.oauth.token(self.url) if self.oauth else ""
@@ -259,7 +262,10 @@ class HttpChannel(_Http):
         self._modern: set[Any] = set()
 
     async def send(self, message: Any, headers: Mapping[str, str]) -> None:
-        """POST a message. Its response goes to the receiver. Wait until the server has accepted a notification."""
+        """POST a message.
+
+        The receiver gets the response to the message. Wait until the server has accepted a notification.
+        """
         if isinstance(message, dict) and "method" in message and "id" in message:
             if headers.get("MCP-Protocol-Version") in MODERN:
                 self._modern.add(message["id"])
@@ -484,7 +490,7 @@ def _ended_session(content: bytes) -> SessionEndedError | None:
 
 
 async def _read(response: httpx.Response, limit: int = DEFAULT_MAX_SIZE, too_large: Exception | None = None) -> bytes:
-    """Return the body. If it has more than `limit` bytes, raise `too_large` [default: an httpx.DecodingError]."""
+    """Return the body. If the body exceeds `limit` bytes, raise `too_large` [default: an httpx.DecodingError]."""
     content = bytearray()
     async for data in aiter_decoded(response):
         content += data

@@ -151,7 +151,7 @@ _LONGEST: Final = {"traceparent": 256, "tracestate": 512, "baggage": 8192}
 
 
 def current_trace_metadata(given: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """Return the trace metadata for a request: OpenTelemetry's current span and baggage, or {} without them.
+    """Return the trace metadata for a request: OpenTelemetry's current span and baggage, or {} if there are none.
 
     Args:
         given: the existing `_meta`; if it has a `traceparent`, the current span is omitted.

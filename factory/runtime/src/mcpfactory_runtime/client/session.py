@@ -79,7 +79,7 @@ class ClientSession:
     """The client's side of a connection. `watchers` receive each notification.
 
     Args:
-        channel: connection to the server; `open` opens it.
+        channel: connection to the server; the method `open` opens the channel.
         answer: returns the result for a request of the server, or raises McpError.
         listen: receives each notification.
         headers: returns the HTTP headers for a message.

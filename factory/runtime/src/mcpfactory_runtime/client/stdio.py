@@ -85,7 +85,7 @@ class ByteStream(Protocol):
         """Send bytes to the other end."""
 
     async def receive(self) -> bytes:
-        """Return the next bytes from the other end, or b"" after it has closed."""
+        """Return the next bytes from the other end, or b"" after the other end has closed."""
 
     async def aclose(self) -> None:
         """Close this end; the other end receives b""."""

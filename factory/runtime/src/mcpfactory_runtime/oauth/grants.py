@@ -82,7 +82,7 @@ def authorization_code_grant(context: GrantContext, redirect_uri: str, scopes: I
 
 
 def refresh_token_grant(context: GrantContext, refresh_token: str) -> Steps[Tokens]:
-    """Return new tokens for a refresh token. Keep the old refresh token if the response has none.
+    """Return new tokens for a refresh token. Keep the old refresh token if the response has no refresh token.
 
     Raises:
         OAuthError: the authorization server refuses the request, or its response is invalid.
@@ -400,7 +400,10 @@ def _register_client(identity: OAuthClientSettings, server: AuthorizationServer)
 
 
 def _signed_method(server: AuthorizationServer) -> str:
-    """Return the authentication method for a client with a key. Raise OAuthError if the server does not support it."""
+    """Return the authentication method for a client with a key.
+
+    Raise OAuthError if `server` does not support the method.
+    """
     if _SIGNED not in server.auth_methods:
         known = ", ".join(server.auth_methods)
         raise OAuthError(

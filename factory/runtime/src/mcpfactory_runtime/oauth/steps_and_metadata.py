@@ -59,8 +59,8 @@ class HttpAnswer:
 class Visit:
     """A page for the user's browser. The procedure receives the complete URL to which the browser was redirected.
 
-    If `code` is set, the user enters the code on the page, possibly on another device. The browser is not redirected,
-    and the procedure receives "".
+    If `code` is set, the user enters the code on the page, possibly on another device. In this case, the browser is not
+    redirected, and the procedure receives "".
     """
 
     url: str
@@ -137,7 +137,7 @@ def parse_json_body(answer: HttpAnswer, what: str) -> Json:
 
 
 def check_metadata_url(url: Any, server: str, what: str) -> str:
-    """Return a URL from a server's metadata if it is safe: https, or loopback if `server` is also a loopback URL.
+    """Return a URL in a server's metadata if the URL is safe: https, or loopback if `server` is also a loopback URL.
 
     See Security Considerations, Communication Security. A remote server must not refer to a local server.
 
@@ -205,7 +205,7 @@ class AuthChallenge:
 
 
 def read_challenges(header: str) -> Iterator[AuthChallenge]:
-    """Yield the challenges of a header (several headers joined by commas), up to the first invalid one."""
+    """Yield the challenges of a header (several headers joined by commas), up to the first invalid challenge."""
     at = 0
     while scheme := _SCHEME.match(header, at):
         at = scheme.end()

@@ -254,7 +254,7 @@ def _user_folder(environ: Mapping[str, str]) -> Path:
 
 
 def _keyring() -> Any:
-    """Return the keyring module, or None if it is not installed or has no usable backend."""
+    """Return the keyring module, or None if the module is not installed or has no usable backend."""
     try:
         keyring = import_module("keyring")  # the package is optional, and slow to load
         usable = keyring.get_keyring().priority > 0

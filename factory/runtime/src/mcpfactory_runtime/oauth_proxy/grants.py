@@ -32,7 +32,9 @@ _JWS: Final = PyJWS()
 
 
 class TokenKeys:
-    """The keys of one proxy. Each kind of token has its own key, so that a token cannot be used as another kind.
+    """The cryptographic keys of one proxy.
+
+    Each kind of token has its own key, so that a token cannot be used as another kind.
 
     Args:
         secret: secret of this server, hard to guess.
@@ -69,7 +71,10 @@ class TokenKeys:
         return urlsafe_b64encode(nonce + sealed).decode()
 
     def decrypt(self, text: str, bound: str) -> Json | None:
-        """Return the decrypted object, or None if the text was changed, or encrypted with another `bound` or secret."""
+        """Return the decrypted object.
+
+        Return None if the text was changed, or was encrypted with another `bound` or secret.
+        """
         sealed = urlsafe_b64decode(text)
         try:
             data = AESGCM(self._key("vault")).decrypt(sealed[:_NONCE], sealed[_NONCE:], bound.encode())
@@ -87,13 +92,13 @@ def digest(text: str) -> str:
 
 
 LOGIN_SECONDS: Final = 600.0
-"""Maximum seconds for the user to consent, and again to log in."""
+"""Maximum seconds for the user to consent, and maximum seconds for the user to log in."""
 
 CODE_SECONDS: Final = 60.0
 """Maximum seconds for the client to redeem a code."""
 
 GRANT_SECONDS: Final = 30 * 86_400.0
-"""Seconds after which an unused grant ends."""
+"""Lifetime of an unused grant, in seconds."""
 
 # Key of a record in its space; each record has a separate space, because all records of a space expire together.
 _KEY: Final = ""
@@ -106,7 +111,7 @@ class GrantStore:
         self._store = store
 
     async def begin_login(self, login: Json) -> str:
-        """Store a login. Return its `state`, which identifies the redirect from the provider."""
+        """Store a login. Return the `state` parameter, which identifies the later redirect from the provider."""
         state = secrets.token_urlsafe(32)
         await self._put(f"oauth/login/{digest(state)}", login, LOGIN_SECONDS)
         return state

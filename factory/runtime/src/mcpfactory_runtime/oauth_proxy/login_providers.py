@@ -20,7 +20,7 @@ _KEPT: Final = ("sub", "login", "name", "email", "email_verified", "hd", "prefer
 
 
 class ProviderRefusedError(Exception):
-    """The provider refused a request; the message contains its error code."""
+    """Error for a request that the provider refused; the message contains the provider's error code."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

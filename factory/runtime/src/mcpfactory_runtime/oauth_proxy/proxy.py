@@ -97,8 +97,8 @@ class OAuthProxy:
             all logins.
         access_seconds: lifetime of an access token. When a grant ends, its tokens become invalid immediately.
         clock: returns seconds since the epoch.
-        fetch: function that returns the document at a client ID's URL, or raises OSError; None fetches from public
-            addresses only.
+        fetch: function that returns the document at a client ID's URL, or raises OSError; None fetches documents from
+            public addresses only.
 
     Raises:
         AuthorizationError: the configuration is contradictory or insecure.
@@ -239,7 +239,7 @@ class OAuthProxy:
         )
 
     async def _register(self, request: OAuthEndpointRequest) -> OAuthEndpointResponse:
-        """Register a client (RFC 7591). Its ID is the signed registration, which needs no storage."""
+        """Register a client (RFC 7591). The client's ID is the signed registration, which needs no storage."""
         name, uris = read_client_registration(request.body)
         now = int(self._clock())
         client_id = self._keys.sign("client", {"name": name, "redirect_uris": uris, "iat": now})
@@ -431,7 +431,7 @@ class OAuthProxy:
         return self._tokens(grant_id, after, client)
 
     async def _refresh(self, asked: Mapping[str, str], client: str) -> OAuthEndpointResponse:
-        """Return new tokens for a refresh token. A second use indicates theft and ends the grant (RFC 9700 §4.14.2)."""
+        """Return new tokens. A second use of a refresh token indicates theft, and ends the grant (RFC 9700 §4.14.2)."""
         shown = self._keys.read("refresh", asked.get("refresh_token", ""), self._clock())
         refusal = OAuthRequestError(
             "invalid_grant", "The refresh token was used, is too old, or belongs to another client"
@@ -511,7 +511,7 @@ class OAuthProxy:
         )
 
     async def _revoke(self, request: OAuthEndpointRequest) -> OAuthEndpointResponse:
-        """Revoke a token (RFC 7009). A token of either kind ends its grant with all tokens of the grant."""
+        """Revoke a token (RFC 7009). The revocation ends the grant, and so all tokens of the grant."""
         client, token = self._label_of(request.fields), request.fields.get("token", "")
         shown = self._keys.read("refresh", token) or self._keys.read("at+jwt", token) or {}
         if client in (shown.get("client"), shown.get("client_id")):

@@ -91,7 +91,7 @@ class Peer:
 
 
 class RequestMetadata(NamedTuple):
-    """Checked metadata of a request of the per-request lifecycle; its version may be unsupported."""
+    """Checked metadata of a request of the per-request lifecycle; the protocol version may be unsupported."""
 
     version: str
     info: Json

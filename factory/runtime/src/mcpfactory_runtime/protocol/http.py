@@ -95,7 +95,7 @@ def _annotation_problem(path: Path | None, header: Any, kind: Any) -> str:
 
 
 def check_mirrored_headers(mirrored: Mirrored, arguments: Any, headers: Mapping[str, str]) -> None:
-    """Compare arguments with their headers.
+    """Compare the arguments of a call with the headers that repeat them.
 
     Raises:
         McpError: HEADER_MISMATCH if a header is missing or malformed, or differs from the body.
@@ -231,7 +231,7 @@ def check_host_and_origin(headers: Headers, hosts: Collection[str], origins: Col
     Args:
         headers: values by lower-case name.
         hosts: permitted host names (without port) of requests; `*` allows any.
-        origins: origins of web pages that may call. Pages of this machine may call loopback hosts.
+        origins: origins of web pages that may call. Web pages from this machine may call loopback hosts.
     """
     host = _host_name(headers.get("host", ""))
     if host not in hosts and "*" not in hosts:
@@ -364,7 +364,10 @@ _PORT: Final = re.compile("(?::[0-9]{0,5})?")
 
 
 def _host_name(host: str) -> str:
-    """Return a host without port, in lower case. IPv6 addresses keep brackets; invalid hosts keep their port."""
+    """Return a host without port, in lower case.
+
+    The brackets of an IPv6 address are kept. The port of an invalid host is kept.
+    """
     if host.startswith("["):
         address, bracket, port = host.partition("]")
         return (address + bracket if _PORT.fullmatch(port) else host).lower()

@@ -234,7 +234,10 @@ class LineReader:
                 yield OVERSIZE
 
     def rest(self) -> bytes:
-        """Return the data after the last line break. At the end of the stream, this data is a complete message."""
+        """Return the data after the last line break.
+
+        At the end of the stream, the data after the last line break is a complete message.
+        """
         line = self._take(b"")
         return b"" if self._skipping or line.isspace() else line
 

@@ -28,7 +28,7 @@ _METHOD_SETS: Final = ("methods", "client_requests", "notifications", "client_no
 
 @dataclass(frozen=True, eq=False)  # no slots, because cached properties need a `__dict__`
 class Revision:
-    """One released revision. A feature exists in a revision if its name is in one of these sets.
+    """One released revision. A feature exists in a revision if a set in the record contains the feature's name.
 
     Fields, from the revision's schema unless a section is cited:
         name: name in messages.

@@ -1,8 +1,8 @@
 """Validators for keywords that pydantic-core does not support: `oneOf`, `not`, `if`, `contains` and others.
 
 Each function returns a core schema that checks one keyword and returns the value unchanged. The subschemas are compiled
-without repairs. The caller must omit a keyword with a subschema that is not fully checked (`is_fully_checked`): a
-subschema that accepts invalid values would make `not` refuse valid values.
+without repairs. The caller must omit a keyword if its subschema is not fully checked (`is_fully_checked`). Otherwise
+`not` could refuse valid values, because its subschema accepts invalid values.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Attempt(NamedTuple):
 
 
 def _parts(parts: Mapping[str, CoreSchema]) -> CoreSchema:
-    """Return a schema that validates the value of an `_Attempt` against its part of a schema."""
+    """Return a schema that validates the value of an `_Attempt` against the part that the attempt names."""
     choices: dict[Any, CoreSchema] = {
         f"{STRICT}{name}": core_schema.no_info_before_validator_function(_value_of, part)
         for name, part in parts.items()
@@ -167,7 +167,10 @@ def pattern_properties_schema(parts: Mapping[str, CoreSchema]) -> CoreSchema:
 
 
 def skip_matched_properties(patterns: Iterable[str], properties: Iterable[str], rest: CoreSchema) -> CoreSchema:
-    """Wrap `rest` to skip undeclared properties that match a pattern: these do not count as additional properties."""
+    """Wrap `rest` to skip undeclared properties that match a pattern.
+
+    Such properties do not count as additional properties.
+    """
     engines = [pattern_validator(pattern) for pattern in patterns]
     return core_schema.no_info_wrap_validator_function(partial(_check_rest, engines, frozenset(properties)), rest)
 

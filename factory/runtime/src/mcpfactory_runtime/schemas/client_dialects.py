@@ -68,7 +68,10 @@ _DIGEST: Final = 6  # number of characters of the digest in a shortened name
 
 
 def adapt_tool(wire: Json, limits: ClientLimits) -> Json:
-    """Return the Tool object of tools/list within these limits. Omit an output schema that exceeds the limits."""
+    """Adapt the Tool object of tools/list to the limits of a client.
+
+    Leave out an output schema that exceeds the limits.
+    """
     schema, notes = _flattened(wire["inputSchema"], limits)
     done = {**wire, "inputSchema": schema}
     if notes:
@@ -81,7 +84,7 @@ def adapt_tool(wire: Json, limits: ClientLimits) -> Json:
 def _flattened(schema: Any, limits: ClientLimits) -> tuple[Any, list[str]]:
     """Return the flattened schema, and notes about its root.
 
-    An unusable schema is returned unchanged: such a tool cannot be called anyway.
+    An unusable schema is returned unchanged, because a tool with such a schema cannot be called.
     """
     if not isinstance(schema, Mapping):
         return schema, []

@@ -41,7 +41,7 @@ _SHOWN: Final = 6  # maximum values in a message
 
 
 def property_changes(old: Json, new: Json) -> Iterator[_Found]:
-    """Yield the differences of the properties of two objects, also of nested properties."""
+    """Yield the differences between the properties of two objects, including nested properties."""
     definitions = definitions_of(old), definitions_of(new)
     # Compare the JSON texts, because 1 == True in Python.
     if _compact([old, definitions[0]]) != _compact([new, definitions[1]]):
@@ -49,7 +49,10 @@ def property_changes(old: Json, new: Json) -> Iterator[_Found]:
 
 
 def removed_or_retyped_properties(old: Any, new: Any, path: str = "") -> Iterator[str]:
-    """Yield the paths of values that were removed or have another type. An empty new schema permits all values."""
+    """Yield the paths of values that were removed or have another type.
+
+    If the new schema is empty, it permits all values.
+    """
     if not isinstance(old, dict) or not isinstance(new, dict) or not new:
         return
     if old.get("type") != new.get("type") and "type" in old:

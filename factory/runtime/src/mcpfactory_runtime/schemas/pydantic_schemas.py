@@ -29,7 +29,10 @@ class _Plain(GenerateJsonSchema):
 
 
 def pydantic_field_default(default: Any) -> tuple[bool, Callable[[], Any] | None]:
-    """Return a flag for a default of pydantic's `Field(...)`, and the function that creates its value, or None."""
+    """Return True if `default` is pydantic's `Field(...)`.
+
+    Also return the function that creates the default value, or None.
+    """
     if not isinstance(default, FieldInfo):
         return False, None
     if default.is_required():

@@ -2,9 +2,10 @@
 
 Rules (basic, JSON Schema Usage; JSON Schema core, §8 and §9):
 
-1. `$schema` is the dialect [default: 2020-12]. A schema has a single dialect; an unknown one is an error.
-2. A reference is relative to the enclosing `$id`. Its target must be in the same schema: a JSON pointer, an anchor, or
-   a part with its own `$id`. An unresolvable reference is an error, because every value must be checked. The target
+1. `$schema` is the dialect [default: 2020-12]. A schema has a single dialect; an unknown dialect is an error.
+2. A reference is relative to the enclosing `$id`. The target of a reference must be in the same schema: a JSON pointer,
+an anchor, or a part with its own `$id`. An unresolvable reference is an error, because every value must be checked. The
+target
    of a circular reference permits any value.
 """
 
@@ -77,7 +78,9 @@ class SchemaReferences:
                 self._anchors[base, part["$id"][1:]] = part
 
     def follow(self, part: Mapping[str, Any]) -> tuple[str, Any]:
-        """Follow the `$ref` of a schema part, also through several references. Return the target's URI and the target.
+        """Follow the `$ref` of a schema part, even if the target is another reference.
+
+        Return the target's URI and the target.
 
         The target of a circular reference is True.
 

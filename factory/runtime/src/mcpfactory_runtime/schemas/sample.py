@@ -1,4 +1,4 @@
-"""Deterministic sample values of a schema: a valid one, alternatives, and invalid ones.
+"""Deterministic sample values of a schema: a valid value, alternatives, and invalid values.
 
 A sample is the author's own example, default or enum value if there is one, otherwise the smallest value that formats
 and bounds allow. To end cycles, deep optional members are omitted, and even deeper schemas have no sample.
@@ -84,7 +84,7 @@ def sample(
 
 
 def author_values(schema: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the author's values in a schema, those of the most restrictive keyword first."""
+    """Yield the author's values in a schema, the values of the most restrictive keyword first."""
     for keyword in ("const", "enum", "examples", "example", "default"):
         value = schema.get(keyword)
         if keyword in {"enum", "examples"}:
@@ -122,7 +122,7 @@ def two_item_arrays(value: list[Any], schema: Any, root: Mapping[str, Any]) -> I
 
 
 def invalid_values(schema: Any, root: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield values just outside of the schema: beyond a bound or length, not in its enumeration, or of another type."""
+    """Yield values that barely violate the schema: beyond a bound or length, not in the enum, or of another type."""
     schema = resolve(schema, root)
     if not isinstance(schema, dict):
         return

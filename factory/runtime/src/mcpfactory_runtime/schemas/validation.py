@@ -2,7 +2,7 @@
 
 Rules:
 
-1. A valid argument is not changed: integers stay integers, unknown properties are kept, and strings stay strings
+1. A valid argument stays unchanged: integers stay integers, unknown properties are kept, and strings stay strings
    regardless of `format`. (5.0 for an integer becomes 5.)
 2. Harmless mistakes of models are repaired, but only if the unchanged value matches no alternative:
    "5" for an integer or a number, "true" for a boolean, 5 for a string (never 5.0, whose text is ambiguous),
@@ -298,7 +298,7 @@ class _Compiler:
         return core_schema.definition_reference_schema(name)
 
     def _applies(self, start: str, end: str) -> bool:
-        """Return True if the definition `start` equals `end` or applies it to the same value."""
+        """Return True if the definition `start` equals `end`, or applies `end` to the same value."""
         open_, seen = [start], {start}
         while open_:
             name = open_.pop()
@@ -415,7 +415,7 @@ class _Compiler:
         return drop if names else _identity
 
     def _nullable(self, schema: Any, depth: int = 0) -> bool:
-        """Return True if null may satisfy the schema, or if this is uncertain."""
+        """Return True if null satisfies the schema, or if the result is uncertain."""
         if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
             return schema is not False
         if schema.get("nullable") is True:
@@ -487,7 +487,7 @@ def _count(value: Any) -> int | None:
 class TooManyVisitsError(Exception):
     """Error for too many validation attempts; thirty definitions that each use the next twice give a billion.
 
-    Not a ValueError, because pydantic-core would treat that as the failure of one branch.
+    This error is not a ValueError, because pydantic-core would treat a ValueError as the failure of one branch.
     """
 
 

@@ -149,7 +149,10 @@ def _name(place: Place) -> str:
 
 
 def _flatten(found: Iterable[_FoundProblem]) -> list[_FoundProblem]:
-    """Remove the labels. For each union, keep the errors of its closest branch, or a summary of all branches."""
+    """Remove the labels of union branches from the errors.
+
+    For each union, keep the errors of its closest branch, or a summary of all branches.
+    """
     plain: list[_FoundProblem] = []
     unions: dict[Place, dict[str, list[_FoundProblem]]] = {}
     for one in found:

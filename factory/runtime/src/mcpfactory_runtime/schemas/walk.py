@@ -19,7 +19,10 @@ APPLICATORS: Final[dict[str, Literal["one", "list", "map"]]] = {
     **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), "list"),
     **dict.fromkeys(("$defs", "definitions", "dependentSchemas", "patternProperties", "properties"), "map"),
 }
-"""Keywords that contain a schema, a list of schemas, or schemas by name. Other keywords contain no schemas."""
+"""Keywords that contain a schema, a list of schemas, or schemas by name.
+
+Keywords outside this table contain no schemas.
+"""
 COMBINATORS: Final = ("allOf", "anyOf", "oneOf")
 IN_PLACE: Final = frozenset({"$ref", *COMBINATORS, "not", "if", "then", "else", "dependentSchemas"})
 """Keywords that apply a schema to the same value. A reference cycle through only these keywords never ends."""
@@ -88,7 +91,7 @@ def required_of(schema: Any) -> list[str]:
 
 
 def items_of(schema: Any) -> Any:
-    """Return the schema of an array's items, or True (any value is valid) if the array has none."""
+    """Return the schema of an array's items, or True (any value is valid) if the array has no schema for items."""
     return schema.get("items", True) if isinstance(schema, Mapping) else True
 
 
@@ -108,7 +111,7 @@ def definitions_of(schema: Any) -> Mapping[str, Any]:
 
 
 def escape(token: str) -> str:
-    """Return a name as a reference token of a JSON pointer."""
+    """Escape a name as a reference token of a JSON pointer."""
     return token.replace("~", "~0").replace("/", "~1") if "~" in token or "/" in token else token
 
 

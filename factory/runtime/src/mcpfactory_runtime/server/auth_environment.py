@@ -35,7 +35,7 @@ def read_auth_environment(environ: Mapping[str, str]) -> Authorization | OAuthPr
     is described by MCPFACTORY_AUTH_URL, MCPFACTORY_AUTH_REALM, MCPFACTORY_AUTH_DOMAIN, MCPFACTORY_AUTH_TENANT,
     MCPFACTORY_AUTH_CLIENT_ID, MCPFACTORY_AUTH_CLIENT_SECRET, MCPFACTORY_AUTH_ALLOW, MCPFACTORY_AUTH_KEYS,
     MCPFACTORY_AUTH_AUTHORIZE_URL, MCPFACTORY_AUTH_TOKEN_URL and MCPFACTORY_AUTH_USERINFO_URL;
-    MCPFACTORY_AUTH_FAILURES applies to every provider. Without a provider, see `Authorization.from_environment`.
+    MCPFACTORY_AUTH_FAILURES applies to every provider. If no provider is set, see `Authorization.from_environment`.
 
     Raises:
         AuthorizationError: a setting is missing, unknown or invalid; an incomplete configuration must not leave a

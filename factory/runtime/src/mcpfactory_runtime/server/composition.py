@@ -55,7 +55,7 @@ class CompositionMixin:
     def mount(self, part: Any, prefix: str = "") -> None:
         """Add the tools, resources, templates, prompts and completions of another server.
 
-        The part's HTTP routes keep their paths; its ready checks get the prefix.
+        The part's HTTP routes keep their paths. The names of the part's ready checks get the prefix.
 
         If items are later added to the part, or removed from it, this server changes as well. The part's tool
         middleware and lifespan apply to the handlers of the part. The part's instructions, request middleware and rates
@@ -68,7 +68,7 @@ class CompositionMixin:
         Raises:
             TypeError: the part is not a server.
             ValueError: a name, URI or path is taken, the prefix produces invalid tool names, or the part is or
-                contains this server. Nothing is mounted then.
+                contains this server. After any of these errors, nothing is mounted.
         """
         _refuse_other(part)
         if prefix:
@@ -98,8 +98,9 @@ class CompositionMixin:
     def transform_tool(self, name: str, /, **options: Unpack[TransformOptions]) -> None:
         """Replace a tool with a transformed tool that calls the original; the original is hand-written or from a part.
 
-        To transform a generated tool, use `[tools.NAME]` in `mcpfactory.toml`, or call this method on the parent of its
-        server. Tools of a remote part are transformed once the remote server has listed them.
+        To transform a generated tool, use `[tools.NAME]` in `mcpfactory.toml`. Alternatively, mount the server, and
+        call this method on the parent server. Tools of a remote part are transformed once the remote server has listed
+        them.
 
         Args:
             name: the tool's current name; tool middleware sees the new name.
@@ -166,7 +167,10 @@ class CompositionMixin:
                 )
 
     def record_subscription(self, uri: str) -> None:
-        """Record a client's subscription to a resource; a remote part also subscribes at its remote server."""
+        """Record a client's subscription to a resource.
+
+        For a resource of a remote part, also subscribe at the remote server.
+        """
         for part in self.parts:
             part.record_subscription(uri)
 
@@ -254,7 +258,9 @@ class MountedServer:
                 raise ValueError(f"{key!r} of {self.part.name} is already taken\nhint: mount it with another prefix")
 
     def sync_items(self) -> set[str]:
-        """Register the part's current items in the parent, and remove the others. Return the parent's changed lists.
+        """Register the part's current items in the parent, and remove items that the part no longer has.
+
+        Return the parent's changed lists.
 
         Removals and changes that the parent's author made stay in effect. If the name of an item was taken meanwhile,
         the item is omitted with a warning.

@@ -142,8 +142,8 @@ class Context(InjectedParameter):
     def session_state(self) -> Json:
         """Return the storage that handlers share within one stdio connection or one HTTP session.
 
-        In the newest revision, HTTP has no sessions, so the storage lasts only for the request. Other processes do
-        not see the storage.
+        In the newest revision, HTTP has no sessions, so the storage lasts only for the request. The storage is not
+        shared with other processes.
         """
         session = self._origin.session_channel
         return self.request_state if session is None else session.session_state
@@ -267,7 +267,7 @@ class Context(InjectedParameter):
     def cancelled(self) -> bool:
         """Return True if the task was canceled.
 
-        `def` handlers cannot be interrupted and should check this regularly.
+        `def` handlers cannot be interrupted, and should check this property regularly.
         """
         return False
 
@@ -403,7 +403,7 @@ class Context(InjectedParameter):
             raise ToolError(question.confirmation_code_message(sealer.code(**bound), code))
 
     async def ask(self, **questions: Question[Any]) -> dict[str, Any]:
-        """Ask several questions at once; return the answers by the same names.
+        """Ask several questions at once; return each answer under the name of its question.
 
         In the handshake lifecycle, each question is a request to the client, and the handler waits. In the per-request
         lifecycle, the handler *ends* at this call, and is rerun from its beginning with the answers. Code before a
@@ -497,7 +497,7 @@ class Context(InjectedParameter):
         return self._answers
 
     def input_required(self, asked: InputRequired) -> Json:
-        """Return the result that asks the client; the result's state holds the previous answers."""
+        """Return a result that asks the client questions. The state in the result contains the previous answers."""
         state = self._server.sealer.seal(
             self._used,
             asked.requests,

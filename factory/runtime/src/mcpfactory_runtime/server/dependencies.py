@@ -67,7 +67,7 @@ def override(provider: Provider, replacement: Provider) -> Iterator[None]:
 
 
 def with_dependencies(handler: Handler) -> Handler:
-    """Return the handler. If it has dependencies, return an `async def` wrapper that fills them in.
+    """Return the handler. If the handler has dependencies, return an `async def` wrapper that supplies their values.
 
     The wrapper takes only the parameters without a dependency.
 
@@ -141,7 +141,10 @@ class _Maker:
         return bool(self._contexts) or any(maker.wants_context for maker in self._makers.values())
 
     async def make(self, context: Any, stack: AsyncExitStack, made: dict[Provider, Any]) -> Any:
-        """Return the value for a call. `stack` closes it later, and `made` has the values of the call by provider."""
+        """Return the value for a call.
+
+        `stack` closes the value later, and `made` maps each provider to its value for this call.
+        """
         if self.provider in made:
             return made[self.provider]
         replacement = _overrides.get(self.provider)
@@ -165,7 +168,7 @@ class _Maker:
 
 
 class _Opened:
-    """A generator as a context manager. An error of the call is thrown into the generator, and always propagates."""
+    """A generator as a context manager. An error of the call is raised inside the generator, and always propagates."""
 
     def __init__(self, generator: Provider, arguments: dict[str, Any]) -> None:
         if inspect.isasyncgenfunction(generator):

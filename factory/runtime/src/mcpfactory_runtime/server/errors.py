@@ -15,8 +15,8 @@ log = logging.getLogger(__name__)
 class ToolError(Exception):
     """Error with a message for the model: it becomes a tool result with `isError` and this message.
 
-    Other exceptions of a tool are logged on stderr. The client gets a generic message, because their text may contain
-    secrets.
+    Any other exception of a tool is logged on stderr. For such an exception, the client gets a generic message, because
+    the text of the exception may contain secrets.
     """
 
 

@@ -67,7 +67,7 @@ def _failure(tool: Tool, error: BaseException) -> Json:
 
 
 def is_fast_path_tool(tool: Tool) -> bool:
-    """Return True if calls of a tool need only the handler and a thread."""
+    """Return True if a call of the tool needs only the handler and a thread."""
     plain = tool.handler is not None and tool.context is None and tool.load is None and tool.timeout is None
     return plain and not tool.is_async and not tool.inline and not _RECORD
 
@@ -138,9 +138,10 @@ async def call_other(
 ) -> Any:
     """Return the complete structured content of another tool's result, or the text if it has no structured content.
 
-    The other tool belongs to the same server, and need not be listed. To hide the tools of a workflow from a model,
-    omit these tools from the profile. The tool's schema checks the arguments, its defaults apply, and its hooks run.
-    Over HTTP, the caller (`principal`) needs the tool's scopes; without a principal, scopes are not checked.
+    The called tool belongs to the same server, and need not be listed. To hide the tools of a workflow from a model,
+    omit these tools from the profile. The called tool's schema checks the arguments. The called tool's defaults and
+    hooks apply. Over HTTP, the caller (`principal`) needs the tool's scopes; without a principal, scopes are not
+    checked.
 
     Raises:
         ToolError: the tool failed (with its own message), does not exist, or needs scopes that the access token lacks.

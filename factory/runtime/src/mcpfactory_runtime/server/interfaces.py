@@ -77,7 +77,7 @@ class ServerInterface(Protocol):
 
     @property
     def extensions(self) -> SharedStoreUser:
-        """Return the server's extensions, which also own the tasks."""
+        """Return the server's extensions, which also manage the tasks."""
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """Return the context manager of the server's lifespan in this process."""
@@ -166,7 +166,7 @@ class HttpRequest(Protocol):
 
     @property
     def address(self) -> str | None:
-        """Return the source address; behind a proxy, that of the proxy."""
+        """Return the source address; behind a proxy, return the address of the proxy."""
 
 
 class ReplyChannel(Protocol):
@@ -211,7 +211,7 @@ class SessionChannel(ReplyChannel, Protocol):
 
 
 def check_server_info(name: str, version: str) -> tuple[str, str]:
-    """Return a server's name and version, if clients accept them.
+    """Return a server's name and version if clients accept these values.
 
     Raises:
         TypeError: the name or the version is not a string.

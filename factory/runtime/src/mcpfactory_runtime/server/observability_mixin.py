@@ -51,7 +51,7 @@ class ObservabilityMixin:
     ) -> Callable[[Function], Function]:
         """Decorate a function that answers an HTTP path in addition to MCP (docs/reference/server-api.md, Routes).
 
-        The function takes a `starlette.requests.Request`. It returns a `Response` of Starlette, text, bytes,
+        The function takes a `starlette.requests.Request`. The function returns a `Response` of Starlette, text, bytes,
         None (204), or a JSON value.
 
         Args:

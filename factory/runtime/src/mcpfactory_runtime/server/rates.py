@@ -95,7 +95,7 @@ class PerClientCache(dict[str, Value]):
 
 
 class ClientRateLimits:
-    """The limits of one client: a bucket of each kind, None for no limit. Event loop only."""
+    """The limits of one client: a bucket of each kind, None for no limit. Use it only in the event loop."""
 
     __slots__ = (*KINDS,)
 

@@ -81,7 +81,8 @@ class Tool:
         defer_task: True if the handler decides when the call becomes a task.
         inline: True runs a `def` handler on the event loop.
         timeout: seconds after which a call fails; None for no limit.
-        resolve_target: function of a tool that calls others. It returns the called tool for given arguments, or None.
+        resolve_target: function of a tool that calls others. The function returns the called tool for given arguments,
+            or None.
     """
 
     __slots__ = (
@@ -385,7 +386,8 @@ def make_resource(
 
     Raises:
         ValueError: the URI has no scheme, or is a malformed template.
-        TypeError: the URI's variables do not match the handler's parameters, or `exempt_params` has other names.
+        TypeError: the URI's variables do not match the handler's parameters, or `exempt_params` has names that are not
+            variables.
     """
     if not _SCHEME.match(uri):
         raise ValueError(

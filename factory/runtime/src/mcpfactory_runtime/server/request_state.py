@@ -24,7 +24,7 @@ from mcpfactory_runtime.storage.base import ExpectedEntry, SharedStore
 from mcpfactory_runtime.types import Json
 
 LIFETIME: Final = 3600.0
-"""Seconds that a user has to answer."""
+"""Time limit for a user's answer, in seconds."""
 
 CODE_LIFETIME: Final = 600.0
 """Validity of a code in seconds."""
@@ -101,7 +101,7 @@ class RequestStateSealer:
         return f"{payload.decode()}.{self._mac(payload)}"
 
     def open(self, state: object, *, principal: str, method: str, params: Json, now: float) -> OpenedState:
-        """Return the content of a state.
+        """Open a sealed state and return its content.
 
         Raises:
             McpError: INVALID_PARAMS if the state is foreign, changed, expired, or belongs to another request.
@@ -130,7 +130,7 @@ class RequestStateSealer:
         """Mark a state as used; its answers are accepted only once.
 
         Raises:
-            McpError: INVALID_PARAMS if it was used before.
+            McpError: INVALID_PARAMS if the state was used before.
         """
         if not await self._first(opened.challenge, opened.expires, now):
             raise McpError(
@@ -156,7 +156,7 @@ class RequestStateSealer:
         return await self._first(hashlib.sha256(raw).hexdigest()[:32], expires, now)
 
     async def _first(self, challenge: str, expires: float, now: float) -> bool:
-        """Mark a challenge as used until it expires; return False if it was used before."""
+        """Mark a challenge as used until it expires; return False if the challenge was used before."""
         if self._store is None:
             return self._used.add(challenge, expires, now)
         seconds = expires - now + 1.0

@@ -248,8 +248,8 @@ class ToolResult:
 
     Args:
         content: one block, or several; a str is one text block; dicts are blocks in wire format.
-        structured: the structured content, matching the tool's output schema; None sends none.
-        is_error: True if the call failed, and the model should see that.
+        structured: the structured content, matching the tool's output schema; None sends no structured content.
+        is_error: True if the call failed, and the model should see the failure.
         meta: the result's `_meta`, which the model does not see.
     """
 

@@ -158,12 +158,13 @@ class Server(ObservabilityMixin, CompositionMixin):
             function: the handler, or the tool's name.
             app: URI of the page that shows results (docs/reference/extensions.md).
             visibility: permitted callers.
-            options: name, title, description, annotations (`readOnlyHint` …), icons, meta; structured: True demands
-                structured output, False turns it off; input_schema and output_schema replace the listed schemas, not
-                the checks; scopes: required scopes of an access token (HTTP only, see
-                docs/reference/authorization.md); task and defer_task: calls may or must be tasks
-                (docs/reference/tasks.md); inline: True runs a `def` function, which must not block, on the event
-                loop; timeout: seconds after which a call fails.
+            options: name, title, description, annotations (`readOnlyHint` …), icons, meta. structured: True requires
+                structured output, and False forbids it. input_schema and output_schema replace the listed schemas, but
+                do not change the checks. scopes: scopes that an access token needs (HTTP only, see
+                docs/reference/authorization.md). task: "optional" if calls may be tasks, "required" if calls must be
+                tasks (docs/reference/tasks.md). defer_task: the handler decides when a call becomes a task. inline:
+                True runs a `def` function on the event loop; the function must not block. timeout: seconds after which
+                a call fails.
 
         Raises:
             TypeError: the signature has unsupported parameters; inline=True for an `async def`, or with a timeout.
@@ -206,8 +207,8 @@ class Server(ObservabilityMixin, CompositionMixin):
         Args:
             uri: the URI, or the template (RFC 6570).
             options: name, title, description, mime_type, annotations, icons, meta, size, in their MCP form;
-                exempt_params names variables of a template whose values are passed unchecked. Values of other
-                variables are refused if they would escape a directory.
+                exempt_params names variables of a template whose values are passed unchecked. The value of any other
+                variable is refused if the value would escape a directory.
 
         Raises:
             TypeError: variables and parameters differ, or the URI is missing.
@@ -289,7 +290,7 @@ class Server(ObservabilityMixin, CompositionMixin):
     def lifespan(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Set the code for startup and shutdown: an async generator function that takes the server and yields once.
 
-        It runs once per process, and the yielded value is `ctx.state`. Return the function unchanged.
+        The function runs once per process, and yields the value of `ctx.state`. Return the function unchanged.
         """
         self._lifespan = lifespan_manager(function)
         return function
@@ -482,7 +483,7 @@ class Server(ObservabilityMixin, CompositionMixin):
 
     @property
     def rates(self) -> Rates:
-        """Return the limits of one client for calls and notifications; MCPFACTORY_RATES overrides the author's.
+        """Return the limits of one client for calls and notifications; MCPFACTORY_RATES overrides the author's limits.
 
         Raises:
             ValueError: the variable is invalid.
@@ -522,7 +523,8 @@ class Server(ObservabilityMixin, CompositionMixin):
         Only the transport enters this context, once.
 
         Args:
-            alone: False for a mounted server: its parent waits until all mounted servers have listed their items.
+            alone: False for a mounted server, because its parent waits until all mounted servers have listed their
+                items.
 
         Raises:
             CatalogError: the environment selects an unknown mode, profile or dialect.

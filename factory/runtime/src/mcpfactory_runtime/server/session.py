@@ -30,7 +30,7 @@ DROPPABLE: Final = frozenset({"notifications/progress", "notifications/message"}
 """Notifications that may be dropped, because no result depends on them."""
 
 DROP_AT: Final = 1 << 20
-"""Unread bytes at which droppable notifications are dropped."""
+"""Number of unread bytes above which notifications that may be dropped are dropped."""
 
 
 class Session:
@@ -84,7 +84,7 @@ class Session:
         self._send(data)
 
     def on_cancelled(self, call: Call) -> None:
-        """Release the resources of a canceled request. Such a request gets no response."""
+        """Release the resources of a canceled request. A canceled request gets no response."""
 
     def handle(self, event: Event) -> None:
         """Process the event of a message."""
@@ -288,7 +288,7 @@ class Session:
             await asyncio.wait(list(self._tasks.values()), timeout=seconds)
 
     async def close(self, grace: float) -> None:
-        """Wait `grace` seconds for handlers to finish, then cancel the rest."""
+        """Wait `grace` seconds for handlers to finish, then cancel the remaining handlers."""
         self._server.hub.discard(self)
         for future in self._waiting.values():
             future.cancel()

@@ -8,7 +8,7 @@ skipped.
 Hosts compare the published front matter with the result of their YAML parser. Therefore a value is either
 read as every YAML parser would read it, or refused. Supported are lines `key: value`, and one nested level below a
 key (`metadata:`). Values are plain, quoted or block (`|`, `>`) strings, plain numbers, true, false and null.
-Everything else is refused, including values that YAML 1.1 and 1.2 read differently (yes, 012, 1:30, 2024-01-01 …).
+Any other syntax is refused, including values that YAML 1.1 and 1.2 read differently (yes, 012, 1:30, 2024-01-01 …).
 """
 
 from __future__ import annotations

@@ -35,7 +35,10 @@ def in_thread(handler: Callable[..., Any], arguments: dict[str, Any]) -> asyncio
 
 
 def in_background(tasks: set[asyncio.Task[Any]], work: Coroutine[Any, Any, Any]) -> None:
-    """Start a task without awaiting it. `tasks` keeps it alive, because the event loop has only a weak reference."""
+    """Start a task without awaiting it.
+
+    `tasks` keeps the task alive, because the event loop holds only a weak reference.
+    """
     task = asyncio.get_running_loop().create_task(work)
     tasks.add(task)
     task.add_done_callback(tasks.discard)

@@ -82,7 +82,7 @@ def transformed_tool(
         description: the description for the model.
         arguments: argument name of the inner tool → changes.
         result: function that maps the inner tool's answer (a value, or text without structured content) to the new
-            tool's answer; its return annotation becomes the output schema. Failures are passed on unchanged.
+            tool's answer; its return annotation becomes the output schema. Failures propagate unchanged.
 
     Raises:
         TypeError: an option is unknown, or `result` is not a function of one value.

@@ -29,7 +29,7 @@ class StoreError(OSError):
 
 
 class ExpectedEntry(NamedTuple):
-    """Condition for a write: the current value of an entry; None if the entry must be missing."""
+    """Condition for a write: the current value of an entry; None requires that the entry is missing."""
 
     key: str
     value: bytes | None
@@ -258,7 +258,7 @@ class ProcessRegistry:
         return living
 
     async def _extend_lease(self) -> bool:
-        """Extend the lease. Return False if it had expired."""
+        """Extend the lease. Return False if the lease had expired."""
         space, lives = _space(self.id), b"lives"
         kept = await self.store.write(space, [("", lives)], seconds=self.lease, expected=ExpectedEntry("", lives))
         return kept or not await self.store.write(space, [("", lives)], seconds=self.lease)

@@ -119,7 +119,7 @@ LOST: Final = {
     "code": INTERNAL_ERROR,
     "message": "The server process ended before the task did. hint: call the tool again",
 }
-"""The error of a task whose process ended before the task."""
+"""The error of a task whose process ended before the task was finished."""
 
 
 _NO_EXPIRY: Final = 10 * 365 * 86_400.0  # seconds that a task without `ttl` is kept
@@ -221,7 +221,7 @@ class TaskStore:
         return found[:size], len(found) > size
 
     async def close(self) -> None:
-        """Unregister this process, so that the others detect its end at once."""
+        """Unregister this process, so that other processes detect its end at once."""
         if self._own:
             await self._processes.leave()
 

@@ -70,7 +70,7 @@ class DirectCalls:
         self._ended = False
 
     def feed(self, data: bytes) -> None:
-        """Handle bytes that the event loop read, after the pending lines."""
+        """Handle the pending lines first, and then the bytes that the event loop read."""
         self._pending.extend(self._lines.feed(data))
         while self._pending and self._leading is None:
             event = self._receive()
@@ -89,7 +89,10 @@ class DirectCalls:
             await asyncio.sleep(_POLL_INTERVAL)
 
     def _receive(self) -> _DirectCall | Event:
-        """Return the next message. A call is direct if no other request is in flight, and always in the thread."""
+        """Return the next message.
+
+        A call is direct if no other request is in flight. In the thread, every call is direct.
+        """
         event = self._session.receive(self._pending.popleft())
         if type(event) is not Call or event.method != CALL_TOOL or self._ended:
             return event

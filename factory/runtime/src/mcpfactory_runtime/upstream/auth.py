@@ -2,8 +2,8 @@
 
 `tokens` obtains OAuth tokens. No message or `repr` contains a secret value.
 
-botocore (extra `aws`) signs requests. It is AWS's own library; smaller libraries encode paths with an ARN incorrectly.
-The library is loaded at the first signed request.
+botocore (extra `aws`) signs requests. botocore is AWS's own library; smaller libraries encode paths with an ARN
+incorrectly. The library is loaded at the first signed request.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ _NO_PASSWORDS: Final = frozenset(
 """Constant passwords of APIs that expect the key as user name."""
 _NOTHING: Final[Mapping[str, Sequence[str]]] = {}
 _NEEDED: Final = {"oauth2": 1, "mutualTLS": 1, "awsSigV4": 2}
-"""Number of leading variables that a scheme requires, for kinds of schemes with optional variables."""
+"""Number of required variables, which come first, for kinds of schemes that also have optional variables."""
 _NO_TOKENS: Final[Mapping[str, str]] = {}
 
 

@@ -1,8 +1,9 @@
 """HTTP client behind generated tools.
 
 The client follows redirects only within an origin, uses no proxies or credentials from the environment, and keeps no
-cookies. It limits the size of decompressed bodies and the time of a call, and retries only idempotent methods. To
-prevent DNS rebinding, it resolves the hosts in an API document, and connects only to a checked address.
+cookies. The client limits the size of decompressed bodies and the time of a call. The client retries only idempotent
+methods. To prevent DNS rebinding, the client resolves the hosts in an API document, and connects only to a checked
+address.
 """
 
 from __future__ import annotations
@@ -302,7 +303,7 @@ class Upstream:
         return HttpAnswer(status, headers, content)
 
     def _host(self, url: str, operation: Operation) -> str:
-        """Return `host:port` of a URL. Raise ToolError if it is not a complete http or https URL."""
+        """Return `host:port` of a URL. Raise ToolError if the URL is not a complete http or https URL."""
         place = host_port_of(url)
         try:
             httpx.URL(url)

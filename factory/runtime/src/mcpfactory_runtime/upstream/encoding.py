@@ -7,7 +7,7 @@ Rules:
 2. With `allowReserved`, reserved characters and triples such as %2F are not encoded. Characters that would end the
    value are always encoded: `/ ? #` in a path, `# [ ] & +` in a query or form. Style `segments` allows `/`, but encodes
    triples.
-3. Null items and members are omitted (undefined in RFC 6570).
+3. Null items and null members are omitted (RFC 6570 calls them undefined).
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ UNSET: Final = Unset.UNSET
 
 
 def piece(text: str | Unset, separator: str, index: int, count: int, kind: str) -> Any:
-    """Split a text into `count` pieces and return one piece as JSON type `kind`. Return UNSET if the text is UNSET.
+    """Split a text into `count` pieces and return one piece as JSON type `kind`. If the text is UNSET, return UNSET.
 
     Raises:
         ToolError: the number of pieces is not `count`, or the piece is not a value of that type.

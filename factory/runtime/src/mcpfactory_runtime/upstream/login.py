@@ -122,7 +122,10 @@ async def _execute(manager: TokenManager, upstream: Upstream, options: Namespace
 
 
 def _find(upstreams: Sequence[Upstream], scheme: str) -> tuple[TokenManager, Upstream]:
-    """Return the manager of the scheme, or the only one that can log in. Raises OAuthError `no_login`."""
+    """Return the token manager of `scheme`.
+
+    If `scheme` is "", return the only manager that can log in. Raises OAuthError `no_login`.
+    """
     able = [
         (manager, upstream)
         for upstream in upstreams
@@ -142,7 +145,10 @@ def _find(upstreams: Sequence[Upstream], scheme: str) -> tuple[TokenManager, Ups
 
 
 def _scopes(manager: TokenManager, server: AuthorizationServer, chosen: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the chosen scopes. By default, return those of all tools, of OpenID Connect and of long-lived logins."""
+    """Return the chosen scopes.
+
+    By default, return the scopes of all tools, of OpenID Connect and of long-lived logins.
+    """
     if chosen is not None:
         return tuple(chosen)
     more = [scope for scope in ("openid", "offline_access") if scope in server.scopes]

@@ -179,7 +179,7 @@ def _style(parameter: Parameter) -> tuple[str, bool]:
 
 
 def _content_text(parameter: Parameter, value: Any) -> Any:
-    """Return the value of a parameter. Serialize the value of a parameter with `content` to a string."""
+    """Return the value of a parameter. If the parameter has `content`, serialize the value to a string."""
     if not parameter.content_type:
         return value
     return compact_json(value) if is_json(parameter.content_type) else text_of(value)

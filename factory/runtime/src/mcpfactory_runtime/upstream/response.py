@@ -123,7 +123,8 @@ def to_tool_result(
         variable: variable that sets the API's address, for messages.
         cut: True if the body was longer than `content`.
         max_text: maximum characters of text; longer text is cut, with a note.
-        store_file: stores binary content that is too large to embed; None refuses such content.
+        store_file: stores binary content that is too large to embed; None refuses binary content that is too large to
+            embed.
 
     Raises:
         ToolError: the status is 300 or above, a successful response contains an error or is an HTML page instead of
@@ -285,7 +286,7 @@ def _cut_note(cuts: list[Truncation], size: int, operation: Operation, *, paged:
 
 
 def _shorter_answers(cuts: list[Truncation], operation: Operation) -> list[str]:
-    """Return instructions for the model to get a shorter answer with the operation's arguments."""
+    """Return instructions that explain to the model how to get a shorter response with the operation's arguments."""
     paging = operation.paging
     ways = []
     lists = [one for one in cuts if one.what == "items"]
@@ -367,7 +368,7 @@ def _failure_message(
 
 
 def _refusal_message(value: Any, status: int, operation: Operation) -> str:
-    """Return the message for a success status with an error in the body, or "" if the body has none.
+    """Return the message for a success status with an error in the body, or "" if the body has no error.
 
     Two conventions are reliable enough: `{"ok": false, "error": …}`, and GraphQL's `errors` without `data`.
     """

@@ -20,7 +20,8 @@ _LONGEST: Final = 64 * 1024  # maximum bytes of a file with a credential
 def read_secret_text(variable: str, environ: Mapping[str, str]) -> str | None:
     """Return the unchanged value of a variable or of the file at `<variable>_FILE`, or None if neither is set.
 
-    The variable takes precedence. The file is read on each call, so that a rotated secret is used at once.
+    The variable takes precedence over the file. The file is read on each call, so that a rotated secret is used at
+    once.
 
     Raises:
         ToolError: the file cannot be read.
@@ -55,7 +56,7 @@ def is_variable_set(variable: str, environ: Mapping[str, str]) -> bool:
 
 
 def secret(variable: str, environ: Mapping[str, str]) -> str:
-    """Return the value without surrounding whitespace, or "" if it is unset.
+    """Return the value without surrounding whitespace, or "" if no value is set.
 
     Raises:
         ToolError: the value cannot be read, or contains a control character.

@@ -91,7 +91,7 @@ class Addresses:
         return frozenset(places | {f"{place}443" for one in places if (place := one.removesuffix("80")).endswith(":")})
 
     def unchanged_servers(self) -> tuple[ServerAddress, ...]:
-        """Return the servers that keep the URL of the document although the user moved the root."""
+        """Return the servers that did not move when the user moved the root: they keep the URL in the document."""
         chosen = self._settings.value("BASE_URL").rstrip("/")
         if not chosen or chosen == self._base_url.rstrip("/"):
             return ()

@@ -188,8 +188,8 @@ def credential_faults(
 ) -> list[str]:
     """Return the problems with the credentials of a request, which must have every one of `wanted["credentials"]`.
 
-    A credential is `{"kind": "apiKey" | "basic" | …, "in": place, "name": …, "variables": […]}`. Its value must be
-    that of the variables in `environ`; if `environ` is None, any value is accepted.
+    A credential is `{"kind": "apiKey" | "basic" | …, "in": place, "name": …, "variables": […]}`. The value of a
+    credential must equal the variables in `environ`; if `environ` is None, any value is accepted.
     """
     found = []
     for one in wanted.get("credentials", ()):
@@ -257,9 +257,9 @@ class StubUpstream:
     applies if no other case has the path. If several cases match, the case with the most query pairs answers.
 
     A request gets 404 if no case has its method and path, 400 if it differs from its cases, and 401 if its credentials
-    are wrong. The last two are recorded in `mismatches`. `response` may be a list with one response for each request;
-    the last response is repeated. A body `{"base64": …}` is decoded unless the content type is JSON. Code without an
-    event loop uses `with` instead of `async with`.
+    are wrong. Requests with status 400 or 401 are recorded in `mismatches`. `response` may be a list with one response
+    for each request; the last response is repeated. A body `{"base64": …}` is decoded unless the content type is JSON.
+    Code without an event loop uses `with` instead of `async with`.
 
     Args:
         cases: expected requests and their responses.

@@ -85,7 +85,7 @@ class StoredToken:
 
 
 def login_store_key(base_url: str, scheme: SecurityScheme) -> str:
-    """Return the key of a login in the store. It is unique per API, scheme and authorization server.
+    """Return the key of a login in the store. The key is unique per API, scheme and authorization server.
 
     Args:
         base_url: base URL in the API document.
@@ -183,7 +183,7 @@ class TokenManager:
         return self._client_flow() is not None or await self._login() is not None
 
     async def token(self, scopes: tuple[str, ...], refused: str = "") -> str:
-        """Return an access token that is not expired, and differs from the `refused` token.
+        """Return an access token that has not expired, and that is not the `refused` token.
 
         Raises:
             OAuthError: no token is available.
@@ -218,7 +218,7 @@ class TokenManager:
             await self._write(store, self._to_grant(tokens, scopes, client_id))
 
     async def delete_login(self) -> bool:
-        """Remove the login. Return False if there was none.
+        """Remove the login. Return False if there was no login.
 
         Raises:
             OAuthError: `no_store`: the store cannot be used.

@@ -1,4 +1,4 @@
-"""Worth of evaluation cases, and proposals of new ones. Pure.
+"""Quality of evaluation cases, and proposals of new cases. Pure.
 
 A case that also passes with swapped tool names or descriptions proves little.
 
@@ -75,7 +75,7 @@ _HALF: Final = 0.5  # minimum share of attempts that must pass, so that a case c
 
 @dataclass(frozen=True, slots=True)
 class CaseQuality:
-    """Pass rate of a case with each list, and the conclusion: `tells`, `worthless`, `restraint` or `fails`."""
+    """Pass rate of a case with each tool list, and the conclusion: `tells`, `worthless`, `restraint` or `fails`."""
 
     case: str
     passed: Mapping[str, float]

@@ -142,7 +142,7 @@ class ConfusedPair:
         expected, chosen: the names of the two tools.
         texts: their current titles and descriptions, by name; "" for a removed tool.
         questions: question → number of confusions.
-        models: the confused_cases models; empty if only the descriptions suggest the confusion.
+        models: the models that confused the tools; empty if only the descriptions suggest the confusion.
         advice: a suggestion to distinguish the tools.
     """
 

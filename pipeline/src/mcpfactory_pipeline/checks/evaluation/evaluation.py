@@ -61,7 +61,7 @@ async def replay_call_sequences(
         person: the client's `elicitation`, which answers the tools' questions.
 
     Raises:
-        ConnectionLostError, TimeoutError: the server ended, or did not answer.
+        ConnectionLostError, TimeoutError: the server's process ended, or did not answer.
     """
     known = {tool["name"]: tool for tool in tools}
     someone = person or SimulatedPerson()
@@ -110,7 +110,7 @@ class CaseOutcome(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class OfferedToolList:
-    """Tool list of a client in one mode."""
+    """Tool list that a client gets in one mode."""
 
     tools: int
     tokens: int
@@ -129,7 +129,7 @@ class Evaluation:
 
     @property
     def faults(self) -> list[str]:
-        """Describe each accepted sequence of calls that failed."""
+        """Describe the faults in each accepted sequence of calls."""
         return [
             f"{one.case} ({one.mode}): {fault}" for one in self.outcomes for way in one.ways for fault in way.faults
         ]

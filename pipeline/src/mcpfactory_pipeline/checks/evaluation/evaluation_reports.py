@@ -155,7 +155,7 @@ def failed_attempt_rows(report: ModelReport, setting: ModelRunSetting) -> list[t
 
 
 def comparison_rows(report: ModelReport, earlier: ModelReport | None) -> list[tuple[str, ...]]:
-    """Return rows that compare each setting with the first one, and with the same setting in an earlier report."""
+    """Return rows that compare each setting with the first setting, and with the same setting in an earlier report."""
     rows: list[tuple[str, ...]] = []
     first, *others = report.settings
     for one in others:

@@ -54,7 +54,7 @@ class ModelRunSetting:
 class MadeCall:
     """A call that a model made, with the tool's own name; `arguments` is None if they are not a JSON object.
 
-    `machinery` marks a call of search mode that only searches for tools.
+    `machinery` is True for a call in search mode that only searches for tools.
     """
 
     tool: str
@@ -81,7 +81,7 @@ class ModelTranscript:
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """The expected tool, and the one that was called instead."""
+    """The expected tool, and the tool that was called instead."""
 
     expected: str
     chosen: str
@@ -210,7 +210,7 @@ def _judge_none(calls: Sequence[MadeCall], done: ModelTranscript) -> Judgment:
 
 
 def _each_once(tools: Sequence[str], words: str) -> Iterator[str]:
-    """Yield the words once per tool, with the number of calls: a model may make hundreds of calls in one turn."""
+    """Yield one text per tool, with the number of calls: a model may make hundreds of calls in one turn."""
     counts = Counter(tools)
     for name, count in list(counts.items())[:_TOOLS]:
         yield words.format(name, f" {count} times" if count > 1 else "")
@@ -233,7 +233,7 @@ def _match(way: Sequence[ExpectedCall], calls: Sequence[MadeCall], tools: Tools)
 
 
 def _call_faults(wanted: ExpectedCall, made: MadeCall, tools: Tools) -> list[str]:
-    """Return the differences between a call and the expected one; if tool and arguments match, compare the answer."""
+    """Return the differences between a call and the expected call. If tool and arguments match, compare the answers."""
     if wanted.tool != made.tool:
         return [f"{made.tool} was called, not {wanted.tool}"]
     if any(argument_faults(wanted, made, tools.get(made.tool, {}))):

@@ -24,11 +24,11 @@ _SHORTEST: Final = 8  # minimum characters of a masked key; a shorter key may be
 
 
 class EndpointError(Exception):
-    """The endpoint did not answer; other questions may still be answered."""
+    """Error for an endpoint that did not answer; other questions may still be answered."""
 
 
 class ModelUnreachableError(PipelineError):
-    """The endpoint rejects the key, the model or all requests, or is unreachable: no question can be answered."""
+    """Error for an endpoint that rejects the key, the model or all requests, or is unreachable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,10 @@ class ToolAnswer:
 
 
 class ModelChat(ABC):
-    """One conversation through a vendor's client library. It keeps the messages in the endpoint's format."""
+    """One conversation through a vendor's client library.
+
+    The conversation keeps the messages in the endpoint's format.
+    """
 
     client: ClassVar[type[Any]]
     status_error: ClassVar[type[Exception]]
@@ -190,7 +193,7 @@ class ModelChat(ABC):
     @staticmethod
     @abstractmethod
     def _read(answer: Mapping[str, Any]) -> tuple[ModelTurn, list[dict[str, Any]]]:
-        """Return the turn in a response, and the messages that it adds to the conversation."""
+        """Return the turn in a response, and the messages to add to the conversation."""
 
     @staticmethod
     @abstractmethod

@@ -128,7 +128,7 @@ def hash_shown_tools(tools: Iterable[Mapping[str, Any]]) -> str:
 
 
 def hash_cases(cases: Iterable[EvaluationCase]) -> str:
-    """Return an order-independent hash of the cases."""
+    """Return a hash of the cases that does not depend on their order."""
     rows = sorted(json.dumps(case.model_dump(), sort_keys=True) for case in cases)
     return hash_bytes("\n".join(rows).encode())
 

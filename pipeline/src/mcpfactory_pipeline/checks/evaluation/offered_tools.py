@@ -78,7 +78,7 @@ WITHIN: Final = (1, 3, 5, 10)
 """Ranks of a search: reports count the cases whose tools are among the first 1, 3, 5 or 10 results."""
 
 DIRECT: Final = 1
-"""Rank of a tool that search mode lists directly: a model sees it without a search."""
+"""Rank of a tool that search mode lists directly: a model sees such a tool without a search."""
 
 _LINE: Final = re.compile(r"^- ([A-Za-z0-9_-]+)\(", re.MULTILINE)
 _BESIDE: Final = re.compile(r"^Perhaps: (.+)$", re.MULTILINE)

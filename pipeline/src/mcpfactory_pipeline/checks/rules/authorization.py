@@ -80,7 +80,7 @@ def _covers(resource: str, url: str) -> bool:
 
 
 def _is_public(resource: str, url: str) -> bool:
-    """Return True if a resource may be the public URL of a server on loopback: it uses https and has the same path."""
+    """Return True if a resource may be the public URL of a loopback server: an https URL with the same path."""
     one, two = split_web_url(resource), urlsplit(url)
     return one is not None and is_loopback(two.hostname) and (one.scheme, one.path) == ("https", two.path)
 

@@ -85,7 +85,7 @@ _ORIGINS: Final = http_probe_scope(
       hint=("compare Origin, if present, with the origins that you serve, before anything else. "
             f"{_SETTINGS}"))  # fmt: skip
 def _origin(answer: HttpProbeAnswer, evidence: Evidence) -> Iterator[Fault]:
-    """Lower the severity if a foreign Host is refused, because this prevents the same attack (DNS rebinding).
+    """Lower the severity if a foreign Host is refused, because this refusal also prevents DNS rebinding.
 
     The severity of lookalike origins stays, because they are sent only to servers that refuse a foreign Origin. Such a
     server refuses a request with a foreign Host because of the Origin, so the refusal does not prove a check of Host.

@@ -282,7 +282,7 @@ _Streams = tuple[NotificationStream, ...]
 
 
 def _streams(evidence: Evidence) -> RuleSubjects[_Streams] | RuleOutcome:
-    """Return all streams as one subject, if the server does not refuse the first stream."""
+    """Return all streams as one subject, unless the server refuses the first stream."""
     if (reason := missing_lifecycle_outcome(evidence, "modern")) is not None:
         return reason
     if not evidence.streams:

@@ -80,7 +80,7 @@ _EXCUSED: Final = re.compile(
 
 
 def _own_answers(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
-    """Return successful calls without the API's own answer; placeholder-answers.lost-data checks the others."""
+    """Return successful calls without the API's own answer; placeholder-answers.lost-data checks all other calls."""
     if (reason := missing_calls_outcome(evidence)) is not None:
         return reason
     succeeded = [call for call in evidence.answers if not call.failed and not _speaks_for_api(call)]
@@ -202,7 +202,7 @@ def _changes(name: str, tool: Json) -> bool:
       source="MCP schema, CallToolResult.content: a model cannot use empty content",
       hint="return what the tool found, or a message that it found nothing")  # fmt: skip
 def _answers_something(evidence: Evidence) -> RuleOutcome:
-    """Return a fault if all tools (at least two) return an empty answer; the text of an empty list is not empty."""
+    """Return a fault if all tools (at least two) return an empty answer; the text `[]` does not count as empty."""
     succeeded = [call for call in evidence.calls if not call.failed and call.exchange.result is not None]
     tools = {call.tool for call in succeeded}
     if len(tools) < _FEWEST:

@@ -173,7 +173,10 @@ def _signals(sessions: list[Session]) -> Iterator[Fault]:
 
 
 def _late(sessions: Sequence[Session], when: str, after: str) -> Iterator[Fault]:
-    """Yield processes that did not end; yield late ones only if all were late, because a busy machine delays some."""
+    """Yield processes that did not end.
+
+    Yield processes that ended late only if all ended late, because a busy machine delays some.
+    """
     ended = [(session.ended_after, session) for session in sessions if session.ended_after is not None]
     for session in sessions:
         if session.ended_after is None:

@@ -111,7 +111,10 @@ def _name_portable(named: tuple[str, Any]) -> Iterator[Fault]:
       source="MCP basic, JSON Schema Usage",
       hint="check the schema against the 2020-12 meta-schema")  # fmt: skip
 def _input_valid(one: _Schema, evidence: Evidence) -> Iterator[Fault]:
-    """Check the schema of a tool. If no revision of the server defines a default dialect, draft 7 is also valid."""
+    """Check the schema of a tool.
+
+    If no protocol revision of the server defines a default dialect, a schema in draft 7 is also valid.
+    """
     unsaid = max(evidence.revisions, default=DIALECT) < DIALECT
     older = unsaid and isinstance(one.schema, dict) and "$schema" not in one.schema
     if not older or schema_error({"$schema": _OLDER_DIALECT, **one.schema}):
@@ -186,7 +189,7 @@ def _parameters(evidence: Evidence) -> RuleSubjects[tuple[str, str, Any]] | Rule
 
 
 def _parameters_of_tools(evidence: Evidence) -> RuleSubjects[tuple[str, str, Any]] | RuleOutcome:
-    """Return the parameters; each tool counts once."""
+    """Return the parameters as subjects, and the number of tools as the count."""
     return missing_tools_outcome(evidence) or RuleSubjects(list(evidence.parameters()), len(evidence.named_tools))
 
 

@@ -138,7 +138,9 @@ def _drift(evidence: Evidence) -> RuleOutcome:
 
 @dataclass(frozen=True, slots=True)
 class CanaryScope:
-    """Scope of one kind of canary: the first successful canary of each argument; all tried arguments count.
+    """Scope of one kind of canary.
+
+    The subjects are the first successful canaries of the arguments. The count includes all tried arguments.
 
     `what` describes the values of the argument. `how` describes the evidence that a canary was successful.
     """
@@ -148,7 +150,7 @@ class CanaryScope:
     how: str
 
     def __call__(self, evidence: Evidence) -> RuleSubjects[CanaryResult] | RuleOutcome:
-        """Return the canaries, or the outcome of the rule if there are none."""
+        """Return the canaries, or the outcome of the rule if there are no canaries."""
         if evidence.transport == "http" and not evidence.canaries:
             return not_applicable("only servers on this machine are tested, because the canaries are on it")
         tried = [one for one in evidence.canaries if one.probe.kind == self.kind]

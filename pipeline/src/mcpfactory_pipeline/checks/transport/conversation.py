@@ -119,7 +119,7 @@ def is_acknowledgement(message: Json) -> bool:
 
 
 def subscription_id(message: Json) -> Any:
-    """Return the stream id in a notification; None if it has none."""
+    """Return the stream id in a notification; None if the notification has no stream id."""
     params = message.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     return meta.get(META + "subscriptionId") if isinstance(meta, dict) else None
@@ -149,7 +149,7 @@ def split_streams(requests: Sequence[Json], heard: Sequence[Json]) -> tuple[Noti
 
 
 def decode(data: bytes) -> Any:
-    """Return the JSON value in `data`, or None if it is invalid or nested too deeply."""
+    """Return the JSON value in `data`, or None if the JSON is invalid or nested too deeply."""
     try:
         value = json.loads(data, parse_constant=refuse_json_constant)
     except (ValueError, RecursionError):

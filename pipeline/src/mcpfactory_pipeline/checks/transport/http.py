@@ -61,7 +61,7 @@ class HttpConversation:
     async def send_raw(
         self, text: str, message: Json, patience: float, *, wait: bool
     ) -> tuple[WireExchange, WireExchange]:
-        """See `Conversation.send_raw`: sends two requests, one after the other."""
+        """Send two requests, one after the other; see `Conversation.send_raw`."""
         return await self.ask(text, patience), await self.ask(message, patience)
 
     async def ask(self, message: Json | str, patience: float) -> WireExchange:
@@ -263,7 +263,7 @@ class _OpenStream:
             self._messages += _messages(decode(response.read(MAX_MESSAGE)))
 
     def read(self, seconds: float, *, first: bool = True) -> None:
-        """Read for at most `seconds`; with `first`, until the acknowledgement or the answer."""
+        """Read for at most `seconds`. If `first` is set, stop after the acknowledgement or the answer."""
         if self._sock is None or self._ended:
             return
         until = time.monotonic() + seconds
@@ -290,7 +290,7 @@ class _OpenStream:
 
     @property
     def answers(self) -> list[Json]:
-        """Return the answers on this stream, to any request."""
+        """Return all answers on this stream, regardless of the request that they answer."""
         return list(filter(is_jsonrpc_answer, self._messages))
 
 

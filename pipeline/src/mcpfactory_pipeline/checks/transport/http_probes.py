@@ -1,4 +1,7 @@
-"""HTTP probes outside a conversation: statuses, headers, sessions, foreign origins. One row is one request."""
+"""HTTP probes outside a conversation: statuses, headers, sessions, foreign origins.
+
+Each row of the table describes one request.
+"""
 
 from __future__ import annotations
 
@@ -268,7 +271,7 @@ def _known(method: str) -> Callable[[HttpProbeSender], bool]:
 
 
 def _params(method: str) -> Callable[[HttpProbeSender], Json]:
-    """Return a function for correct params: those of an answered request, or else of a call of an unknown tool."""
+    """Return a function that returns valid params: of an answered request, or else of a call of an unknown tool."""
     return lambda asker: asker.known.get(method, _call(NOTHING))
 
 

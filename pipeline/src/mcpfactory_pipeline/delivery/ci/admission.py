@@ -71,7 +71,10 @@ class AdmissionRules:
     files: Mapping[str, str] = field(default_factory=dict)
 
     def checks(self, channel: ChannelPolicy) -> tuple[str, ...]:
-        """Return the stages that check candidates for the first channel, which runs fill."""
+        """Return the stages that check candidates for the first channel.
+
+        Pipeline runs move candidates into this channel.
+        """
         return required_checks(tuple(self.stages.values()), channel, (channel,))
 
 
@@ -91,7 +94,7 @@ def admit_job_events(
     """Return the events of a job that the workspace lacks, oldest first; `known` are the workspace's events.
 
     Raises:
-        ShardResultError: a job must not submit one of the events.
+        ShardResultError: the job submitted an event that jobs must not submit.
     """
     have = {str(event["id"]): event for event in known}
     for event in theirs:

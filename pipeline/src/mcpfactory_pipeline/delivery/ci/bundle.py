@@ -1,4 +1,4 @@
-"""Job bundle for upload: histories, logs for people, and all files that the states list, named by their hash.
+"""Job bundle for upload: histories, logs for people, and all files that the states list. A file's name is its hash.
 
 ```
 history/<server>.jsonl     the events
@@ -6,8 +6,8 @@ logs/<server>/<stage>.log  logs for people
 files/<sha256>             candidates' files, logs and reports; the state has their paths
 ```
 
-A file is unpacked only if its bytes have the hash in the events. So a promotion after a fold uses the bytes that the
-job built and checked.
+A file is unpacked only if its bytes have the hash in the events. So a promotion of merged results uses the same bytes
+that the job built and checked.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _copy_logs(artifacts: Path, into: Path) -> None:
 
 
 def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> PackedServer:
-    """Pack the files in the state that are on this machine; files of other machines are not here."""
+    """Pack the files that the state lists and that are on this machine. Skip files that are only on other machines."""
     (folder / _FILES).mkdir(parents=True, exist_ok=True)
     # Logs are for people; they include logs of unfinished stages, which the state does not list.
     if (artifacts / "logs").is_dir():

@@ -60,7 +60,7 @@ def change_factory_origin(workspace: Workspace, origin: FactoryOrigin) -> list[s
     """Set the place from which jobs and uv install the factory, and update existing CI files; return the changed paths.
 
     Raises:
-        ConfigError: a setting is invalid; then only the wheels were changed.
+        ConfigError: a setting is invalid; only the wheels were changed.
         StageError: a wheel of the factory cannot be built or found.
     """
     changed = write_origin_files(workspace.root, origin)

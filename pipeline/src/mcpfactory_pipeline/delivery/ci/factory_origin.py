@@ -8,7 +8,7 @@ factory = "index"                                 # this version, from the packa
 ```
 
 Files are edited in place, and the result is parsed to check that nothing else changed. If a safe edit is impossible,
-the file stays unchanged, and its owner gets a hint.
+the file stays unchanged, and the person gets a hint.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ def read_origin(settings: WorkspaceSettings) -> FactoryOrigin | None:
 
 
 def read_ci_settings(settings: WorkspaceSettings) -> CiSettings:
-    """Return `[ci]`; if `install` is not set there, set it to the command that installs mcpfactory from its origin.
+    """Return `[ci]`; if `install` is not set, set `install` to the command that installs mcpfactory from its origin.
 
     Raises:
         ConfigError: the origin is invalid.
@@ -273,7 +273,7 @@ _PATIENCE: Final = 15  # seconds; timeout of a request to a repository
 
 
 def choose_origin(text: str) -> FactoryOrigin:
-    """Return the origin for a person's text: a form of `parse_origin`, `git`, `vendored`, or "".
+    """Return the origin that a person's text names: a form of `parse_origin`, `git`, `vendored`, or "".
 
     For "", return the repository that this factory was installed from, if the repository is readable without
     credentials. Otherwise return `vendored`: the factory's own wheels in the workspace.

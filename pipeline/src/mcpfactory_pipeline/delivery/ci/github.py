@@ -80,7 +80,7 @@ def common_blocks(settings: CiSettings) -> dict[str, str]:
 
 
 def replace_placeholders(text: str, blocks: Mapping[str, str]) -> str:
-    """Return a text with each `@NAME@` replaced, in order: a value may contain placeholders."""
+    """Replace each `@NAME@` in a text, in the order of `blocks`: a value may contain later placeholders."""
     for name, value in blocks.items():
         text = text.replace(f"@{name}@", value)
     return text

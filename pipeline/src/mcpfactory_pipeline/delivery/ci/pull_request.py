@@ -149,7 +149,7 @@ class RefusedHistory:
 def refusals(
     workspace: Workspace, base: str, *, pushed: bool = False, stages: Sequence[Stage] | None = None
 ) -> list[RefusedHistory]:
-    """Return the forbidden changes to histories in a pull request for the commit `base`.
+    """Return the forbidden changes that a pull request for the commit `base` makes to histories.
 
     The working tree must contain the changes. With `pushed`, the changes are from a push, and `base` is the commit
     before the push. `stages` are used instead of the stages of the workspace.

@@ -93,7 +93,7 @@ def install(text: str | None, config: ClientConfigFile, form: ConfigLayout, name
 def uninstall(
     text: str, config: ClientConfigFile, form: ConfigLayout, name: str, *, backups: Iterable[str | None] = ()
 ) -> str | None:
-    """Return the text without the entry, if any; return None to remove a file that `install` created.
+    """Return the text without the entry, or None if `install` created the file and the file should be removed.
 
     `backups` are earlier texts of the file. If inserting the entry into a backup gives the current text, the backup is
     returned. The backup also lacks a container that was added for the entry.

@@ -35,7 +35,7 @@ _ABSENT: Final = "absent"  # name of the backup if the file did not exist before
 
 @dataclass(frozen=True, slots=True)
 class UserPaths:
-    """Operating system, home folder, settings folder and our state folder of a person."""
+    """Operating system of a person, with home folder, settings folder and the state folder of mcpfactory."""
 
     system: System
     home: Path
@@ -170,7 +170,7 @@ def back_up(file: Path, text: str | None, home: UserPaths) -> Path | None:
 
 
 def backups(file: Path, home: UserPaths) -> list[str | None]:
-    """Return the backups of a file, newest first; None means that the file did not exist then."""
+    """Return the backups of a file, newest first; None means that the file did not exist at the time of the backup."""
     found: list[tuple[int, str | None]] = []
     with suppress(OSError, UnicodeDecodeError):
         for path in _folder(file, home).iterdir():

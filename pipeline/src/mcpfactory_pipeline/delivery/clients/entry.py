@@ -70,7 +70,7 @@ def build_entry(
         name: name of the server in the configuration.
         target: program to start or URL to connect to.
         secrets: folder for files with secrets, for clients that cannot refer to the environment.
-        shared: True if other people share the configuration: programs are then written by name, not by path.
+        shared: True if other people share the configuration: in this case, programs are written by name, not by path.
 
     Raises:
         ClientConfigError: the client does not support an entry of this kind.

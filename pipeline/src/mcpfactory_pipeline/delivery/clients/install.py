@@ -313,7 +313,7 @@ def install(
 ) -> ClientChange:
     """Insert a server into a client's configuration; the rest of the file stays unchanged, byte for byte.
 
-    With `force`, it also replaces an entry of the same name that belongs to another server.
+    If `force` is set, also replace an entry of the same name that belongs to another server.
 
     Raises:
         ClientConfigError: the client does not support the entry, another server has its name, or the file cannot be

@@ -93,7 +93,7 @@ class _EntryTarget:
 def installed(workspace: Workspace | None, home: UserPaths, project: Path | None = None) -> list[InstalledServer]:
     """Return every server in every client's configuration, for the user and for the project, by client.
 
-    Without a workspace, all servers are unknown. A file that cannot be read is one row, not an error.
+    Without a workspace, all servers are unknown. A file that cannot be read produces one row instead of an error.
     """
     known = _known(workspace, workspace.servers()) if workspace is not None else []
     found: list[InstalledServer] = []

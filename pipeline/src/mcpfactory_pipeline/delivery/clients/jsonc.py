@@ -59,7 +59,7 @@ class _Object:
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """A text in two more forms of equal length: `plain` has no comments, and `strict` also no trailing commas."""
+    """A text in two more forms of equal length. `plain` has no comments; `strict` also has no trailing commas."""
 
     text: str
     plain: str
@@ -108,7 +108,7 @@ class _Document:
 
 
 def parse(text: str) -> Any:
-    """Return the data. An empty text is an empty object.
+    """Return the data. An empty text counts as an empty object.
 
     Raises:
         ConfigSyntaxError: the text is not JSON, even without comments and trailing commas.
@@ -224,7 +224,7 @@ def _compact(value: Any) -> str:
 
 
 def _render(text: str, value: Any, indent: str) -> str:
-    """Return a value as JSON: objects on several lines, lists on one."""
+    """Return a value as JSON, with objects on several lines and each list on one line."""
     if not isinstance(value, Mapping) or not value:
         return _compact(value)
     end, inner = _newline(text), indent + _unit(text)

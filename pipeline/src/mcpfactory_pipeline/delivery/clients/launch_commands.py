@@ -76,7 +76,7 @@ def _is_here(workspace: Workspace, state: ServerState, channel: str) -> bool:
 
 
 def adopted_server_variables(server: WorkspaceServer, *, secret: bool) -> tuple[str, ...]:
-    """Return the names of variables that an adopted server reads: secrets if `secret` is True, else the others."""
+    """Return the names of variables that an adopted server reads: secrets if `secret` is True, else non-secrets."""
     return tuple(name for name in server.config.server.environment if is_secret(name) is secret)
 
 
@@ -227,7 +227,7 @@ def launch(
     project: Path | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> tuple[LaunchEntry, str, str]:
-    """Return the launch of the server, with its source and its version.
+    """Return the launch entry of the server, with the source and the version.
 
     Args:
         workspace: workspace of the server.

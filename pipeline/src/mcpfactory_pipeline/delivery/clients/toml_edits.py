@@ -49,7 +49,7 @@ def insert(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
 
 
 def remove(text: str, path: Sequence[str]) -> str:
-    """Return the text without the table at the path, its sub-tables, and the blank line before each.
+    """Return the text without the table at the path, its sub-tables, and the blank lines before these tables.
 
     Raises:
         ConfigSyntaxError: the text is not TOML.

@@ -71,7 +71,7 @@ def bundle_launcher_script(release: CandidateRelease) -> bytes:
 
 
 def read_server_icon(release: CandidateRelease) -> bytes | None:
-    """Return the `icon.png` in the sdist's root if it is a PNG of at most 2 MB, else None."""
+    """Return the file `icon.png` in the sdist's root if the file is a PNG of at most 2 MB, else None."""
     if release.sdist is None:
         return None
     with tarfile.open(fileobj=io.BytesIO(release.files[release.sdist]), mode="r:gz") as archive:
@@ -197,7 +197,7 @@ def install(release: CandidateRelease, requirements: str, platform: BundlePlatfo
 
 @contextlib.contextmanager
 def _work_folder() -> Iterator[Path]:
-    """Yield a temporary folder; hide the output of uv, and convert its failure into an error for people."""
+    """Yield a temporary folder; hide the output of uv, and convert a failure of uv into an error for people."""
     with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work, contextlib.redirect_stdout(io.StringIO()):
         try:
             yield Path(work)

@@ -132,7 +132,8 @@ JSON: Final = {"Content-Type": "application/json", "Accept": "application/json"}
 def request_job_token(wire: HttpClient, audience: str, environ: Mapping[str, str], variable: str = "") -> str:
     """Return the provider's signed identity token of this job for `audience`.
 
-    GitHub Actions issues it on request; GitLab sets the `variable` that its `id_tokens` names.
+    GitHub Actions issues the token on request; GitLab provides the token in `variable`, which the job configures under
+    `id_tokens`.
 
     Raises:
         ConfigError: the job has no identity token.

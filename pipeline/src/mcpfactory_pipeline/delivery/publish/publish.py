@@ -158,7 +158,8 @@ def publish(
         table: the known targets.
 
     Returns:
-        One outcome for each target, in the order of the table. If one is refused, nothing is sent to any target.
+        One outcome for each target, in the order of the table. If a problem is found for one target, nothing is sent to
+            any target.
 
     Raises:
         NotFoundError: the server, the channel, a target, or the target of an option is unknown.

@@ -46,7 +46,7 @@ def _bundle(settings: TargetSettings) -> str:
 
 
 def needs(release: CandidateRelease) -> Sequence[str]:
-    """Return `pypi` if the document has a package there, because the registry reads the marker in that package."""
+    """Return `pypi` if the document has a PyPI package, because the registry reads the marker in that package."""
     packages = server_json(release).get("packages", [])
     return ("pypi",) if any(package.get("registryType") == "pypi" for package in packages) else ()
 

@@ -45,7 +45,7 @@ class LockedPackage:
 def sbom_document(release: CandidateRelease, packages: Sequence[LockedPackage]) -> dict[str, Any]:
     """Return the SBOM document.
 
-    It has edges from the release to its direct dependencies, and marks deeper levels as incomplete.
+    The document has edges from the release to its direct dependencies, and marks deeper levels as incomplete.
     """
     root = LockedPackage(release.metadata.project, release.version)
     direct = {package.name: package.required for package in _declared(release)}
@@ -131,7 +131,7 @@ def locked_packages(requirements: str, release: CandidateRelease) -> list[Locked
 
 
 def _declared(release: CandidateRelease) -> Iterator[LockedPackage]:
-    """Yield the release's direct requirements, without extras; only included wheels have a known version."""
+    """Yield the release's direct requirements, without extras; the version is known only for included wheels."""
     here = {wheel_name(name): (name.split("-")[1], hash_bytes(data)) for name, data in release.companions.items()}
     for text in release.metadata.requires:
         try:

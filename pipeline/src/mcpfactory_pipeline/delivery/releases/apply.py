@@ -1,8 +1,8 @@
 """Execution of a release plan: one commit for all releases, and a tag for each.
 
 All contents are computed before the first file is written. If the commit fails, the tree is restored at once; if the
-process was killed, the next process restores it. The commit names its releases (`Release: <server>-vX.Y.Z`), so that a
-later process, here or in another clone, can create missing tags of a killed process.
+process was killed, the next process restores the tree. The commit names its releases (`Release: <server>-vX.Y.Z`), so
+that a later process, here or in another clone, can create missing tags of a killed process.
 """
 
 from __future__ import annotations
@@ -114,7 +114,10 @@ def _files(workspace: Workspace, packages: PackageGroup | None, one: ReleaseProp
 
 
 def _server_files(server: WorkspaceServer, one: ReleaseProposal, clock: Clock) -> dict[str, bytes | None]:
-    """Return path → content below the server: version, changelog, contract, generated files; None deletes a file."""
+    """Map each path below the server to its new content: version, changelog, contract, generated files.
+
+    None as content deletes the file.
+    """
     folder = server.folder
     place, text = replace_source_version(folder, server.package, one.version)
     news = changelog.changelog_section(one.version, clock().date(), one.notes, one.changes, first=not one.before)

@@ -1,7 +1,7 @@
 """Changelogs and their fragments.
 
-Each fragment is a separate file, so that two branches with new fragments never conflict. The next release collects
-the fragments.
+Each fragment is a separate file, so that two branches with new fragments never conflict. The next release collects all
+fragments in its changelog entry.
 """
 
 from __future__ import annotations

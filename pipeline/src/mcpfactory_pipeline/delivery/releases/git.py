@@ -122,7 +122,7 @@ class Repository:
         return self._run("merge-base", "--is-ancestor", commit, branch).returncode == 0
 
     def read(self, commit: str, path: str) -> bytes | None:
-        """Return a file of the workspace at a commit; None if the commit does not have it."""
+        """Return a file of the workspace at a commit; None if the commit does not have the file."""
         done = self._run("cat-file", "blob", f"{commit}:{self.prefix}{path}")
         return done.stdout if done.returncode == 0 else None
 

@@ -141,7 +141,7 @@ class _Planner:
 
     @cached_property
     def same(self) -> set[str]:
-        """Return the servers without changes in HEAD since their last release."""
+        """Return the servers that have not changed in HEAD since their last release."""
         known = {server.name for server in self.workspace.servers()}
         return self.repository.unchanged_servers({name: tag.commit for name, tag in self.last.items() if name in known})
 
@@ -269,7 +269,10 @@ class _Planner:
         return [path for path in inner if path.partition("/")[0] not in {*NOT_BUILT, changelog.FILE}]
 
     def _released(self, last: ReleaseTag, state: ServerState) -> Contract:
-        """Return the contract of the last release: from its commit, or for a tag made by hand, from the channel."""
+        """Return the contract of the last release.
+
+        Read the contract from the release's commit, or from the channel if a person made the tag.
+        """
         text = self.repository.read(last.commit, f"servers/{last.server}/{CONTRACT}")
         if text is not None:
             return parse_contract(text, last.name)

@@ -117,7 +117,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Keep all tests in this process."""
+    """Run all tests in this process."""
     for name, value in _ONE_PROCESS.items():
         if hasattr(config.option, name):
             setattr(config.option, name, value)

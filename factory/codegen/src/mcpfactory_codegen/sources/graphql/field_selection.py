@@ -34,7 +34,7 @@ _TELLING: Final = (
 )  # fmt: skip
 _ONWARDS: Final = ("hasNextPage", "endCursor")
 _ECHO: Final = "clientMutationId"
-"""Field that only repeats a value of the caller."""
+"""Field that only returns a value from the caller."""
 _SCALARS: Final = {"Int": "integer", "Float": "number", "String": "string", "Boolean": "boolean", "ID": "string"}
 
 
@@ -90,7 +90,10 @@ class SelectionSet:
 
 
 def response_schema(written: str, inner: SelectionSet | dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of a response. `written` is its type in GraphQL syntax, `inner` its innermost type."""
+    """Return the JSON Schema of a response.
+
+    `written` is the field's type in GraphQL syntax, `inner` the innermost type.
+    """
     required = is_non_null_type(written)
     plain = written.removesuffix("!")
     if is_list_type(plain):
@@ -171,7 +174,10 @@ class _Choosing:
         self._waiting.append((below, level))
 
     def _objects(self, chosen: SelectionSet, level: int) -> Iterator[GraphQLField]:
-        """Yield the fields with objects to select: lists last (except at the top), connections only in a wrapper."""
+        """Yield the fields with objects to select.
+
+        Lists come last (except at the top), and connections appear only in a wrapper.
+        """
         for one in sorted(
             chosen.type.fields.values(), key=lambda one: level > 0 and is_list_type(one.type.removesuffix("!"))
         ):

@@ -46,7 +46,7 @@ class InputValue:
 
 @dataclass(frozen=True, slots=True)
 class GraphQLField:
-    """A field of an object or interface. `deprecated` is the reason of its deprecation, else ""."""
+    """A field of an object or interface. `deprecated` is the reason for the deprecation of the field, or ""."""
 
     name: str
     type: str
@@ -83,7 +83,7 @@ class GraphQLSchema:
     description: str = ""
 
     def named(self, written: str) -> GraphQLType | None:
-        """Return the innermost type of a type in GraphQL syntax; None if it is not defined."""
+        """Return the innermost type of a type in GraphQL syntax; None if that type is not defined."""
         return self.types.get(innermost_type(written))
 
 

@@ -138,7 +138,7 @@ class Catalog:
         }
 
     def adapt_listed(self, wires: dict[str, Json]) -> dict[str, Json]:
-        """Return the listed tools by name; hand-written tools are adapted to the dialect, but keep their names."""
+        """Return the listed tools by name; adapt hand-written tools to the dialect, but keep their names."""
         if self.dialect == DIALECTS[0]:
             return wires
         from mcpfactory_runtime.schemas.client_dialects import DIALECTS as LIMITS  # noqa: PLC0415 - see above

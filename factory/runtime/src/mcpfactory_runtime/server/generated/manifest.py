@@ -209,7 +209,7 @@ class Hooks:
         return hook
 
     def add_after(self, names: tuple[str, ...], hook: Hook, known: Container[str]) -> Hook:
-        """Register a hook that runs after the named tools, or all if `names` is empty.
+        """Register a hook that runs after the named tools, or after all tools if `names` is empty.
 
         Raises:
             ValueError: a name is not in `known`.

@@ -369,7 +369,7 @@ class SearchIndex:
         return found
 
     def _worth(self, word: str) -> float:
-        """Return the weight of a word: the mean of its rarity anywhere and its rarity as a tool's subject."""
+        """Return the weight of a word: the mean of the word's rarity anywhere and its rarity as a tool's subject."""
         anywhere = self._rarity_of(len(self._postings[word]))
         heads = self._heads[word]
         return (anywhere + self._rarity_of(heads)) / 2 if heads else anywhere

@@ -292,7 +292,7 @@ def _line(row: GeneratedTool) -> str:
 
 
 def _arguments(schema: Json) -> str:
-    """Return a tool's arguments: optional ones with a question mark, or only their number if there are many."""
+    """Return a tool's arguments: optional arguments with a question mark, or only their number if there are many."""
     needed = required_of(schema)
     rest = [name for name in properties_of(schema) if name not in needed]
     if len(rest) <= _OPTIONAL:

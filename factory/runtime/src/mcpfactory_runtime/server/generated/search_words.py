@@ -24,7 +24,7 @@ from typing import Final
 
 
 def _sections() -> dict[str, list[str]]:
-    """Return the rows of each table in search_words.txt, by its name."""
+    """Return the rows of each table in search_words.txt, by the name of the table."""
     sections: dict[str, list[str]] = {}
     for row in Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines():
         if row.startswith("["):
@@ -53,7 +53,7 @@ PHRASES: Final[dict[str, str]] = {
 """Phrase whose meaning differs from its words → words for that meaning."""
 
 SELF: Final = "me"
-"""Represents the pronouns of the first person: "my repositories" are found under `/me` and `/user`."""
+"""Word that represents the pronouns of the first person: "my repositories" are found under `/me` and `/user`."""
 
 _IDENTIFIER: Final = re.compile(r"[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _TEXT: Final = re.compile(r"[^\W\d_]+|\d+")
@@ -141,7 +141,7 @@ _ASIDES: Final = {
     )
     for word in words.split()
 }
-"""Word that begins a less important part of a question → `Term.distance` of that part."""
+"""Map a word that begins a less important part of a question to the `Term.distance` of this part."""
 
 _ASKER: Final = 3  # `Term.distance` of "user" and "member", two words that are added to a question with "who"
 _ASKERS: Final = frozenset({"who", "whose", "whom"})
@@ -272,7 +272,7 @@ VERBS: Final = frozenset(_VERB_METHODS)
 
 @lru_cache(maxsize=1)
 def _tables() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
-    """Return near and distant related words for each stem."""
+    """Return the words that are nearly or distantly related to each stem."""
     tables: tuple[dict[str, set[str]], dict[str, set[str]]] = ({}, {})
     for words, arrow, meant in _rows("relations", ">"):
         stems = [stem(word) for word in words.split()]

@@ -94,7 +94,8 @@ Words = str | Callable[[Exception], str]
 class ErrorShaping(Middleware):
     """Middleware that sets the model's message per exception: `ErrorShaping({KeyError: "Unknown note.", OSError: str})`.
 
-    Without it, the model gets a generic message, and the exception is only logged: its text may contain secrets.
+    Without this middleware, the model gets a generic message. The exception is only logged, because its text may
+    contain secrets.
 
     Args:
         words: exception type → text, or a function that builds the text from the exception. The first match wins.
@@ -297,7 +298,7 @@ class ResponseLimit(Middleware):
 
 
 def _shortened(text: str, room: int) -> tuple[str, list[Truncation]]:
-    """Return a shorter text, and the cuts. JSON stays valid."""
+    """Return a shorter text, and a record of each omitted part. JSON stays valid."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

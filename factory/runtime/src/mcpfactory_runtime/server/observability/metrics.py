@@ -22,7 +22,7 @@ class Metrics:
     bounded.
 
     Args:
-        registry: the registry of the series; None creates a separate one.
+        registry: the registry of the series; None creates a separate registry.
 
     Raises:
         ValueError: the registry already has series of these names.

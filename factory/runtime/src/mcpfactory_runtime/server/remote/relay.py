@@ -85,7 +85,7 @@ def relayed_prompt(wire: Mapping[str, Any], pass_on: PassOn, names: RelayNames =
 
 
 def relayed_resource(wire: Mapping[str, Any], pass_on: PassOn, names: RelayNames = _OWN) -> Resource:
-    """Return a resource that relays its requests."""
+    """Return a resource that relays requests to the remote server."""
     uri = names.uri(str(wire["uri"]))
     reader = _ResourceReader(pass_on, names, uri)
     return Resource(uri, reader, _UncheckedArguments(), {**wire, "uri": uri})  # type: ignore[arg-type]  # it has `bind`
@@ -104,7 +104,7 @@ def relayed_template(
 async def relayed_completion(
     pass_on: PassOn, reference: Json, argument: Argument, context: CompletionContext, ctx: Context
 ) -> Completion | None:
-    """Return the remote server's completion, if any. `reference` uses the remote names."""
+    """Return the remote server's completion, if any. `reference` contains names of the remote server."""
     params: Json = {"ref": reference, "argument": {"name": argument.name, "value": argument.value}}
     if context.arguments:
         params["context"] = {"arguments": context.arguments}
@@ -175,7 +175,7 @@ class _RelayedUris:
         self.text, self._matches = text, matches
 
     def match(self, uri: str) -> Json | None:
-        """Return the URI as an argument, or None if it does not match."""
+        """Return the URI as an argument, or None if the URI does not match."""
         return {"uri": uri} if self._matches(uri) else None
 
     def unsafe(self, _values: Json, _exempt: object = ()) -> bool:

@@ -201,7 +201,10 @@ class RemoteServer(Server):
                             await self._update_listing(client)
 
     async def _subscription(self, client: Client, stack: AsyncExitStack) -> Subscription | None:
-        """Subscribe to the server's notifications. Return None if the server sends none, or refuses."""
+        """Subscribe to the server's notifications.
+
+        Return None if the server sends no notifications, or refuses the subscription.
+        """
         able = client.capabilities
         # In the handshake lifecycle, servers may send notifications that they do not declare.
         kinds = {kind: not client.modern or (able.get(kind) or {}).get("listChanged") is True for kind in _LIST_KINDS}
@@ -224,7 +227,10 @@ class RemoteServer(Server):
     # -- items -----------------------------------------------------------------------------------------------------
 
     async def _update_listing(self, client: Client) -> None:
-        """List the server's items and register them; concurrent updates wait. Raises the errors of `Client`."""
+        """List the server's items and register them; a concurrent update waits for the current update.
+
+        Raises the errors of `Client`.
+        """
         async with self._listing:
             able = client.capabilities
             found = {
@@ -344,7 +350,7 @@ class RemoteServer(Server):
                 await asyncio.gather(work, return_exceptions=True)
 
     def _unreachable(self, error: Exception) -> ToolError:
-        """Return the error for a caller; log the details, which may quote the process's stderr."""
+        """Return the error to show to a caller. Log the details, because they may quote the process's stderr."""
         log.warning("a call to %s failed: %s", self.name, error)
         hint = "the next call reconnects; this call may have had effects"
         return ToolError(f"The server {self.name} cannot answer: {_first_words(error)}\nhint: {hint}")
@@ -392,7 +398,7 @@ async def _templates(client: Client) -> list[Json]:
 
 
 async def _first_of(*waits: Any) -> Any:
-    """Return the result of the first awaitable to finish; cancel the others."""
+    """Return the result of the first awaitable to finish; cancel all other awaitables."""
     tasks = [asyncio.ensure_future(one) for one in waits]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -42,7 +42,7 @@ RELATED: Final = "io.modelcontextprotocol/related-task"
 
 
 def core_task_object(task: Task, poll_interval: int) -> Json:
-    """Return the core feature's `Task` object. A result with `isError` gives it the status `failed`."""
+    """Return the core feature's `Task` object. A task whose result has `isError` gets the status `failed`."""
     status, message = task.status, task.message
     if task.result is not None and task.result.get("isError"):
         status, message = "failed", _error_text(task.result)
@@ -432,7 +432,7 @@ class TaskFollower:
         self._changed.set()
 
     async def next(self) -> Task | None:
-        """Return the next version, or None if the task has expired."""
+        """Return the next version of the task, or None if the task has expired."""
         await self._changed.wait()
         self._changed.clear()
         return self._latest

@@ -79,7 +79,7 @@ class TaskChannel:
         raise McpError(INVALID_REQUEST, f"a task cannot send {method}")
 
     def close_stream(self, retry: int | None) -> None:
-        """Do nothing: a task has no stream."""
+        """Do nothing, because a task has no stream."""
 
 
 class TaskContext(Context):
@@ -187,7 +187,7 @@ class TaskMethods:
         """Return the result of one of the task methods, without envelope.
 
         Raises:
-            McpError: the call is refused; the awaitable may raise it as well.
+            McpError: the call is refused; the returned awaitable may also raise this error.
         """
         if not call.peer.revision.modern:
             return self._core[call.method](call, channel)
@@ -392,7 +392,7 @@ class TaskMethods:
     # -- subscriptions/listen ------------------------------------------------------------------------------------
 
     async def visible_tasks(self, task_ids: object, call: Call, channel: ReplyChannel) -> list[Task]:
-        """Return the tasks in a `subscriptions/listen` request that belong to its caller.
+        """Return the tasks in a `subscriptions/listen` request that belong to the caller of the request.
 
         Raises:
             McpError: MISSING_CAPABILITY, or INVALID_PARAMS for an invalid list.

@@ -90,7 +90,7 @@ class HttpApp:
         max_sessions: limit of sessions. Above the limit, a session of the principal with the most sessions ends: a
             barely used session, otherwise the least recently used.
         max_requests: maximum concurrent requests of the per-request lifecycle, including listening streams.
-        auth: authorizes callers; None allows all. An `OAuthProxy` also issues tokens to clients.
+        auth: authorizes callers; None allows all callers. An `OAuthProxy` also issues tokens to clients.
         legacy_sse: also serve HTTP+SSE, the transport of the oldest revision, at `sse` and `messages` next to `path`.
         store: shared storage for sessions, their events, tasks and used states of several processes
             (docs/reference/transports.md).
@@ -98,7 +98,7 @@ class HttpApp:
 
     Raises:
         ValueError: a route of the server has the path of MCP or of a page.
-        RuntimeError: the server has routes, and Starlette is not installed.
+        RuntimeError: the server has routes, but Starlette is not installed.
     """
 
     def __init__(
@@ -152,7 +152,10 @@ class HttpApp:
         return self._path or "/"
 
     def _create_login(self, proxy: OAuthProxy, store: SharedStore | None) -> OAuthProxyEndpoints:
-        """Return the endpoints of an OAuth proxy. Allow its origin, so that its pages can post forms."""
+        """Return the endpoints of an OAuth proxy.
+
+        Allow the proxy's origin, so that the proxy's pages can post forms.
+        """
         from mcpfactory_runtime.transports.http.oauth_endpoints import OAuthProxyEndpoints  # noqa: PLC0415 - rarely needed
 
         name = str(self._server.info.get("title") or self._server.name)
@@ -161,7 +164,10 @@ class HttpApp:
         return OAuthProxyEndpoints(proxy)
 
     def _create_routes(self) -> RouteTable | None:
-        """Return the server's custom routes. If there are none, return None without loading Starlette."""
+        """Return the server's custom routes.
+
+        If the server has no custom routes, return None without loading Starlette.
+        """
         routes = self._server.routes
         if not routes:
             return None
@@ -310,7 +316,10 @@ class HttpApp:
         await self._execute(chosen, principal, scope, receive, send, streamed=streamed)
 
     async def _forward(self, scope: Scope, receive: Receive, send: Send, headers: dict[str, str]) -> Receive | None:
-        """Forward a request to the process that has its session. Return None if it was answered, else its `receive`."""
+        """Forward a request to the process that has its session.
+
+        Return None if the request was answered, else the request's `receive`.
+        """
         session_id = headers.get(SESSION_HEADER) or session_id_from_url(scope)
         if self._relay is None or not session_id or session_id in self._sessions:
             return receive

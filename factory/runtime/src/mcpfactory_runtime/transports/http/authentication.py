@@ -90,7 +90,7 @@ class FailureLimit:
             self._good[token] = None
 
     def record_failure(self, token: bytes) -> None:
-        """Leave the attempt counted; the token is no longer exempt."""
+        """Keep the failed attempt in the count; the limit applies to the token again."""
         self._good.pop(token, None)
 
     def cancel_attempt(self, address: str) -> None:
@@ -181,8 +181,8 @@ class AccessGate:
     def issuer_redirect_url(self, path: str) -> str | None:
         """Return the issuer's metadata URL if `path` is a path of authorization server metadata.
 
-        Clients of the first revision with authorization do not support resource metadata. They request the issuer's
-        metadata from the MCP server's origin.
+        Clients of the first revision with authorization do not support resource metadata. Such clients request the
+        issuer's metadata from the MCP server's origin.
         """
         return issuer_metadata_url(self._auth.issuers[0]) if path.rstrip("/") == SERVER_WELL_KNOWN else None
 

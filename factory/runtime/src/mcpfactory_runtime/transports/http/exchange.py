@@ -123,12 +123,12 @@ class Exchange:
     # -- the channel ---------------------------------------------------------------------------------------------
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
-        """Send a notification; the first one turns the response into an event stream."""
+        """Send a notification; the first notification turns the response into an event stream."""
         message = jsonrpc.notification_message(self._call.peer.revision.wire(method), params)
         self._begin_stream().push(jsonrpc.encode(message), droppable=method in DROPPABLE)
 
     async def request(self, method: str, params: Json) -> Json:
-        """Refuse the request: in this lifecycle a server cannot send any (basic/patterns/mrtr).
+        """Refuse the request: in this lifecycle, a server cannot send requests (basic/patterns/mrtr).
 
         Raises:
             McpError: always.
@@ -139,7 +139,10 @@ class Exchange:
         """Do nothing: streams of this lifecycle cannot be resumed."""
 
     def _begin_stream(self) -> EventStreamAnswer:
-        """Turn the response into an event stream, unless it already is one. Comments keep the stream alive."""
+        """Turn the response into an event stream, unless the response already is an event stream.
+
+        Comments keep the stream alive.
+        """
         if self._stream is None:
             self._stream = EventStreamAnswer(None, primed=False)
             self._stream.overrun = self._abort

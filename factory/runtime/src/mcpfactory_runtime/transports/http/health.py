@@ -29,7 +29,7 @@ _HEAD: Final[Headers] = [(b"cache-control", b"no-store")]
 
 
 class HealthEndpoints:
-    """The two probes of one HTTP application. Neither waits for the server's lifespan.
+    """The two probes of one HTTP application. Neither probe waits for the server's lifespan.
 
     Attributes:
         draining: True while the application is shutting down.

@@ -47,7 +47,7 @@ _ACK: Final = 1 << 18  # number of received bytes after which the reader acknowl
 
 
 class _Incoming:
-    """A request of another process that is served here."""
+    """A request that another process forwarded to this process."""
 
     def __init__(self, peer: str) -> None:
         self.peer = peer
@@ -62,7 +62,7 @@ class _Incoming:
 
 
 class _Outgoing:
-    """A request that another process serves; `None` in `frames` means that the other process died or failed."""
+    """A request that another process serves; `None` in `frames` means that this other process died or failed."""
 
     def __init__(self, peer: str) -> None:
         self.peer = peer
@@ -128,7 +128,7 @@ class ProcessRelay:
     async def forward(self, session_id: str, scope: Scope, receive: Receive, send: Send) -> Receive | None:
         """Forward a request to the process that has the session. Return None if that process answered the request.
 
-        Otherwise, return the `receive` to serve the request here: the body may have been read already.
+        Otherwise, return a `receive` to serve the request in this process, because the body may have been read already.
         """
         try:
             owner = await self._owner(session_id)
@@ -389,7 +389,7 @@ class MultiProcessSessions:
 
     @asynccontextmanager
     async def join_shared_store(self, server: ServerInterface) -> AsyncIterator[None]:
-        """Open the store, register this process, and make the server store its tasks and used states there.
+        """Open the store, register this process, and make the server keep its tasks and used states in the store.
 
         Raises:
             StoreError: the store cannot be used.

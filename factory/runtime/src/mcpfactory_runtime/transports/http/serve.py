@@ -400,7 +400,7 @@ async def serve_http(server: ServerInterface, host: str, port: int, **options: A
 
 
 def _fill_defaults(options: dict[str, Any], host: str) -> None:
-    """Set the defaults that depend on the address and the environment."""
+    """Set the default options that depend on the address and the environment."""
     if host not in LOOPBACK | {"::1"}:
         options.setdefault("allowed_hosts", ("*",))
     store = options.get("store") or os.environ.get("MCPFACTORY_STORE") or None
@@ -435,7 +435,7 @@ def _run_workers(
         make_app: creates the application in each worker.
         listeners: a listening socket for each worker; several workers may share a socket.
         folder: directory to remove at the end.
-        announce: called when signals are handled.
+        announce: called after the signal handlers are installed.
 
     Raises:
         SystemExit: with status 1 if workers cannot start or die repeatedly.

@@ -233,7 +233,10 @@ class HttpSession(Session):
 
 
 class StreamPosition(NamedTuple):
-    """A position in a stream, after message `number`. `earlier` are the next messages that only the journal has."""
+    """A position in a stream, after message `number`.
+
+    `earlier` are messages that follow this position and that only the journal has.
+    """
 
     stream: EventStreamAnswer
     number: int
@@ -396,6 +399,6 @@ async def _end(session: SseSession) -> None:
 
 
 def session_id_from_url(scope: Scope) -> str:
-    """Return the session ID in the URL of a POST, or "" if it has none."""
+    """Return the session ID in the URL of a POST, or "" if the URL has no session ID."""
     query: bytes = scope.get("query_string", b"")
     return parse_qs(query.decode("latin-1")).get("session_id", [""])[0]

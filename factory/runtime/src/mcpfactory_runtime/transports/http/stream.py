@@ -33,7 +33,7 @@ _OVERHEAD: Final = 128  # additional bytes that each message needs in memory
 
 
 class EventStreamAnswer:
-    """Numbered messages of one response (or of a session's own stream).
+    """Numbered messages of one response, or of the stream that belongs to the session itself.
 
     Event loop only. Only one task at a time may wait in `ready`.
 
@@ -114,7 +114,7 @@ class EventStreamAnswer:
         return self._events[0][1] if alone else None
 
     def restore(self, events: Iterable[tuple[int, bytes]]) -> None:
-        """Add events that another process sent; numbers continue after them."""
+        """Add events that another process sent; the numbers of new events continue after these events."""
         self._recorded = True
         self._unsent = None
         for number, data in events:
