@@ -214,7 +214,7 @@ class PageSubscriptions:
         if self._listeners >= _MAX_LISTENERS:
             raise TooManySubscribersError(
                 f"{_MAX_LISTENERS} browsers already follow live updates, which is the maximum",
-                hint="close some, or reload the page to update it",
+                hint="close a browser, or reload this page for an update",
             )
         async with self._joining:  # concurrent requests share one first poll
             follower = self._known.get(name)
