@@ -319,7 +319,7 @@ def test_a_state_that_was_edited_is_repaired_by_the_command_alone(tmp_path: Path
     "hint, command",
     [
         ("mcpfactory pipeline verify --repair books shows the difference", "mcpfactory pipeline verify --repair books"),
-        ("mcpfactory adopt URL', then 'mcpfactory remove books'", "mcpfactory adopt URL"),
+        ("mcpfactory adopt URL, then mcpfactory remove books", "mcpfactory adopt URL"),
         ("mcpfactory pipeline run lists", "mcpfactory pipeline run lists"),
         ("mcpfactory pipeline hold names --channel staging", "mcpfactory pipeline hold names --channel staging"),
         ("free space, or look with mcpfactory inbox", ""),

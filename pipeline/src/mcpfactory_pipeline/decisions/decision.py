@@ -365,7 +365,7 @@ def unhold(
             held = ", ".join(sorted(decision.state.holds))
             raise PromotionError(
                 f"{channel} of {server} is not held",
-                hint=f"choose a held channel: {held}" if held else "list all holds with 'mcpfactory inbox'",
+                hint=f"choose a held channel: {held}" if held else "mcpfactory inbox lists holds",
             )
         return decision.record("released", None, sign_with=sign_with) | rests_on
 

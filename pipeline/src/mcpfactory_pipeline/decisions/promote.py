@@ -265,7 +265,7 @@ def _refuse_older(decision: Decision, candidate: str) -> None:
             f"candidate {candidate} of {server} is older than the candidate in {channel}",
             hint=f"roll back and hold the channel: {back}"
             if was_there
-            else f"{channel} never offered this candidate; find the newest candidate with 'mcpfactory pipeline status {server}'",
+            else f"mcpfactory pipeline status {server} shows the newest candidate; {channel} never offered {candidate}",
         )
 
 

@@ -257,7 +257,7 @@ def _require_recorded(workspace: Workspace, stage: Stage, state: ServerState) ->
         if file in recorded and (here := hash_file(workspace.root / file)) not in {ABSENT, recorded[file]}:
             raise PromotionError(
                 f"{file} has changed since the stage wrote the file: {here}, recorded {recorded[file]}",
-                hint=f"make the file again with 'mcpfactory pipeline run {state.server} --force'",
+                hint=f"mcpfactory pipeline run {state.server} --force makes the file again",
             )
 
 

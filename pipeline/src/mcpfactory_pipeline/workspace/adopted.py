@@ -115,7 +115,7 @@ def read_known_drift(folder: Path, adopted: AdoptedSettings | None) -> tuple[Dri
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigError(
             f"{folder.name}/{FILE} cannot be read: {unreadable_json_reason(error)}",
-            hint=f"write a new file with 'mcpfactory inbox --refresh {folder.name}'",
+            hint=f"mcpfactory inbox --refresh {folder.name} writes the file again",
         ) from error
 
 

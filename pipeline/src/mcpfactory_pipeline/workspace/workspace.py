@@ -197,7 +197,7 @@ class Workspace:
         if not self.has_folder(name) and name not in (known := self.names()):
             raise NotFoundError(
                 f"workspace {self.name} has no server {name!r}",
-                hint=did_you_mean(name, known, "servers") if known else "create a server with 'mcpfactory new'",
+                hint=did_you_mean(name, known, "servers") if known else "mcpfactory new makes a server",
             )
         return _read_server(folder)
 
