@@ -188,7 +188,7 @@ def choose_candidate(state: ServerState, wanted: str, channel: ChannelPolicy | N
             return chosen
         raise PromotionError(
             f"{state.server} has no candidate yet",
-            hint=f"run 'mcpfactory pipeline run {state.server}', or list pending approvals with 'mcpfactory inbox {state.server}'",
+            hint=f"mcpfactory pipeline run {state.server}; list pending approvals with 'mcpfactory inbox {state.server}'",
         )
     found = [name for name in state.candidates if name.startswith(wanted)]
     if not found:

@@ -231,7 +231,7 @@ class _Planner:
             raise ReleaseError(
                 "tag-elsewhere",
                 f"tag {there.name} already exists at {there.commit[:12]}, which this branch does not contain",
-                hint=f"run 'git merge {there.name}'; if the tag was never pushed, delete it with 'git tag -d {there.name}'",
+                hint=f"git merge {there.name}; if the tag was never pushed, run 'git tag -d {there.name}' instead",
             )
         return proposal
 
