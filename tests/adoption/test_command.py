@@ -137,14 +137,14 @@ def test_a_server_that_does_not_start_says_why_and_goes_nowhere(space):
     [
         (("--command", "npx some-server"), "npx downloads the program at each start", "npm:NAME@VERSION"),
         (("--command", "docker run x"), "docker downloads", "its package"),
-        (("--command", "node --version"), "the command has no file", "package"),
+        (("--command", "node --version"), "the command does not name a file", "package"),
         (("--command", "no-such-program-here"), "program no-such-program-here not found", "path"),
         (("--command", "node 'x"), "is not a valid command line", "close every quote"),
         (("oci:acme/server@sha256:00",), "a container image cannot be adopted", "package"),
         (("nowhere",), "nowhere is not a folder here", "pypi:NAME==VERSION"),
         ((), "exactly one of a server and --command", "adopt FOLDER"),
-        (("pypi:a b",), "is not exactly one version", "pypi:NAME==VERSION"),
-        (("npm:A B",), "is not exactly one version", "npm:@scope/NAME@VERSION"),
+        (("pypi:a b",), "does not select exactly one version", "pypi:NAME==VERSION"),
+        (("npm:A B",), "does not select exactly one version", "npm:@scope/NAME@VERSION"),
         (("https://u:p@example.test/mcp",), "contains a password", "https://host/mcp"),
         (("http://127.0.0.1:9/mcp\nx",), "is not a valid URL", "https://host/mcp"),
         (("http://127.0.0.1:99999/mcp",), "is not a valid URL", "https://host/mcp"),
@@ -188,7 +188,7 @@ def test_arguments_that_hold_no_secret_are_adopted(space):
 def test_a_file_outside_of_the_workspace_is_copied_only_when_asked(space, tmp_path):
     place = put(tmp_path / "elsewhere", {"tool.js": "console.log(1)"}) / "tool.js"
     refused = space("adopt", "--command", f"node {place}")
-    assert (refused.code, "is not in the workspace" in refused.err) == (1, True)
+    assert (refused.code, "is outside the workspace" in refused.err) == (1, True)
     done(space, "adopt", "--command", f"node {place}", "--copy", "--yes")
     assert (space.folder / "servers/tool/files/tool.js").read_text() == "console.log(1)"
     assert (

@@ -146,7 +146,7 @@ def test_what_is_known_and_cannot_be_read_stops_too_and_is_written_anew(remote, 
     found = remote(*APPROVE, "remote", "--dry-run")
     assert found.code != 0
     assert "remote/drift.json cannot be read" in found.err
-    assert "mcpfactory inbox --refresh remote writes it again" in found.err
+    assert "mcpfactory inbox --refresh remote writes the file again" in found.err
     assert "drift.json cannot be read" in inbox(remote)[0]["message"]
     inbox(remote, "--refresh")
     assert not file.exists()

@@ -246,7 +246,7 @@ def test_a_folder_that_does_not_say_how_it_starts_is_refused(space, files, says)
 def test_a_project_outside_of_the_workspace_is_copied_only_when_asked(space, tmp_path):
     place = put(tmp_path / "elsewhere", node_project())
     refused = space("adopt", str(place), "--yes")
-    assert (refused.code, "is not in the workspace" in refused.err) == (1, True)
+    assert (refused.code, "is outside the workspace" in refused.err) == (1, True)
     done(space, "adopt", str(place), "--copy", "--name", "far", "--yes")
     assert (space.folder / "servers/far/source/src/greeter.js").is_file()
     assert 'path = "servers/far/source"' in (space.folder / "servers/far/mcpfactory.toml").read_text()

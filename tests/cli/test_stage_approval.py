@@ -88,4 +88,4 @@ def test_a_tool_list_that_was_changed_after_generate_is_not_approved(swapped: In
     kept.write_text(text.replace("list_shops", "list_authors"))
     refused = swapped(*APPROVE)
     kept.write_text(text)
-    assert (refused.code, "has changed since its stage ran" in refused.err) == (1, True)
+    assert (refused.code, "has changed since the stage wrote the file" in refused.err) == (1, True)

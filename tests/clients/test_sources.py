@@ -161,7 +161,7 @@ def test_a_name_that_nobody_published_is_not_written(installation):
 
     installation.shelf.put()
     absent = installation.install("--from", "index")
-    assert (absent.code, "someone else could publish that version" in absent.err) == (4, True)
+    assert (absent.code, "someone else could publish this version" in absent.err) == (4, True)
     assert "mcpfactory publish books --target pypi" in absent.err
     assert not (installation.home / ".claude.json").exists()
 

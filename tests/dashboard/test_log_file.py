@@ -46,7 +46,7 @@ def test_what_is_no_file_of_its_own_is_not_shown(four_servers: WorkspaceBuilder,
         answer = client.get(path, headers={"Accept": "text/html"})
         assert answer.status_code == 404, path
         assert SECRET not in answer.text
-        assert "logs/test.log from its artifacts" in answer.text
+        assert "logs/test.log from the artifacts" in answer.text
     assert read_log(file) == ""
     assert read_log_tail("atlas/test/1", file).text == b""
     with pytest.raises(NotFoundError):

@@ -196,7 +196,7 @@ def test_a_decision_behind_build_is_about_the_candidate_and_its_reports(gated):
     (gated.folder / "source.txt").write_text("two")
     gated.run()
     assert offered(gated.space, "staging") == [b"one"]
-    with refused(f"is about candidate {gated.state.candidate}, not {first}"):
+    with refused(f"decides about candidate {gated.state.candidate}, not {first}"):
         gated.approve("ada", "report-approved", candidate=first)
     gated.approve("ada", "report-approved")
     gated.run()
@@ -209,7 +209,7 @@ def test_a_report_that_was_changed_after_its_stage_kept_it_is_not_approved_and_m
     report = gated.space.artifacts / "books" / (gated.state.candidate or "") / "test" / "report.txt"
     kept = report.read_bytes()
     report.write_text("all is well")
-    with refused("report.txt has changed since its stage ran"):
+    with refused("report.txt has changed since the stage wrote the file"):
         gated.approve("ada", "report-approved")
     gated.reject("ada", "who wrote this?", "report-approved")
     report.write_bytes(kept)

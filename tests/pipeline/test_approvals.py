@@ -57,7 +57,7 @@ def test_only_those_whom_the_policy_names_may_approve_and_reject(books, set_acto
     for what, options in (("approve", {}), ("reject", {"reason": "no"})):
         with refused(f"tester has no permission to {what} for production") as caught:
             books.decide(what, **options)
-        assert "approvers: ada" in caught.value.hint
+        assert "ask an approver: ada" in caught.value.hint
     set_actor("ada")
     books.decide("approve")
     set_actor("tester")

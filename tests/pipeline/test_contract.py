@@ -158,7 +158,7 @@ def test_a_contract_is_that_of_a_channel_a_candidate_or_a_file(books, tmp_path) 
     assert find_contract(books.workspace, state, made[:6]).tools == (SEARCH,)
     found = find_contract(books.workspace, state, str(tmp_path / "list.json"))
     assert (found.tools, found.version) == ((COUNT,), "3.1")
-    with pytest.raises(NotFoundError, match="'nowhere' is not a channel that offers books"):
+    with pytest.raises(NotFoundError, match="'nowhere' is neither a channel that offers books"):
         find_contract(books.workspace, state, "nowhere")
     with pytest.raises(NotFoundError, match="no contract yet"):
         find_contract(books.workspace, ServerState("books"))

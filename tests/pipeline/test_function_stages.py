@@ -103,7 +103,7 @@ def test_a_change_in_its_package_or_its_settings_makes_it_stale(rules):
         (
             "house_rules.wheels:size",
             "from mcpfactory_pipeline.plan.stage import *\ndef size(inputs): return StageOutputs('passed', '', {'a': {1}})",
-            "its summary is not valid JSON",
+            "the returned summary is not valid JSON",
         ),
     ],
 )

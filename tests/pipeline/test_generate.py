@@ -91,6 +91,6 @@ def test_a_document_that_cannot_be_used_failed_and_is_not_tried_again(workspace,
     outcome = run_pipeline(workspace, until="generate", executor=InProcessExecutor())
     assert (outcome.servers, outcome.ran) == ({"shop": "failed"}, 1)
     record = Store(workspace).state("shop").stages["generate"]
-    assert "hint: " in record.message or "see the log" in record.message
+    assert "hint: " in record.message or "read the log" in record.message
     assert str(workspace.root) not in record.message
     assert run_pipeline(workspace, until="generate", executor=InProcessExecutor()).ran == 0

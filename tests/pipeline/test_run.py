@@ -224,7 +224,7 @@ def test_one_bad_server_does_not_hurt_the_others(workspace, run, recorder):
     assert run(reporter=recorder).servers == {"bad": "errored", "good": "passed"}
     (trouble,) = recorder.of(ServerUnusable)
     assert trouble.server == "bad"
-    assert "points outside the server's folder" in trouble.message
+    assert "outside the server's folder" in trouble.message
     assert trouble.hint
 
 

@@ -89,7 +89,7 @@ def test_what_git_ignores_is_left_out_and_without_git_nothing_is(tmp_path):
 def test_packages_with_a_secret_are_no_candidate(tmp_path, monkeypatch):
     made = packages(tmp_path, {"prod.pem": KEY})
     monkeypatch.setattr(candidate, "build_packages", lambda *_arguments, **_options: made)
-    with pytest.raises(ToolRejectedInputError, match=r"would publish secrets: prod\.pem"):
+    with pytest.raises(ToolRejectedInputError, match=r"contain secrets: prod\.pem"):
         build_candidate(tmp_path, tmp_path)
 
 

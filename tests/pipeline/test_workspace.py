@@ -91,7 +91,7 @@ def test_a_link_below_servers_is_no_server_wherever_it_leads(workspace, tmp_path
     servers, broken = workspace.load_servers()
     assert [server.name for server in servers] == ["a"]
     assert [(one.name, "is a symbolic link" in one.message, one.hint) for one in broken] == [
-        ("b", True, "move the server's folder here")
+        ("b", True, "replace the link with the server's folder")
     ]
     with pytest.raises(ConfigError, match="is a symbolic link"):
         workspace.server("b")

@@ -78,7 +78,7 @@ async def test_without_a_policy_every_decision_is_refused_and_nobody_is_asked(sp
         assert result["isError"]
         assert f"does not permit agents to {name}" in text(result)
         assert f'agents = ["{name}"]' in text(result)
-        assert "not an agent" in text(result)
+        assert "ask a person to run" in text(result)
     assert person.asked == []
     assert Store(space).history("notes") == before
 

@@ -40,11 +40,11 @@ def shell(tmp_path_factory) -> InProcessCli:
     "place, message, hint",
     [
         (HttpAddress("0.0.0.0"), "reachable from other machines", "--token env:NAME"),
-        (HttpAddress("0.0.0.0", token="env:TOKEN"), "--token needs --public-url", "--public-url https://"),
+        (HttpAddress("0.0.0.0", token="env:TOKEN"), "--token requires --public-url", "--public-url https://"),
         (HttpAddress("0.0.0.0", token="env:TOKEN", url="http://mcp.example.com/mcp"), "without encryption", "https"),
         (HttpAddress(token=SECRET), "not a valid reference", "never the token itself"),
-        (HttpAddress(token="env:ABSENT"), "ABSENT has no token, or one that is too short", "16 characters or more"),
-        (HttpAddress(token="env:SHORT"), "SHORT has no token, or one that is too short: 4", "16 characters or more"),
+        (HttpAddress(token="env:ABSENT"), "the token in env:ABSENT is missing or too short", "16 characters or more"),
+        (HttpAddress(token="env:SHORT"), "the token in env:SHORT is missing or too short: 4", "16 characters or more"),
         (HttpAddress(token="file:absent"), "cannot be read", "file:PATH"),
     ],
 )

@@ -153,9 +153,9 @@ def test_harmless_mistakes_are_mended(part: Any, value: Any, expected: Any) -> N
         (
             {"oneOf": [CAT, {"required": ["kind"]}]},
             {"kind": "cat"},
-            "a must match exactly one of its 2 forms, but matches several, not an object.",
+            "a must match exactly one of the 2 permitted forms, but matches several, not an object.",
         ),
-        ({"not": {"const": 1}}, 1, "a must not match what its schema excludes (not), not 1."),
+        ({"not": {"const": 1}}, 1, "a must not match the schema in `not`, not 1."),
         ({"if": CAT, "then": {"required": ["lives"]}}, {"kind": "cat"}, "a.lives is required."),
         ({"if": CAT, "else": {"required": ["bark"]}}, {}, "a.bark is required."),
         ({"dependentRequired": {"x": ["y"]}}, {"x": 1}, "a needs y together with x, not an object."),
@@ -163,12 +163,12 @@ def test_harmless_mistakes_are_mended(part: Any, value: Any, expected: Any) -> N
         (
             {"type": "array", "contains": {"type": "string"}, "minContains": 2},
             ["x", 1],
-            "a must contain at least 2 of the items that match its schema (contains), not an array of 2.",
+            "a must contain at least 2 items that match the schema in `contains`, not an array of 2.",
         ),
         (
             {"type": "array", "uniqueItems": True},
             [{"x": 1}, {"x": 1.0}],
-            "a must not have two items that are the same, not an array of 2.",
+            "a must not have duplicate items, not an array of 2.",
         ),
         ({"propertyNames": {"enum": ["de"]}}, {"xx": 1}, 'the name a.xx must be "de", not "xx".'),
         (

@@ -89,6 +89,6 @@ def test_xml_that_nobody_described_stays_text(kind: str, accept: str) -> None:
 
 def test_xml_that_cannot_be_read_is_text_with_the_reason() -> None:
     done = read("<!DOCTYPE r><r/>", "text/xml", accept="text/xml")
-    reason = "[XML returned as text: it declares a document type, which is not supported.]"
+    reason = "[XML returned as text: the XML declares a document type, which is not supported.]"
     assert [block["text"] for block in done.content] == ["<!DOCTYPE r><r/>", reason]
     assert done.structured is None

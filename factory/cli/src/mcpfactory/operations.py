@@ -108,9 +108,11 @@ def _given(operation: type[Operation], values: Mapping[str, Any]) -> dict[str, A
             continue
         if value == "":  # an unset variable in a script must not select the default
             about = operation.model_fields[field].description
-            raise OperationError(f"{field} is empty", hint=f"leave it out, or give a value: {about}")
+            raise OperationError(f"{field} is empty", hint=f"leave out {field}, or give a value: {about}")
         if found.setdefault(field, value) != value:
-            raise OperationError(f"{field} was given twice: {found[field]} and {value}", hint="give one of them")
+            raise OperationError(
+                f"{field} was given twice: {found[field]} and {value}", hint="give one of the two values"
+            )
     return found
 
 

@@ -104,5 +104,7 @@ def selected_workspace(folder: Path | None = None) -> Workspace:
 
     # If the given folder does not exist, do not search its parents for a workspace.
     if folder is not None and not folder.is_dir():
-        raise WorkspaceError(f"--workspace {folder} is not a folder", hint="set it to the folder of a workspace")
+        raise WorkspaceError(
+            f"--workspace {folder} is not a folder", hint="set --workspace to the folder of a workspace"
+        )
     return Workspace.find(folder or Path.cwd())

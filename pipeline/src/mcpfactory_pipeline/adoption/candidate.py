@@ -116,15 +116,15 @@ def read_record(folder: Path, files: Mapping[str, str]) -> AdoptionRecord:
         StateError: the record is missing or unreadable.
     """
     name = next((name for name in sorted(files) if name.endswith(RECORD)), None)
-    hint = "mcpfactory pipeline run NAME --force builds and checks it again"
+    hint = "build and check a new candidate with 'mcpfactory pipeline run NAME --force'"
     if name is None:
-        raise StateError("the candidate has no record of how it starts", hint=hint)
+        raise StateError("the candidate does not record the start command", hint=hint)
     try:
         if (folder / name).stat().st_size > _LARGEST:
-            raise ValueError(f"it is larger than {_LARGEST} bytes")
+            raise ValueError(f"the file is larger than {_LARGEST} bytes")
         data: dict[str, Any] = json.loads((folder / name).read_bytes())
         if data.pop("record") != _SCHEMA:
-            raise ValueError("it is from another version of mcpfactory")
+            raise ValueError("another version of mcpfactory wrote the file")
         return AdoptionRecord(**{**data, **{key: tuple(map(str, data[key])) for key in ("start", "environment")}})
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StateError(f"{name} cannot be read: {unreadable_json_reason(error)}", hint=hint) from error
@@ -206,7 +206,7 @@ def ensure_candidate_installed(
         if (found := hash_file(files / name)) != wanted:
             raise StateError(
                 f"{name} of the candidate is {'not on this machine' if found == 'none' else 'not the checked file'}",
-                hint="mcpfactory pipeline restore NAME, or mcpfactory pipeline run NAME",
+                hint="run 'mcpfactory pipeline restore NAME' or 'mcpfactory pipeline run NAME'",
             )
     record = read_record(files, hashes)
     kind = KINDS[record.kind]
@@ -254,7 +254,7 @@ def _lay_out(
         for name, wanted in hashes.items():
             shutil.copyfile(files / name, Path(copy) / name)
             if hash_file(Path(copy) / name) != wanted:
-                raise StateError(f"{name} of the candidate changed while it was read", hint="run again")
+                raise StateError(f"{name} of the candidate changed while it was read", hint="run the command again")
         make(Path(copy), tuple(record.files), place, log=log)
     holds = hash_environment_files(place, without=_MARK)
     (place / _MARK).write_text(json.dumps({"files": dict(hashes), "holds": contents_hash(holds)}), encoding="utf-8")

@@ -32,7 +32,7 @@ def collect(sources: AdoptionSources) -> CollectedFiles:
     names = adopted_files(adopted, sources.root)
     entries = list(_entries(sources.own(), names)) if names else []
     if leaks := list(find_secrets_in_files((_BUNDLE, entry.path, entry.data) for entry in entries)):
-        raise ToolRejectedInputError(f"its files would publish secrets: {'; '.join(leaks[:5])}")
+        raise ToolRejectedInputError(f"the files contain secrets: {'; '.join(leaks[:5])}")
     made = {_BUNDLE: tar_bytes(entries)} if entries else {}
     return CollectedFiles(sources.server, adopted.version or "0", made)
 
@@ -42,8 +42,8 @@ def _entries(folder: Path, names: Sequence[str]) -> Iterator[ArchiveEntry]:
         file = folder / name
         if not file.is_file() or not file.resolve().is_relative_to(folder.resolve()):
             raise ConfigError(
-                f"{name} does not exist, or is outside its folder",
-                hint="correct the field files in [adopted], or add the file",
+                f"{name} does not exist, or is outside the server's folder",
+                hint="correct 'files' in [adopted], or add the file",
             )
         mode = _RUNS if file.stat().st_mode & 0o111 else 0o644
         yield ArchiveEntry(name, file.read_bytes(), mode)
@@ -140,7 +140,8 @@ def refuse_wrapper_program(words: Sequence[str]) -> None:
     for at in range(len(inner) if starter else 1):
         if found := _fetcher(inner[at:]):
             raise RefusedError(
-                f"{found[0]} downloads the program at each start, so the bytes that run are unknown", hint=found[1]
+                f"{found[0]} downloads the program at each start, so the bytes of the program are unknown",
+                hint=found[1],
             )
     name, subcommand = _program_name(words[0]), next(iter(_arguments(words)), "")
     if name in _PROJECT_RUNNERS and subcommand in {"run", "start"}:
@@ -150,8 +151,8 @@ def refuse_wrapper_program(words: Sequence[str]) -> None:
         )
     if starter:
         raise RefusedError(
-            f"{name} starts another program, and is not part of the server",
-            hint="adopt the program it starts: mcpfactory adopt --command 'PROGRAM …'",
+            f"{name} only starts another program, which is the server",
+            hint="adopt the other program: mcpfactory adopt --command 'PROGRAM …'",
         )
 
 

@@ -66,7 +66,7 @@ def run_npm(*arguments: str, cwd: Path, log: bool = True) -> str:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise StageError(
-            f"npm {arguments[0]} did not finish: {error}", hint="run again when the registry answers"
+            f"npm {arguments[0]} did not finish: {error}", hint="run the command again when the registry answers"
         ) from error
     if log:
         print(done.stdout + done.stderr, end="", flush=True)  # noqa: T201 - a job's stdout is the log of its stage
@@ -76,7 +76,7 @@ def run_npm(*arguments: str, cwd: Path, log: bool = True) -> str:
         re.sub(r"(?m)^npm error (A complete log of|code ).*$|^npm (error|warn) ?|https?://\S+", "", done.stderr)
     )
     if _MACHINERY_BROKE.search(done.stderr) and not re.search(r"\bE40\d\b", done.stderr):
-        raise StageError(f"npm {arguments[0]} failed: {said}", hint="fix the cause, then run again")
+        raise StageError(f"npm {arguments[0]} failed: {said}", hint="correct the cause, then run the command again")
     raise ToolRejectedInputError(said or f"npm {arguments[0]} ended with exit {done.returncode}")
 
 
@@ -147,8 +147,8 @@ def collect(sources: AdoptionSources) -> CollectedFiles:
     rows = json.loads(lock)["packages"]
     if rows.get(f"node_modules/{adopted.package}", {}).get("integrity") != adopted.hash:
         raise ToolRejectedInputError(
-            f"{LOCKS['node']} is not for {adopted.package} {adopted.version}: mcpfactory adopt "
-            f"npm:{adopted.package}@{adopted.version} renews the lock"
+            f"{LOCKS['node']} is not the lock of {adopted.package} {adopted.version}: renew the lock with "
+            f"'mcpfactory adopt npm:{adopted.package}@{adopted.version}'"
         )
     files = {_TARBALL: data, "package.json": make_package_json(adopted.package).encode(), LOCKS["node"]: lock}
     return CollectedFiles(adopted.package, adopted.version, files, {"pinned": adopted.hash})

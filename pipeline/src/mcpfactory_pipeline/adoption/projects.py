@@ -82,8 +82,8 @@ def build_node_project(sources: AdoptionSources) -> CollectedFiles:
     locked = (workdir / LOCKS["node"]).is_file()
     if about.get("dependencies") and not locked:
         raise ToolRejectedInputError(
-            f"{sources.adopted.path} has dependencies but no {LOCKS['node']}: run npm install "
-            "--package-lock-only there, and keep the file"
+            f"{sources.adopted.path} has dependencies but no {LOCKS['node']}: run 'npm install "
+            "--package-lock-only' there, and keep the file"
         )
     check_npm_project_lock(workdir, called=sources.adopted.path)
     if sources.adopted.build:
@@ -116,7 +116,7 @@ def check_npm_project_lock(folder: Path, *, called: str = "") -> None:
     if (folder / SHRINKWRAP).exists():
         raise ConfigError(
             f"npm would use {SHRINKWRAP} of {called or 'the package'} instead of {LOCKS['node']}",
-            hint=f"rename it to {LOCKS['node']}, which is checked and kept with the candidate",
+            hint=f"rename {SHRINKWRAP} to {LOCKS['node']}",
         )
     if (folder / LOCKS["node"]).is_file():
         where = f"{called}/{LOCKS['node']}" if called else LOCKS["node"]
@@ -131,7 +131,7 @@ def _run_build(command: Sequence[str], workdir: Path, sandbox: Sandbox, *, log: 
 
 def _refuse_leaks(found: Any) -> None:
     if leaks := list(found):
-        raise ToolRejectedInputError(f"its packages would publish secrets: {'; '.join(leaks[:5])}")
+        raise ToolRejectedInputError(f"the packages contain secrets: {'; '.join(leaks[:5])}")
 
 
 def install_packed_node_project(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
@@ -178,8 +178,8 @@ def recognize_project(workspace: Workspace, place: Path, request: AdoptionReques
     inside = place.is_relative_to(workspace.root)
     if not inside and not request.copy:
         raise RefusedError(
-            f"{place} is not in the workspace, so other checkouts do not have it",
-            hint=f"use --copy to copy its {len(files)} files into the server's folder; or move it into the workspace",
+            f"{place} is outside the workspace, so other checkouts do not have this folder",
+            hint=f"use --copy to copy its {len(files)} files into the server's folder, or move the folder into the workspace",
         )
     name = request.name or found.name
     path = place.relative_to(workspace.root).as_posix() if inside else f"servers/{name}/source"
@@ -203,7 +203,7 @@ def _python(place: Path, files: list[str], given: list[str], work: Path) -> Reco
     if "dependencies" in project.get("dynamic", ()):
         raise ConfigError(
             f"the dependencies of {name} are known only to its build backend, which is not run here",
-            hint="write them into [project] dependencies",
+            hint="list the dependencies in 'dependencies' of [project]",
         )
     needs = [str(one) for one in project.get("dependencies", [])]
     scripts = list(project.get("scripts", {}))
@@ -268,7 +268,7 @@ def _node(place: Path, files: list[str], given: list[str], _work: Path) -> Recog
         name = str(package.get("name") or place.name)
         scripts = {str(key): str(value) for key, value in package.get("scripts", {}).items()}
     except (ValueError, AttributeError) as error:
-        raise ConfigError(f"{place / 'package.json'} cannot be read: {error}", hint="correct that line") from error
+        raise ConfigError(f"{place / 'package.json'} cannot be read: {error}", hint="correct the JSON") from error
     programs = package.get("bin", {})
     programs = {name.rpartition("/")[2]: programs} if isinstance(programs, str) else dict(programs)
     start = _node_start(given, programs, package, name)

@@ -113,7 +113,7 @@ def propose_adoption(workspace: Workspace, found: RecognizedServer, name: str = 
     if folder.exists() and not file.exists() and any(folder.iterdir()):
         raise RefusedError(
             f"servers/{server} already exists, but is not a server of this workspace",
-            hint="use --name NAME to adopt it under another name",
+            hint="use --name NAME to adopt the server under another name",
         )
     text = _updated(file, found, server) if file.exists() else _config_text(server, found)
     wanted = {CONFIG: text, **found.files}
@@ -181,11 +181,12 @@ def _updated(file: Path, found: RecognizedServer, server: str) -> str:
     before = read_settings_file(ServerConfig, file).adopted
     if before is None:
         raise RefusedError(
-            f"{server} already exists, and was not adopted", hint="use --name NAME to adopt this one under another name"
+            f"{server} already exists, and was not adopted",
+            hint="use --name NAME to adopt this server under another name",
         )
     if before.kind != found.kind:
         raise RefusedError(
-            f"{server} was adopted as {before.kind}, but this is {found.kind}",
+            f"{server} was adopted as {before.kind}, but the new source is of kind {found.kind}",
             hint=f"use --name NAME, or run mcpfactory remove {server} first",
         )
     head, mark, rest = file.read_text(encoding="utf-8").partition("\n[adopted]\n")

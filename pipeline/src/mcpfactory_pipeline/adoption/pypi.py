@@ -118,7 +118,8 @@ def fetch_wheel(row: IndexWheel) -> bytes:
             data: bytes = answer.read(_LARGEST + 1)
     except (OSError, ValueError) as error:
         raise StageError(
-            f"{row.file} cannot be downloaded from the index: {error}", hint="run again when the index answers"
+            f"{row.file} cannot be downloaded from the index: {error}",
+            hint="run the command again when the index answers",
         ) from error
     if len(data) > _LARGEST:
         raise ToolRejectedInputError(f"{row.file} is larger than {_LARGEST} bytes")
@@ -199,7 +200,7 @@ def collect(sources: AdoptionSources) -> CollectedFiles:
         rf"^{re.escape(canonicalize_name(adopted.package))}=={re.escape(adopted.version)}\b", lock.decode(), re.M
     ):
         raise ToolRejectedInputError(
-            f"{LOCKS['python']} does not contain {requirement}: mcpfactory adopt pypi:{requirement} renews the lock"
+            f"{LOCKS['python']} does not contain {requirement}: renew the lock with 'mcpfactory adopt pypi:{requirement}'"
         )
     row = find_wheel(requirement, sources.work, wanted=adopted.hash)
     return CollectedFiles(

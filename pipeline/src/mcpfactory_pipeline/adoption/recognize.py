@@ -97,8 +97,7 @@ def _by_form(workspace: Workspace, request: AdoptionRequest) -> Callable[[Path],
     }
     if colon and scheme in {"oci", "docker"}:
         raise RefusedError(
-            "a container image cannot be adopted: without a container engine it cannot be started, checked or "
-            "put into a channel",
+            "a container image cannot be adopted: mcpfactory cannot start or check an image without a container engine",
             hint=NO_IMAGE,
         )
     if colon and scheme in forms:
@@ -120,7 +119,7 @@ def _from_pypi(workspace: Workspace, text: str, request: AdoptionRequest, work: 
     asked = _PYPI.fullmatch(text)
     if asked is None:
         raise ConfigError(
-            f"pypi:{text} is not exactly one version of a package", hint="mcpfactory adopt pypi:NAME==VERSION"
+            f"pypi:{text} does not select exactly one version of a package", hint="mcpfactory adopt pypi:NAME==VERSION"
         )
     name = canonicalize_name(asked["name"])
     row = pypi.find_wheel(f"{name}=={asked['version']}" if asked["version"] else name, work)
@@ -202,10 +201,11 @@ def _from_npm(workspace: Workspace, text: str, request: AdoptionRequest, work: P
     asked = _NPM.fullmatch(text)
     if asked is None:
         raise ConfigError(
-            f"npm:{text} is not exactly one version of a package", hint="mcpfactory adopt npm:@scope/NAME@VERSION"
+            f"npm:{text} does not select exactly one version of a package",
+            hint="mcpfactory adopt npm:@scope/NAME@VERSION",
         )
     if request.constraints:
-        raise ConfigError("--constraint is only for Python packages", hint="leave it out")
+        raise ConfigError("--constraint is only for Python packages", hint="leave out --constraint")
     about, data = npm.fetch_tarball(text, work, log=False)
     name, version = str(about["name"]), str(about["version"])
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
@@ -285,7 +285,7 @@ def _at_url(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer:
     if request.start or request.constraints or request.copy:
         raise ConfigError(
             "a server at a URL is not started here: --started-by, --constraint and --copy do not apply",
-            hint="leave them out",
+            hint="leave out these options",
         )
     offers = asyncio.run(remote_offers.fetch_offers(request.what))
     server = offers.get("server") or {}
@@ -334,20 +334,23 @@ def _command(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer
     here, copied = request.here.resolve(), dict[str, Path]()
     plain = "/" not in words[0] and not (here / words[0]).is_file()
     if plain and shutil.which(words[0], path=path_without_mcpfactory()) is None:
-        raise NotFoundError(f"program {words[0]} not found", hint="give its path, or install it")
+        raise NotFoundError(
+            f"program {words[0]} not found", hint="give the path of the program, or install the program"
+        )
     if plain and not _INTERPRETERS.fullmatch(words[0]):
         words[0] = str(Path(shutil.which(words[0], path=path_without_mcpfactory()) or words[0]).resolve())
     own = words[1:] if _INTERPRETERS.fullmatch(Path(words[0]).name) else words
     places = {word: (here / word).resolve() for word in own if not word.startswith("-") and (here / word).is_file()}
     if not places:
         raise ConfigError(
-            "the command has no file, so the bytes that run are unknown", hint="adopt the package that it comes from"
+            "the command does not name a file, so the bytes of the program are unknown",
+            hint="adopt the package that contains the program",
         )
     outside = [str(place) for place in places.values() if not place.is_relative_to(workspace.root)]
     if outside and not request.copy:
         raise RefusedError(
-            f"{outside[0]} is not in the workspace, so other checkouts do not have it",
-            hint="use --copy to copy it into the server's folder; or put it into the workspace",
+            f"{outside[0]} is outside the workspace, so other checkouts do not have this file",
+            hint="use --copy to copy the file into the server's folder, or move the file into the workspace",
         )
     name = derive_server_name(request.name or Path(next(iter(places.values()))).stem)
     if outside:

@@ -50,7 +50,7 @@ async def fetch_offers(url: str) -> dict[str, Any]:
         raise ServerError(
             f"{url} does not list its tools, resources and prompts: "
             f"{str(error) or f'it takes more than {_ENOUGH:g} s'}",
-            hint="check that it speaks MCP over Streamable HTTP, and answers without a login",
+            hint="check that the server speaks MCP over Streamable HTTP, and answers without a login",
         ) from error
 
 
@@ -73,10 +73,10 @@ def parse_offers(text: bytes) -> dict[str, Any]:
     try:
         data = json.loads(text)
         if data["offers"] != _SCHEMA or not all(isinstance(data[kind], list) for kind in _KEYS):
-            raise ValueError("it has another format")
+            raise ValueError("the format is unknown")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ToolRejectedInputError(
-            f"{LOCKS['url']} cannot be read: {unreadable_json_reason(error)}; mcpfactory adopt URL writes it again"
+            f"{LOCKS['url']} cannot be read: {unreadable_json_reason(error)}; write a new file with 'mcpfactory adopt URL'"
         ) from error
     return dict(data)
 
@@ -135,7 +135,7 @@ def collect(sources: AdoptionSources) -> CollectedFiles:
     offers = parse_offers(text)
     if offers.get("url") != sources.adopted.url:
         raise ToolRejectedInputError(
-            f"{LOCKS['url']} is for {offers.get('url')}: mcpfactory adopt {sources.adopted.url} writes it again"
+            f"{LOCKS['url']} describes {offers.get('url')}: write a new file with 'mcpfactory adopt {sources.adopted.url}'"
         )
     server = offers.get("server") or {}
     version = printable_line(str(server.get("version") or "0"))[:64]

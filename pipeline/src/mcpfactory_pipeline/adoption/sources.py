@@ -47,8 +47,8 @@ class AdoptionSources:
         found = self.adopted.folder(self.root)
         if found is None or not found.is_dir():
             raise ConfigError(
-                f"{self.adopted.path or 'its folder'} does not exist: {self.server} is built from it",
-                hint=f"correct the field path in servers/{self.server}/mcpfactory.toml",
+                f"{self.server} cannot be built: its source folder {self.adopted.path or '.'!r} does not exist",
+                hint=f"correct 'path' in servers/{self.server}/mcpfactory.toml",
             )
         return found
 
@@ -63,7 +63,7 @@ class AdoptionSources:
         except OSError as error:
             raise ConfigError(
                 f"servers/{self.server}/{LOCKS[kind]} cannot be read: {error.strerror}",
-                hint="mcpfactory adopt writes it: adopt the server again",
+                hint="adopt the server again with 'mcpfactory adopt', to write the file",
             ) from error
 
 
@@ -128,7 +128,7 @@ def check_node_lock(lock: bytes, *, own: str = "", addresses: bool = False, wher
         data = json.loads(lock)
         rows = data["packages"]
         if data.get("lockfileVersion") not in _VERSIONS or not isinstance(rows, dict):
-            raise ValueError("of an old form")
+            raise ValueError("the lock file has an old format")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigError(
             f"{where} is not a lock file of version 2 or 3, with the integrity of each package", hint=_HINT

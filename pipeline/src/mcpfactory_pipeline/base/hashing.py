@@ -89,8 +89,8 @@ def _check_link(root: str, path: str) -> None:
     target = Path(root, path).resolve()
     if not target.is_relative_to(Path(root).resolve()) or target.is_dir():
         raise StageError(
-            f"{path} is a link that points outside the server's folder, or to a folder",
-            hint="replace it with its target: a server's folder must be self-contained",
+            f"{path} is a link to a folder, or to a file outside the server's folder",
+            hint="replace the link with the file or folder",
         )
 
 

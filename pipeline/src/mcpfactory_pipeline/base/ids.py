@@ -82,7 +82,9 @@ def parse_time(text: str) -> datetime:
             return datetime.fromisoformat(text)
     except ValueError:
         pass
-    raise StateError(f"{text!r} is not a valid time", hint="restore the line of the history: git log -p")
+    raise StateError(
+        f"{text!r} is not a valid time", hint="restore the line of the history: find the line with 'git log -p'"
+    )
 
 
 _ACTING: Final[ContextVar[tuple[str, str | None, str] | None]] = ContextVar("acting", default=None)

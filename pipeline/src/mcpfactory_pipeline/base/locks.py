@@ -199,7 +199,8 @@ def _acquire(lock: FileLock, file: Path, timeout: float) -> None:
         lock.acquire(timeout=timeout, poll_interval=_POLL)
     except Timeout as error:
         raise StateError(
-            f"{file} is locked by another mcpfactory process", hint="wait for the other run to end, or stop it"
+            f"{file} is locked by another mcpfactory process",
+            hint="wait until the other process ends, or stop the process",
         ) from error
     except OSError as error:
         raise StateError(f"{file} cannot be locked: {error.strerror}", hint="make pipeline/locks/ writable") from error

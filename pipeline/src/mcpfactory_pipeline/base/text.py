@@ -251,12 +251,12 @@ def normalize_reason(text: str) -> str:
     """
     if len(line := join_lines(text)) > MAX_REASON_LENGTH:
         raise InvalidReasonError(
-            f"a reason must have at most {MAX_REASON_LENGTH} characters, and this one has {len(line):,}",
-            hint="shorten it",
+            f"the reason has {len(line):,} characters, but must have at most {MAX_REASON_LENGTH}",
+            hint="shorten the reason",
         )
     if line.strip() and not _is_seen(line):
         raise InvalidReasonError(
-            "the reason has only invisible characters", hint="write the reason in visible characters"
+            "the reason contains no visible characters", hint="write the reason in visible characters"
         )
     return line
 

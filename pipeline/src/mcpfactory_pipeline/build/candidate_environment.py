@@ -80,7 +80,7 @@ def check_installed_files(folder: Path, found: Mapping[str, str], wheel: Path) -
         names = ", ".join(sorted(set(wrong))[:_SHOWN])
         raise ChangedFilesError(
             f"the installed files differ from their packages: {names}",
-            hint="find the program that changes the files of environments while they are made, then run again",
+            hint="find the program that changes the files of new environments, then repeat the run",
         )
 
 

@@ -209,7 +209,9 @@ def build_wheel_contents(source: Path, *, log: bool = False) -> dict[str, bytes]
         try:
             return read_wheel(build_wheel(source, distribution_source_files(source), Path(work), log=log))
         except ToolRejectedInputError as error:
-            raise StageError(f"{source} cannot be built: {error}", hint="fix its sources") from error
+            raise StageError(
+                f"{source} cannot be built: {error}", hint="correct the sources of the distribution"
+            ) from error
 
 
 def write_sdist_and_wheel(source: Path, into: Path) -> dict[str, str]:
@@ -226,7 +228,9 @@ def write_sdist_and_wheel(source: Path, into: Path) -> dict[str, str]:
         try:
             built, sdist = build_packages(source, distribution_source_files(source), Path(work), log=False)
         except ToolRejectedInputError as error:
-            raise StageError(f"{source} cannot be built: {error}", hint="fix its sources") from error
+            raise StageError(
+                f"{source} cannot be built: {error}", hint="correct the sources of the distribution"
+            ) from error
         wheel = write_wheel(read_wheel(built), into)
         replace_file(into / sdist.name, sdist.read_bytes())
     made = (wheel.name, sdist.name)

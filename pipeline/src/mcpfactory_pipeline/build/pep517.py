@@ -133,16 +133,16 @@ def _call(plan: Mapping[str, Any], tools: Path, sandbox: Sandbox, options: Seque
             raise ToolRejectedInputError(last_lines(said) or f"{plan['backend']} ended with exit {code}")
         given = _read_wanted(sandbox.folder / pep517_backend.WANTED)
         _install(given, tools, Path(plan["source"]), options, log=log)
-    raise ToolRejectedInputError(f"{plan['backend']} requests other packages each time: {', '.join(given)}")
+    raise ToolRejectedInputError(f"{plan['backend']} requests different packages at each build: {', '.join(given)}")
 
 
 def _read_wanted(file: Path) -> list[str]:
     try:
         wanted = json.loads(_plain_bytes(file))
     except ValueError as error:
-        raise ToolRejectedInputError(f"the requirements of the backend cannot be read: {error}") from error
+        raise ToolRejectedInputError(f"the requirements of the build backend cannot be read: {error}") from error
     if not isinstance(wanted, list) or not all(isinstance(one, str) for one in wanted):
-        raise ToolRejectedInputError("the backend must request a list of requirements")
+        raise ToolRejectedInputError("the build backend must return a list of requirements")
     return wanted
 
 
@@ -165,7 +165,9 @@ def _plain_bytes(file: Path) -> bytes:
     try:
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
     except OSError as error:
-        raise ToolRejectedInputError(f"{file.name} is not a regular file from the build: {error.strerror}") from error
+        raise ToolRejectedInputError(
+            f"the build result {file.name} is not a readable regular file: {error.strerror}"
+        ) from error
     with os.fdopen(descriptor, "rb") as stream:
         return stream.read()
 

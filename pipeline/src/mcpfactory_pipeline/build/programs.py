@@ -59,7 +59,7 @@ def run_program(
         return subprocess.run(words, cwd=cwd, env=dict(environ), stdin=subprocess.DEVNULL, check=False).returncode
     except OSError as error:
         raise StageError(
-            f"{command[0]} cannot be started: {error.strerror}", hint="install it, or correct the command"
+            f"{command[0]} cannot be started: {error.strerror}", hint="install the program, or correct the command"
         ) from error
 
 
@@ -75,7 +75,7 @@ def run_and_capture_output(
         return _captured(command, sandbox.command(command), cwd, environ, log=log)
     except OSError as error:
         raise StageError(
-            f"{command[0]} cannot be started: {error.strerror}", hint="install it, or correct the command"
+            f"{command[0]} cannot be started: {error.strerror}", hint="install the program, or correct the command"
         ) from error
 
 
@@ -139,7 +139,8 @@ def run_uv(
         return
     if code < 0 or _MACHINERY_BROKE.search(said):
         raise StageError(
-            f"uv {arguments[0]} failed: {last_lines(said)}", hint="see the log; fix the cause, then run again"
+            f"uv {arguments[0]} failed: {last_lines(said)}",
+            hint="read the log, correct the cause, then run the command again",
         )
     raise ToolRejectedInputError(last_lines(said))
 

@@ -62,7 +62,7 @@ def build_candidate(
         (source / path).write_bytes(text.encode())
     packages = build_packages(source, sources, work, backend=backend, settings=settings)
     if leaks := list(find_secrets_in_packages(packages)):
-        raise ToolRejectedInputError(f"its packages would publish secrets: {'; '.join(leaks[:5])}")
+        raise ToolRejectedInputError(f"the packages contain secrets: {'; '.join(leaks[:5])}")
     files = {package.name: hash_file(package) for package in packages}
     return BuiltCandidate(candidate_id(files), work / "dist", files, wheel_build_backend(packages[0]))
 
@@ -136,12 +136,12 @@ def refuse_taken_project_name(workspace: Workspace, channel: str, project: str, 
         StateError: another server has the name; the message contains that server.
     """
     if project == RUNTIME:
-        raise StateError(f"{server} has the distribution name of the runtime, {RUNTIME}", hint=NAME_HINT)
+        raise StateError(f"{server} has the distribution name {RUNTIME}, which belongs to the runtime", hint=NAME_HINT)
     store, offered = Store(workspace), offered_hashes(channels_folder(workspace), channel, project)
     if not offered or _has_built(store, server, offered):
         return
     if owner := next((name for name in store.servers() if _has_built(store, name, offered)), ""):
-        raise StateError(f"{server} has the distribution name of {owner}, {project}", hint=NAME_HINT)
+        raise StateError(f"{server} has the distribution name {project}, which belongs to {owner}", hint=NAME_HINT)
 
 
 def _has_built(store: Store, server: str, hashes: set[str]) -> bool:

@@ -186,12 +186,12 @@ def read_verified_file(file: Path, expected: str) -> bytes:
     except OSError as error:
         raise StateError(
             f"{file.name} of the candidate is not on this machine: {error.strerror}",
-            hint="mcpfactory pipeline run NAME --force builds and checks it again",
+            hint="build and check a new candidate with 'mcpfactory pipeline run NAME --force'",
         ) from error
     if hash_bytes(data) != expected:
         raise StateError(
             f"{file.name} differs from the checked file: {hash_bytes(data)}, expected {expected}",
-            hint="delete the file, then: mcpfactory pipeline run NAME --force",
+            hint="delete the file, then run 'mcpfactory pipeline run NAME --force'",
         )
     return data
 

@@ -181,8 +181,8 @@ def find_contract(workspace: Workspace, state: ServerState, against: str = "") -
     """
     if not against and not state.channels:
         raise NotFoundError(
-            f"no channel offers {state.server}: it has no contract yet",
-            hint=f"mcpfactory pipeline run {state.server}, or name a file: --against tools.json",
+            f"no channel offers {state.server}, so the server has no contract yet",
+            hint=f"run 'mcpfactory pipeline run {state.server}', or name a file with --against",
         )
     name = against or _last_channel(workspace, state)
     if name in state.channels:
@@ -194,7 +194,7 @@ def find_contract(workspace: Workspace, state: ServerState, against: str = "") -
     file = Path(name)
     if not file.is_file():
         raise NotFoundError(
-            f"{name!r} is not a channel that offers {state.server}, a candidate of it or a file",
+            f"{name!r} is neither a channel that offers {state.server}, nor a candidate of {state.server}, nor a file",
             hint=(
                 f"choose from the channels: {', '.join(sorted(state.channels)) or 'none'}; candidates: "
                 f"{', '.join(state.candidates) or 'none'}"
@@ -203,7 +203,7 @@ def find_contract(workspace: Workspace, state: ServerState, against: str = "") -
     try:
         text = file.read_bytes()
     except OSError as error:
-        raise StateError(f"{file} cannot be read: {error.strerror}", hint="make it readable") from error
+        raise StateError(f"{file} cannot be read: {error.strerror}", hint="make the file readable") from error
     return parse_contract(text, str(file))
 
 
@@ -254,7 +254,7 @@ def _of_candidate(workspace: Workspace, state: ServerState, candidate: str, sour
     if found is None:
         raise StateError(
             f"the tool list of {source} is not on this machine",
-            hint=f"mcpfactory pipeline restore {state.server} --candidate {candidate}, or mcpfactory pipeline run {state.server}",
+            hint=f"run 'mcpfactory pipeline restore {state.server} --candidate {candidate}' or 'mcpfactory pipeline run {state.server}'",
         )
     return found
 
@@ -262,7 +262,7 @@ def _of_candidate(workspace: Workspace, state: ServerState, candidate: str, sour
 def _tools(data: Any) -> tuple[Mapping[str, Any], ...]:
     tools = data["tools"] if isinstance(data, dict) else data
     if not isinstance(tools, list) or not all(_is_tool(tool) for tool in tools):
-        raise ValueError("it is not a list of tools with names")
+        raise ValueError("the text is not a list of tools with names")
     return tuple({key: value for key, value in tool.items() if key != "handler"} for tool in tools)
 
 

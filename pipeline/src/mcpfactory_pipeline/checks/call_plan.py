@@ -250,7 +250,7 @@ def read_stub_cases(path: Path) -> list[dict[str, Any]]:
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValidationTargetError(
             f"{path} is not a valid file of cases: {error}",
-            hint="generate it again: mcpfactory pipeline run NAME --until generate --force",
+            hint="generate the file again: mcpfactory pipeline run NAME --until generate --force",
         ) from error
     return cases
 
@@ -372,5 +372,5 @@ def _report(start: Path | None) -> tuple[Path | None, Mapping[str, Any]]:
 
 
 def _unreadable(file: Path | None, error: Exception | str) -> ValidationTargetError:
-    hint = "generate it again: mcpfactory pipeline run NAME --until generate --force"
+    hint = "generate the file again: mcpfactory pipeline run NAME --until generate --force"
     return ValidationTargetError(f"{file} is not a valid report: {error}", hint=hint)

@@ -74,7 +74,7 @@ def read_declared_tests(folder: Path) -> tuple[DeclaredTest, ...]:
     seen: set[tuple[Path, str]] = set()
     for one in found:
         if (one.file, one.name) in seen:
-            raise ConfigError(f"{one.file}: two tests have the name {one.name!r}", hint="rename one of them")
+            raise ConfigError(f"{one.file}: two tests have the name {one.name!r}", hint="rename one of the two tests")
         seen.add((one.file, one.name))
     return tuple(found)
 
@@ -100,7 +100,7 @@ def _test(file: Path, number: int, one: Any) -> DeclaredTest:
         raise ConfigError(f"{where} is not an object", hint="- name: …\n  tool: …")
     name, tool = one.get("name"), one.get("tool")
     if not isinstance(tool, str) or not tool:
-        raise ConfigError(f"{where} has no tool", hint="tool: list_books")
+        raise ConfigError(f"{where} has no tool", hint="write a line such as tool: list_books")
     _refuse_unknown(where, one, ("name", "tool", "status", *_FIELDS))
     for key, (kind, example) in _FIELDS.items():
         if key in one and not isinstance(one[key], kind):
@@ -115,7 +115,8 @@ def _test(file: Path, number: int, one: Any) -> DeclaredTest:
     for case in one.get("upstream", ()):
         if not isinstance(case, dict) or not isinstance(case.get("request"), dict) or "response" not in case:
             raise ConfigError(
-                f"{where}: an entry of upstream needs a request and a response", hint="docs/how-to/declare-tests.md"
+                f"{where}: an entry of upstream needs a request and a response",
+                hint="read docs/how-to/declare-tests.md",
             )
     name = name if isinstance(name, str) and name else f"{tool} {number}"
     more: dict[str, Any] = {
@@ -135,7 +136,7 @@ def _check(where: str, expected: Any) -> None:
         if key in expected and (not isinstance(value, kinds) or (kinds == (int,) and isinstance(value, bool))):
             raise ConfigError(
                 f"{where}: {key} of {expected['path']} has the invalid value {value!r}",
-                hint="docs/how-to/declare-tests.md",
+                hint="read docs/how-to/declare-tests.md",
             )
 
 
@@ -328,7 +329,9 @@ class _TestFile:
             cases = load_cases(recording) if recording.is_file() else []
             StubUpstream(cases)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ConfigError(f"{recording} is not a valid recording: {error}", hint="record it again") from error
+            raise ConfigError(
+                f"{recording} is not a valid recording: {error}", hint="record the responses again"
+            ) from error
         return [*(dict(case) for test in tests for case in test.upstream), *cases]
 
     async def _one(
@@ -359,7 +362,8 @@ class _TestFile:
             text = known.get(test.name)
         except (OSError, ValueError, AttributeError) as error:
             raise ConfigError(
-                f"{place} is not a valid snapshot file: {error}", hint="delete it, then write it again with --update"
+                f"{place} is not a valid snapshot file: {error}",
+                hint="delete the file, then write a new file with --update",
             ) from error
         if self.update or self.mode == "record":
             known[test.name] = text = json.loads(snapshot_text(result))

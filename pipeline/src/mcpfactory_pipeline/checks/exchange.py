@@ -79,19 +79,19 @@ class ValidationTarget:
             raise ValidationTargetError("the command is empty", hint="pass --command 'python -m my_server'")
         if self.url is not None and split_web_url(self.url) is None:
             raise ValidationTargetError(
-                f"{self.url!r} is not an http or https URL", hint="--url http://127.0.0.1:8000/mcp"
+                f"{self.url!r} is not an http or https URL", hint="use a URL such as --url http://127.0.0.1:8000/mcp"
             )
         for name, value in self.headers.items():
             if self.url is None or not _HEADER.fullmatch(f"{name}={value}"):
-                why = "it needs a URL" if self.url is None else "a name or value has invalid characters"
+                why = "headers require --url" if self.url is None else "a name or value has invalid characters"
                 raise ValidationTargetError(
                     f"the header {name!r} cannot be sent: {why}",
-                    hint="--url URL --header 'Authorization=Bearer TOKEN'",
+                    hint="use --url URL --header 'Authorization=Bearer TOKEN'",
                 )
         if self.url is not None and self.cases is not None:
             raise ValidationTargetError(
-                "cases need a server that mcpfactory starts, with its base URL set to the stub API",
-                hint="use --command instead of --url, or leave the cases out",
+                "cases require a server that mcpfactory can start, so that the server calls the stub API",
+                hint="use --command instead of --url, or leave out the cases",
             )
 
     @property

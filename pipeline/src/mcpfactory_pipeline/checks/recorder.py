@@ -42,7 +42,9 @@ def recording_path(file: Path) -> Path:
 def _split(url: str) -> SplitResult:
     parts = split_web_url(url)
     if parts is None:
-        raise ConfigError(f"{url!r} is not a valid http or https URL", hint="--record https://api.example.com/v1")
+        raise ConfigError(
+            f"{url!r} is not a valid http or https URL", hint="use a URL such as --record https://api.example.com/v1"
+        )
     return parts
 
 

@@ -148,7 +148,7 @@ def _require_tools(evidence: Evidence, examples: Sequence[Mapping[str, Any]], fi
     if known and strange:
         raise ValidationTargetError(
             f"{file} calls tools that the server does not list: {', '.join(strange[:5])}",
-            hint=f"use tools that it lists: {', '.join(sorted(known)[:10])}",
+            hint=f"use tools that the server lists: {', '.join(sorted(known)[:10])}",
         )
 
 

@@ -94,11 +94,11 @@ def _drift_to_cover(server: WorkspaceServer, rule: str, tool: str) -> tuple[Drif
         return ()
     if tool:
         raise WaiverArgumentError(
-            f"{rule} is about the whole server: a waiver for one tool has no effect", hint="leave out --tool"
+            f"{rule} applies to the whole server, so a waiver for one tool has no effect", hint="leave out --tool"
         )
     if not (known := read_known_drift(server.folder, server.adopted)):
         raise RefusedError(
-            f"{server.name} has no known drift from the adopted server: a waiver of {rule} would cover nothing",
+            f"{server.name} has no known drift from the adopted server, so a waiver of {rule} would have no effect",
             hint=f"mcpfactory inbox --refresh {server.name} shows new drift",
         )
     return known
@@ -113,7 +113,7 @@ def _require_allowed(policy: WaiverPolicy, known: Sequence[Waiver], waiver: Waiv
     if reason:
         raise RefusedError(
             f"the waiver of {waiver.rule} is not allowed: {reason}",
-            hint="check limit, max_days and by in [waivers] of mcpfactory.toml",
+            hint="check 'limit', 'max_days' and 'by' in [waivers] of mcpfactory.toml",
         )
 
 

@@ -104,12 +104,13 @@ def _with(people: Mapping[str, str], name: str, token: str, where: str) -> dict[
         who, of = printable(name), f", as {printable(same)} does" if same not in {None, name} else " again"
         if same is None:
             raise ConfigError(
-                f"{where} has an invalid name: {who!r} has no letter, digit or symbol", hint="name: token"
+                f"{where} has an invalid name: {who!r} has no letter, digit or symbol",
+                hint="write the line as `name: token`",
             )
         raise ConfigError(
             f"{where} names {who}{of}: both are the same person",
             hint=(
-                "remove one of the lines; names that differ only in case, spaces or invisible characters are the "
+                "remove one of the lines; names that differ only in case, spaces or invisible characters belong to the "
                 "same person"
             ),
         )
@@ -131,7 +132,9 @@ def _in_file(file: Path) -> dict[str, str]:
             continue
         name, colon, token = (part.strip() for part in line.partition(":"))
         if not (name and colon and token):
-            raise ConfigError(f"line {number} of {file} does not have the form `name: token`", hint="name: token")
+            raise ConfigError(
+                f"line {number} of {file} does not have the form `name: token`", hint="write the line as `name: token`"
+            )
         people = _with(people, name, token, f"line {number} of {file}")
     return people
 
@@ -244,7 +247,7 @@ class DashboardAccess:
         found = session.tickets.pop(key, None)
         if found is None or found.until <= self._clock() or found.about != json.dumps(about, sort_keys=True):
             raise AccessError(
-                "nothing was done: the confirmation has expired, belongs to another person or does not match the check",
+                "nothing was done: the confirmation has expired, belongs to another person or does not match the checked action",
                 hint="open the page of the action again to see the current state",
             )
         while len(session.used) >= _MAX_USED:
@@ -331,7 +334,10 @@ def read_proxy(environ: Mapping[str, str], header: str) -> TrustedProxy:
         ConfigError: the header is invalid, or the environment has no secret.
     """
     if not _HEADER.fullmatch(header) or header.lower() in _TAKEN:
-        raise ConfigError(f"{header!r} is not a valid header for user names", hint="--proxy-header X-Forwarded-User")
+        raise ConfigError(
+            f"{header!r} is not a valid header for user names",
+            hint="use a header such as --proxy-header X-Forwarded-User",
+        )
     secret = environ.get(PROXY_SECRET_VARIABLE, "").strip()
     if len(secret) < _MIN_SECRET:
         raise ConfigError(
@@ -339,7 +345,7 @@ def read_proxy(environ: Mapping[str, str], header: str) -> TrustedProxy:
             if secret
             else f"{PROXY_SECRET_VARIABLE} is not set: any program on this machine could claim any user name",
             hint=(
-                f"set it, and let the proxy send the same value in {SECRET_HEADER}; python -c 'import secrets; "
+                f"set the variable, and let the proxy send the same value in {SECRET_HEADER}; python -c 'import secrets; "
                 "print(secrets.token_urlsafe())' makes one"
             ),
         )
@@ -356,7 +362,10 @@ def public_origin(url: str) -> str:
         return ""
     parts = split_web_url(url)
     if parts is None or any((parts.username, parts.password, parts.query, parts.fragment, parts.path.strip("/"))):
-        raise ConfigError(f"{url!r} is not a valid URL of a dashboard", hint="--public-url https://factory.example.org")
+        raise ConfigError(
+            f"{url!r} is not a valid URL of a dashboard",
+            hint="use a URL such as --public-url https://factory.example.org",
+        )
     host, port = (parts.hostname or "").lower(), parts.port
     usual = {"http": 80, "https": 443}[parts.scheme]
     name = f"[{host}]" if ":" in host else host
@@ -376,7 +385,7 @@ def _person(header: str, value: bytes) -> str:
         name = "\n"
     if not name.isprintable() or "," in name or len(name) > _MAX_NAME:
         raise AccessError(
-            f"the value of {header} is not a valid name of one person",
+            f"the value of {header} is not a valid user name",
             hint=f"send at most {_MAX_NAME} characters, without a comma",
         )
     return name

@@ -358,7 +358,9 @@ async def read_body(request: Request) -> Mapping[str, Any]:
             return {name: values[-1] for name, values in fields.items()}
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"the request cannot be read: {error}", hint="send a form or a JSON object") from error
-    raise ConfigError("the request is neither a form nor a JSON object", hint="Content-Type: application/json")
+    raise ConfigError(
+        "the request is neither a form nor a JSON object", hint="send a form, or set Content-Type: application/json"
+    )
 
 
 async def _whole_body(request: Request) -> bytes:
@@ -370,7 +372,9 @@ async def _whole_body(request: Request) -> bytes:
                 if len(body) > _MAX_BODY:
                     raise ConfigError(f"the request has more than {_MAX_BODY} bytes", hint="send a smaller request")
     except TimeoutError:
-        raise ConfigError(f"the request body timed out after {_BODY_SECONDS:g} s", hint="send it again") from None
+        raise ConfigError(
+            f"the request body timed out after {_BODY_SECONDS:g} s", hint="send the request again"
+        ) from None
     return bytes(body)
 
 
@@ -391,7 +395,7 @@ def _hint(error: PipelineError) -> str:
 def _action(request: Request) -> Action:
     name = request.path_params["action"]
     if name not in ACTIONS:
-        raise NotFoundError(f"unknown action {name!r}", hint=f"actions: {', '.join(ACTIONS)}")
+        raise NotFoundError(f"unknown action {name!r}", hint=f"use one of {', '.join(ACTIONS)}")
     return ACTIONS[name]
 
 

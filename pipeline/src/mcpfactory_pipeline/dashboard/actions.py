@@ -252,7 +252,7 @@ def normalize_action_values(action: Action, given: Mapping[str, object]) -> dict
         if text and not (one.kind == "flag" and text.lower() in {"0", "false"}):
             if len(text) > MAX_REASON_LENGTH:
                 words = f"{one.name} must have at most {MAX_REASON_LENGTH} characters, but has {len(text):,}"
-                raise ConfigError(words, hint="shorten it")
+                raise ConfigError(words, hint="shorten the text")
             found[one.name] = "1" if one.kind == "flag" else text
     return found
 

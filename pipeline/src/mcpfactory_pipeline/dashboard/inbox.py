@@ -370,7 +370,9 @@ def parse_confirmations(given: Mapping[str, Any]) -> list[tuple[BatchChoice, str
     elif isinstance(items, list) and all(isinstance(one, dict) and one.get("server") for one in items):
         pairs = [(_choice(one), str(one.get("ticket", ""))) for one in items]
     else:
-        raise ConfigError("items is not a list of objects with a server", hint="send the `settled` values of the check")
+        raise ConfigError(
+            "'items' is not a list of objects with a 'server'", hint="send the `settled` values of the check"
+        )
     _require_few(len(pairs))
     return pairs
 

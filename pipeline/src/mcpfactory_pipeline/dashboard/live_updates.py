@@ -219,7 +219,7 @@ class PageSubscriptions:
         if self._listeners >= _MAX_LISTENERS:
             raise TooManySubscribersError(
                 f"{_MAX_LISTENERS} browsers already follow live updates, which is the maximum",
-                hint="close some, or reload the page to update it",
+                hint="close a browser, or reload this page for an update",
             )
         async with self._joining:  # one first poll serves all concurrent requests
             follower = self._known.get(name)

@@ -49,7 +49,8 @@ class RunProcesses:
         with self._guard:
             if len(self._processes) >= _MAX_RUNS:
                 raise StageError(
-                    f"{_MAX_RUNS} runs that were started here are still running", hint="wait until one has ended"
+                    f"{_MAX_RUNS} runs of this dashboard are still running, which is the maximum",
+                    hint="wait until one of these runs ends",
                 )
             log.parent.mkdir(parents=True, exist_ok=True)
             with log.open("wb") as stream:
@@ -69,14 +70,15 @@ class RunProcesses:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 if process.wait(interval) != 0:
                     raise StageError(
-                        f"the run of {server} did not start", hint=f"read its log: {log.relative_to(workspace.root)}"
+                        f"the run of {server} did not start",
+                        hint=f"read the log of the run: {log.relative_to(workspace.root)}",
                     )
                 break
             elapsed += interval
             if elapsed > _START_TIMEOUT:
                 raise StageError(
                     f"the run of {server} has not started yet",
-                    hint="check the list of runs, which shows when it starts",
+                    hint="check the list of runs, which shows the start of the run",
                 )
         return run
 

@@ -146,9 +146,11 @@ def parse_tool_arguments(detail: ServerDetail, tool: str, given: Mapping[str, An
         try:
             found = json.loads(raw)
         except (ValueError, RecursionError) as error:
-            raise ConfigError(f"the arguments are not JSON: {error}", hint='{"name": "value"}') from error
+            raise ConfigError(
+                f"the arguments are not JSON: {error}", hint='write an object such as {"name": "value"}'
+            ) from error
         if not isinstance(found, dict):
-            raise ConfigError("the arguments are not a JSON object", hint='{"name": "value"}')
+            raise ConfigError("the arguments are not a JSON object", hint='write an object such as {"name": "value"}')
         return found
     kinds = properties_of(schema)
     texts = {key: str(given.get(f"arg.{key}", "")) for key in kinds}
@@ -265,12 +267,12 @@ def _case(server: WorkspaceServer, tool: str) -> Mapping[str, Any] | None:
     if not own:
         raise StageError(
             f"{tool} cannot be tried: no case from an API document describes the response of its API",
-            hint=f"mcpfactory call {server.name} {tool} calls the real API",
+            hint=f"call the real API with 'mcpfactory call {server.name} {tool}'",
         )
     if "path" not in own[0]["request"]:
         raise StageError(
             f"{tool} cannot be tried: its operation has a separate server URL, which the stub API cannot replace",
-            hint=f"mcpfactory call {server.name} {tool} calls the real API",
+            hint=f"call the real API with 'mcpfactory call {server.name} {tool}'",
         )
     return own[0]
 
@@ -290,7 +292,9 @@ def _tool_of(detail: ServerDetail, tool: str) -> Mapping[str, Any]:
     tools = [one for one in (*detail.manifest.get("tools", ()), *detail.contract) if isinstance(one, dict)]
     found = next((one for one in tools if one.get("name") == tool), None)
     if found is None:
-        raise NotFoundError(f"{detail.facts.name} has no tool {tool!r}", hint="open its page of tools to see the list")
+        raise NotFoundError(
+            f"{detail.facts.name} has no tool {tool!r}", hint="open the page of tools of the server to see the list"
+        )
     return found
 
 

@@ -230,7 +230,7 @@ class WorkspaceReader:
         if not found and not going:
             raise NotFoundError(
                 f"the history of workspace {workspace.name} has no run {run}" + (f" of {server}" if server else ""),
-                hint="mcpfactory pipeline history NAME lists the runs of a server",
+                hint="list the runs of a server with 'mcpfactory pipeline history NAME'",
             )
         # If a stage starts or ends during the read, it counts as running.
         steps = before | self.running_stages_now()
@@ -259,7 +259,7 @@ class WorkspaceReader:
         _refuse_unknown(workspace, server)
         known = [one.name for one in workspace_stages(workspace)]
         if stage not in known:
-            raise NotFoundError(f"unknown stage {stage!r}", hint=f"stages: {', '.join(known)}")
+            raise NotFoundError(f"unknown stage {stage!r}", hint=f"use one of {', '.join(known)}")
         events = [event for event in self.histories(server)[server] if event.get("stage") == stage and event.get("run")]
         last: Event = events[-1] if events else {}
         run = str(last.get("run", ""))

@@ -191,7 +191,7 @@ def choose_candidate(state: ServerState, wanted: str, channel: ChannelPolicy | N
             return chosen
         raise PromotionError(
             f"{state.server} has no candidate yet",
-            hint=f"mcpfactory pipeline run {state.server}; pending approvals: mcpfactory inbox {state.server}",
+            hint=f"mcpfactory pipeline run {state.server}; list pending approvals with 'mcpfactory inbox {state.server}'",
         )
     found = [name for name in state.candidates if name.startswith(wanted)]
     if not found:
@@ -367,7 +367,8 @@ def unhold(
         if channel not in decision.state.holds:
             held = ", ".join(sorted(decision.state.holds))
             raise PromotionError(
-                f"{channel} of {server} is not held", hint=f"held: {held}" if held else "mcpfactory inbox lists holds"
+                f"{channel} of {server} is not held",
+                hint=f"choose a held channel: {held}" if held else "mcpfactory inbox lists holds",
             )
         return decision.record("released", None, sign_with=sign_with) | rests_on
 
@@ -458,5 +459,5 @@ def _require_approver(decision: Decision, verb: str = "approve", *, lifts: bool 
     if policy.approvers and current_actor() not in policy.approvers:
         raise PromotionError(
             f"{current_actor()} has no permission to {verb} for {policy.name}",
-            hint=f"approvers: {', '.join(policy.approvers)} (mcpfactory.toml); {describe_actor()}",
+            hint=f"ask an approver: {', '.join(policy.approvers)} (mcpfactory.toml); {describe_actor()}",
         )

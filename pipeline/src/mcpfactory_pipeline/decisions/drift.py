@@ -54,15 +54,14 @@ def refresh_offer(server: WorkspaceServer, what: str) -> None:
         raise RefusedError(
             f"{server.name} cannot be {what}: the check for drift from the adopted server failed: {unanswered.message}",
             hint=(
-                f"make sure that {server.adopted.url} answers, then run the same command again: drift cannot be "
-                "checked without it"
+                f"make sure that {server.adopted.url} answers, then run the command again"
             ),
         )
     try:
         record_known_drift(server, seen)
     except OSError as error:
         raise RefusedError(
-            f"{server.name} cannot be {what}: its current offer cannot be saved: {error}",
+            f"{server.name} cannot be {what}: the current offer of the server cannot be saved: {error}",
             hint=f"make servers/{server.name} writable",
         ) from error
 

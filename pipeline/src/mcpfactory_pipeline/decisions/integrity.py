@@ -116,7 +116,9 @@ def _clashes(workspace: Workspace, holders: dict[str, list[str]]) -> Iterator[Br
     for project, servers in holders.items():
         if project == RUNTIME:
             yield from (
-                BrokenServer(server, f"{server} has the distribution name of the runtime, {RUNTIME}", NAME_HINT)
+                BrokenServer(
+                    server, f"{server} has the distribution name {RUNTIME}, which belongs to the runtime", NAME_HINT
+                )
                 for server in servers
             )
         elif len(servers) > 1:
@@ -124,7 +126,9 @@ def _clashes(workspace: Workspace, holders: dict[str, list[str]]) -> Iterator[Br
             for server in servers:
                 if server != owner:
                     others = owner or ", ".join(other for other in servers if other != server)
-                    yield BrokenServer(server, f"{server} has the distribution name of {others}, {project}", NAME_HINT)
+                    yield BrokenServer(
+                        server, f"{server} has the distribution name {project}, which belongs to {others}", NAME_HINT
+                    )
 
 
 def _owner(workspace: Workspace, project: str, servers: Iterable[str]) -> str:

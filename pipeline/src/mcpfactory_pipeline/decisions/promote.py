@@ -231,8 +231,8 @@ def _earlier_candidate(
         chosen = choose_candidate(state, wanted)
         if chosen == release.candidate or channel not in state.candidates[chosen].channels:
             left = [name for name in known if name != release.candidate and name not in unwanted]
-            there = f"candidates: {', '.join(left)}"
-            nothing = f"there is none that {channel} may return to; {_way_out(state.server, channel)}"
+            there = f"choose one of the candidates {', '.join(left)}"
+            nothing = _way_out(state.server, channel)
             raise PromotionError(
                 f"candidate {chosen} of {state.server} is not an earlier release of {channel}",
                 hint=there if left else nothing,
@@ -257,7 +257,7 @@ def _earlier_candidate(
 
 
 def _way_out(server: str, channel: str) -> str:
-    return f"to take it out of the channel: mcpfactory pipeline retire {server} --channel {channel} --reason '…'"
+    return f"remove the server from the channel: mcpfactory pipeline retire {server} --channel {channel} --reason '…'"
 
 
 def _refuse_older(decision: Decision, candidate: str) -> None:
@@ -269,7 +269,7 @@ def _refuse_older(decision: Decision, candidate: str) -> None:
             f"candidate {candidate} of {server} is older than the candidate in {channel}",
             hint=f"roll back and hold the channel: {back}"
             if was_there
-            else f"mcpfactory pipeline status {server} shows the newest candidate; {channel} never offered this one",
+            else f"mcpfactory pipeline status {server} shows the newest candidate; {channel} never offered {candidate}",
         )
 
 

@@ -166,7 +166,7 @@ def _rebuild(workspace: Workspace, server: WorkspaceServer, state: ServerState, 
             raise StateError(
                 f"{wheel} is not on this machine, and its sources ({wanted[:19]}…) were not found in "
                 f"servers/{server.name} or in its last {_COMMITS} commits",
-                hint=f"copy {copy} from a machine that has it, or fetch the branch that it was built on",
+                hint=f"copy {copy} from another machine, or fetch the branch with the sources of the wheel",
             )
         with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work, contextlib.redirect_stdout(io.StringIO()):
             try:
@@ -178,7 +178,7 @@ def _rebuild(workspace: Workspace, server: WorkspaceServer, state: ServerState, 
                 tools = f": it was built with uv {before}, this is {now}" if before != now else ""
                 raise StateError(
                     f"{wheel}, built again from {words}, has different bytes{tools}",
-                    hint=f"install uv {before}, or copy {copy} from a machine that has it",
+                    hint=f"install uv {before}, or copy {copy} from another machine",
                 )
             store_candidate(replace(built, files=artifact.files), artifact.folder)
     return words

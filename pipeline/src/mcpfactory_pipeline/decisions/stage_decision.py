@@ -209,7 +209,7 @@ def _question(
         if name in {stage.name for stage in stages}:
             raise PromotionError(
                 f"stage {name} is not an approval stage",
-                hint=f"stages of kind approval: {', '.join(deciding) or 'none'}",
+                hint=f"choose a stage of kind 'approval': {', '.join(deciding) or 'none'}",
             )
         raise NotFoundError(f"unknown stage {name!r}", hint=did_you_mean(name, deciding, "stages of kind approval"))
     stage = deciding[name]
@@ -229,13 +229,13 @@ def _refuse(
     assert policy is not None
     if policy.approvers and normalize_person_name(current_actor()) not in map(normalize_person_name, policy.approvers):
         raise PromotionError(
-            f"{current_actor()} has no permission to decide {stage.name}",
-            hint=f"approvers: {', '.join(policy.approvers)} (mcpfactory.toml); {describe_actor()}",
+            f"{current_actor()} has no permission to decide about {stage.name}",
+            hint=f"ask an approver: {', '.join(policy.approvers)} (mcpfactory.toml); {describe_actor()}",
         )
     if candidate and not (state.candidate or "").startswith(candidate):
         raise PromotionError(
-            f"{stage.name} of {server.name} is about candidate {state.candidate}, not {candidate}",
-            hint="check its current output: mcpfactory inbox",
+            f"{stage.name} of {server.name} decides about candidate {state.candidate}, not {candidate}",
+            hint="check the current output of the stage with 'mcpfactory inbox'",
         )
     inputs = read_stage_inputs(stages, InputReader(server, state))
     steps = {step.stage: step for step in plan(stages, state, inputs)}
@@ -256,8 +256,8 @@ def _require_recorded(workspace: Workspace, stage: Stage, state: ServerState) ->
     for file in (item["file"] for item in stage_output_items(stage, state)):
         if file in recorded and (here := hash_file(workspace.root / file)) not in {ABSENT, recorded[file]}:
             raise PromotionError(
-                f"{file} has changed since its stage ran: {here}, recorded {recorded[file]}",
-                hint=f"mcpfactory pipeline run {state.server} --force makes it again",
+                f"{file} has changed since the stage wrote the file: {here}, recorded {recorded[file]}",
+                hint=f"mcpfactory pipeline run {state.server} --force makes the file again",
             )
 
 

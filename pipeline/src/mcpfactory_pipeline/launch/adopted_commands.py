@@ -52,7 +52,7 @@ def adopted_source_command(server: WorkspaceServer) -> list[str]:
     except (ToolRejectedInputError, StateError) as error:
         raise ServerError(
             f"{server.name} cannot be prepared: {error}",
-            hint=f"mcpfactory pipeline run {server.name} shows the full error",
+            hint=f"print the full error with 'mcpfactory pipeline run {server.name}'",
         ) from error
     return list(ready.command)
 
@@ -70,7 +70,7 @@ def adopted_channel_command(workspace: Workspace, server: WorkspaceServer, chann
     if release is None:
         raise StateError(
             f"channel {channel} does not offer {server.name}",
-            hint=f"channels that offer it: {', '.join(sorted(state.channels)) or 'none'}; mcpfactory pipeline status",
+            hint=f"use a channel that offers the server: {', '.join(sorted(state.channels)) or 'none'}",
         )
     known, folder = state.candidates[release.candidate], workspace.artifacts / server.name / release.candidate
     try:

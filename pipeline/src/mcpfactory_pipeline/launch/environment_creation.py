@@ -52,16 +52,16 @@ def create_environment(
         _create(folder, server, needs, wanted)
     except ToolRejectedInputError as error:
         raise ServerError(
-            f"{shown}: its dependencies cannot be installed: {_reason(str(error))}",
-            hint="correct the name or the version in [project] dependencies; after an upgrade of mcpfactory: "
-            f"mcpfactory update {server.name}",
+            f"{shown}: the dependencies cannot be installed: {_reason(str(error))}",
+            hint="correct the name or the version in [project] dependencies; after an upgrade of mcpfactory, "
+            f"run 'mcpfactory update {server.name}'",
         ) from error
     except (StageError, StateError, OSError) as error:
         lacking = "the uv sources of the server" if needs.special else unmet_requirement(wanted, sys.path)
         if lacking:
             raise StageError(
-                f"the environment of {server.name} cannot be created: {_reason(str(error))}; mcpfactory's own "
-                f"cannot be used, because it lacks {lacking}",
+                f"the environment of {server.name} cannot be created: {_reason(str(error))}; the environment "
+                f"of mcpfactory cannot be used instead, because {lacking} is missing there",
                 hint=_hint(error, folder),
             ) from error
         notify(
@@ -75,7 +75,7 @@ def create_environment(
 def _hint(error: Exception, folder: Path) -> str:
     said = str(error)
     if not isinstance(error, StageError) or re.search(r"permission denied|no space|read-only", said, re.IGNORECASE):
-        return f"make {folder.parent} writable and free some space, or name another folder: MCPFACTORY_CACHE_DIR"
+        return f"make {folder.parent} writable and free some space, or set MCPFACTORY_CACHE_DIR to another folder"
     if said.startswith("uv "):
         return "make the package index reachable (UV_DEFAULT_INDEX, else pypi.org)"
     return error.hint
@@ -101,7 +101,7 @@ def _check(needs: Requirements, shown: str) -> None:
         raise ServerError(
             f"{shown}: requires-python {needs.python} excludes Python {platform.python_version()}, which "
             "mcpfactory runs on",
-            hint="widen requires-python, or install mcpfactory with a Python that it includes",
+            hint="widen 'requires-python', or install mcpfactory with a Python version in its range",
         )
 
 

@@ -67,15 +67,19 @@ def read_server_requirements(folder: Path, shown: str) -> Requirements:
     except FileNotFoundError:
         return Requirements(file, (RUNTIME,))
     except (OSError, ValueError) as error:
-        raise ServerError(f"{shown} cannot be read: {error}", hint="correct that line") from error
+        raise ServerError(f"{shown} cannot be read: {error}", hint=f"correct {shown}") from error
     project = data.get("project", {})
     dependencies, python = project.get("dependencies", []), project.get("requires-python", "")
     if not isinstance(dependencies, list) or not all(isinstance(one, str) for one in dependencies):
         raise ServerError(
-            f"{shown}: project.dependencies must be a list of strings", hint='dependencies = ["pandas>=2"]'
+            f"{shown}: project.dependencies must be a list of strings",
+            hint='write a list such as dependencies = ["pandas>=2"]',
         )
     if not isinstance(python, str):
-        raise ServerError(f"{shown}: project.requires-python must be a string", hint='requires-python = ">=3.11"')
+        raise ServerError(
+            f"{shown}: project.requires-python must be a string",
+            hint='write a string such as requires-python = ">=3.11"',
+        )
     needs = Requirements(file, tuple(dependencies), python)
     if "dependencies" in project.get("dynamic", ()):
         return Requirements(file, (), python, _backend_inputs(folder, text), found=True)

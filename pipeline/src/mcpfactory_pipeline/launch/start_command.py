@@ -49,9 +49,8 @@ def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) 
     if server.adopted is not None:
         if web or arguments:
             raise ServerError(
-                f"{server.name} was adopted: the start command in mcpfactory.toml starts it, and it takes no "
-                "mcpfactory options",
-                hint=f"add them to the field start in servers/{server.name}/mcpfactory.toml",
+                f"{server.name} is an adopted server, which does not accept options of mcpfactory",
+                hint=f"add the options to 'start' in servers/{server.name}/mcpfactory.toml",
             )
         from mcpfactory_pipeline.launch.adopted_commands import adopted_source_command  # noqa: PLC0415 - heavy
 

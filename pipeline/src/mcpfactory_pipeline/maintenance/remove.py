@@ -58,8 +58,8 @@ def remove(
     if there and not force and (lost := files_not_in_git(workspace.root, folder)):
         more = f" and {len(lost) - 3} more" if len(lost) > 3 else ""
         raise RefusedError(
-            f"git could not restore {', '.join(lost[:3])}{more}: not committed",
-            hint=f"commit first; or mcpfactory remove {server} --force, which deletes these files",
+            f"git could not restore {', '.join(lost[:3])}{more}, because these files are not committed",
+            hint=f"commit these files first, or delete the files with 'mcpfactory remove {server} --force'",
         )
     with hold_run_lock(store, server):
         entries = installed_client_entries(workspace, server, home, project)
@@ -72,7 +72,8 @@ def remove(
         offered = tuple(sorted({*before.channels, *(channel for channel, _ in rest)}))
         if not there and not offered and before.retired is not None:
             raise RefusedError(
-                f"{server} was already removed", hint=f"mcpfactory pipeline history {server} shows when, and by whom"
+                f"{server} was already removed",
+                hint=f"find the date and the person with 'mcpfactory pipeline history {server}'",
             )
     return {
         "server": server,
@@ -142,7 +143,7 @@ def hold_run_lock(store: Store, server: str) -> Iterator[None]:
         stages = ", ".join(holder["stages"])
         raise RefusedError(
             f"a run of {server} is under way (process {holder['pid']}{stages and f', running: {stages}'})",
-            hint="wait until it has finished, or stop it",
+            hint="wait until the run has finished, or stop the run",
         ) from error
 
 

@@ -58,8 +58,8 @@ def rename(
     store = Store(workspace, clock)
     if workspace.has_folder(old) and (adopted := workspace.server(old).adopted) is not None:
         raise RefusedError(
-            f"{old} was adopted: its name is also in files that mcpfactory does not manage",
-            hint=f"mcpfactory adopt {adopted.origin} --name {new}, then mcpfactory remove {old}",
+            f"{old} was adopted: files that mcpfactory does not manage also contain this name",
+            hint=f"run 'mcpfactory adopt {adopted.origin} --name {new}', then 'mcpfactory remove {old}'",
         )
     folder = _source(workspace, old, new)
     renaming = rename_server(folder, new, notify=notify)
@@ -69,7 +69,7 @@ def rename(
         if state.retired:
             raise RefusedError(
                 f"{old} is {describe_decision('retired', state.retired)}",
-                hint=f"mcpfactory pipeline revive {old}, or mcpfactory remove {old}",
+                hint=f"run 'mcpfactory pipeline revive {old}' or 'mcpfactory remove {old}'",
             )
         entries = tuple(installed_client_entries(workspace, old, home, project)) if workspace.has_folder(old) else ()
         if not dry_run:
@@ -96,13 +96,15 @@ def _source(workspace: Workspace, old: str, new: str) -> Path:
     """Return the folder to rename: `servers/OLD`, or `servers/NEW` if the folder was already moved."""
     servers = workspace.root / "servers"
     if old == new:
-        raise RefusedError(f"{old} already has that name", hint="mcpfactory rename OLD NEW")
+        raise RefusedError(f"the server already has the name {old}", hint="mcpfactory rename OLD NEW")
     if not workspace.has_folder(old):
         if workspace.has_folder(new) and _stated_name(servers / new) == old:
             return servers / new
         return workspace.server(old).folder
     if (servers / new).exists():
-        raise RefusedError(f"servers/{new} already exists", hint=f"choose another name, or mcpfactory remove {new}")
+        raise RefusedError(
+            f"servers/{new} already exists", hint=f"choose another name, or run 'mcpfactory remove {new}'"
+        )
     return workspace.server(old).folder
 
 
@@ -117,8 +119,8 @@ def _refuse_history(store: Store, new: str) -> None:
     state = store.state(new) if new in store.servers() else ServerState(new)
     if state != ServerState(new) and not (state.retired and "gone" in state.retired):
         raise RefusedError(
-            f"another server {new} has a history that was never closed",
-            hint=f"mcpfactory remove {new}, or choose another name",
+            f"the history of an earlier server {new} was never closed",
+            hint=f"choose another name, or run 'mcpfactory remove {new}'",
         )
 
 

@@ -275,9 +275,14 @@ class Promote(Decision):
     def run(self, context: OperationContext) -> PromoteResult:
         """Move the candidate; with `due`, move all candidates that the policy allows."""
         if self.due == bool(self.server):
-            raise OperationError("give either a server or due", hint=f"mcpfactory {self.command} NAME, or --due")
+            raise OperationError(
+                "give either a server or due",
+                hint=f"run 'mcpfactory {self.command} NAME' or 'mcpfactory {self.command} --due'",
+            )
         if self.due and (self.candidate or self.reason):
-            raise OperationError("due promotes what the policy allows", hint="leave out candidate and reason")
+            raise OperationError(
+                "due cannot be combined with candidate and reason", hint="leave out candidate and reason"
+            )
         if self.due:
             return self._promote_due(context)
         made = promote.promote(context.workspace, self.server, self.channel, **self._arguments(context))

@@ -166,7 +166,7 @@ class Install(ConfirmedOperation):
             if not by_person:
                 raise OperationError(
                     "agents install servers of the workspace only",
-                    hint=f"ask a person: mcpfactory install {self.server} --client CLIENT",
+                    hint=f"ask a person to run 'mcpfactory install {self.server} --client CLIENT'",
                 )
             return remote_target(self.server, name=self.name, variable=self.token_variable), ()
         if self.token_variable:

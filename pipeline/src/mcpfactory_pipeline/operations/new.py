@@ -130,13 +130,13 @@ class New(Selection, Operation):
         if bool(self.sources) == bool(self.template):
             raise OperationError(
                 "a server is made from an API document or from a template: give exactly one of the two",
-                hint="mcpfactory new --from-openapi FILE, or mcpfactory new NAME --template minimal",
+                hint="run 'mcpfactory new --from-openapi FILE', or 'mcpfactory new NAME --template minimal'",
             )
         document_options = (*Selection.model_fields, "overlays", "shared_credentials", "mode", "strict")
         if self.template and (given := [name for name in document_options if getattr(self, name)]):
             raise OperationError(
-                f"{', '.join(given)}: only for servers of an API document",
-                hint="leave it out, or mcpfactory new --from-openapi FILE",
+                f"{', '.join(given)} can be used only for a server of an API document",
+                hint="leave out these options, or use --from-openapi FILE",
             )
         from mcpfactory_codegen.servers.create import create_server
         from mcpfactory_codegen.servers.template_answers import parse_answer_options
@@ -207,7 +207,7 @@ class Update(Operation):
         if server.adopted is not None:
             raise ConfigError(
                 f"{self.server} was adopted ({server.adopted.origin}): it has no API document or template to update from",
-                hint=f"mcpfactory adopt {server.adopted.again} --name {self.server} takes the newest version",
+                hint=f"adopt the newest version with 'mcpfactory adopt {server.adopted.again} --name {self.server}'",
             )
         _confirm_template(self, context)
         access = _access(context)
@@ -229,7 +229,7 @@ class Update(Operation):
 
 def _access(context: OperationContext) -> DocumentAccess:
     if context.access is None:
-        raise OperationError("documents and templates cannot be named here", hint="use the command line")
+        raise OperationError("this interface does not accept documents and templates", hint="use the command line")
     return context.access
 
 

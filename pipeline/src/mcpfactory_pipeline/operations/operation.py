@@ -348,7 +348,7 @@ def _explain(operation: type[Operation], error: ValidationError) -> OperationErr
 _PROBLEMS: Final[Mapping[str, tuple[str, str]]] = {
     "missing": ("{name} is missing", "{name}: {about}"),
     "literal_error": ("unknown {name} {given!r}", "values: {values}"),
-    "string_too_long": ("{name} has at most {max_length} characters, and this one has {size:,}", "shorten it"),
+    "string_too_long": ("{name} has {size:,} characters, but must have at most {max_length}", "shorten the text"),
     "string_too_short": ("{name} is empty", "{name}: {about}"),
     "greater_than_equal": ("{name} must be at least {ge}, not {given!r}", "{name}: {about}"),
     "date": ("{name}: {given!r} is not a valid date", "write YYYY-MM-DD"),

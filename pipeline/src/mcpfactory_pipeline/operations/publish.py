@@ -95,7 +95,9 @@ class Publish(ConfirmedOperation):
         from mcpfactory_pipeline.delivery.publish.publish import publish
 
         if context.dry_run and self.check:
-            raise OperationError("--check and --dry-run cannot be combined", hint="--check needs no network")
+            raise OperationError(
+                "--check and --dry-run cannot be combined", hint="leave out --dry-run, because --check needs no network"
+            )
         found = publish(
             context.workspace,
             self.server,
@@ -129,6 +131,9 @@ def _target_options(options: Iterable[str]) -> dict[str, dict[str, str]]:
         place, equals, value = option.partition("=")
         target, dot, key = place.partition(".")
         if not equals or not dot:
-            raise OperationError(f"--set {option!r} is not a valid option", hint="--set pypi.url=https://…")
+            raise OperationError(
+                f"--set {option!r} is not a valid option",
+                hint="write TARGET.OPTION=VALUE, such as --set pypi.url=https://…",
+            )
         given.setdefault(target, {})[key] = value
     return given

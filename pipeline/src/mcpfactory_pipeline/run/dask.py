@@ -132,8 +132,8 @@ def _connect(address: str) -> Any:
         raise ConfigError(
             f"the dask cluster at {address} cannot be used: {error}",
             hint=(
-                "start one with dask scheduler and dask worker ADDRESS, or use --executor dask, which starts one "
-                "for the run"
+                "start a cluster with 'dask scheduler' and 'dask worker ADDRESS', or use --executor dask to start a "
+                "cluster for the run"
             ),
         ) from error
     return client

@@ -90,8 +90,8 @@ def make_authorization(place: HttpAddress, environ: Mapping[str, str]) -> Author
             return issued
         if place.host not in _LOOPBACK and not place.url:
             raise ConfigError(
-                "--token needs --public-url on an address that is not loopback",
-                hint="name the endpoint as clients use it: --public-url https://mcp.example.com/mcp",
+                "--token requires --public-url on a non-loopback address",
+                hint="pass the URL that clients use: --public-url https://mcp.example.com/mcp",
             )
         url = place.url or f"http://{'[::1]' if place.host == '::1' else place.host}:{place.port}/mcp"
         token = _token(place.token, environ)
@@ -119,10 +119,10 @@ def _token(reference: str, environ: Mapping[str, str]) -> str:
             "--token is not a valid reference", hint="use --token env:NAME or --token file:PATH, never the token itself"
         ) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the token in {where} cannot be read: {error}", hint="--token file:PATH") from error
+        raise ConfigError(f"the token in {where} cannot be read: {error}", hint="use --token file:PATH") from error
     if len(found) < _SHORTEST:
         raise ConfigError(
-            f"{reference} has no token, or one that is too short: {len(found)} characters",
+            f"the token in {reference} is missing or too short: {len(found)} characters",
             hint=f"use {_SHORTEST} characters or more: python -c 'import secrets; print(secrets.token_urlsafe(32))'",
         )
     return found

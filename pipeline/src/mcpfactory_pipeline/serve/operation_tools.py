@@ -106,7 +106,7 @@ class OperationTools:
         """
         if not self._access.local and ctx.principal is None:  # every program on this machine can reach the port
             raise ToolError(
-                "Over HTTP, decisions require callers that are identified, but this server has no "
+                "Over HTTP, decisions require identified callers, but this server has no "
                 "authorization.\nhint: mcpfactory serve --http --token env:NAME, or serve on stdio"
             )
         await self._access.read(_refuse_agents, asked)
@@ -118,7 +118,7 @@ class OperationTools:
             message = "\n".join((f"{changed}{who} asks: {asked.ask(tried)}", *shown, *its))
             answer = await ctx.elicit(message, _FORM, key=asked.subject(tried))
             if not (answer.accepted and answer.content.get("yes") is True):
-                raise ToolError("The person did not confirm it, so nothing was changed.")
+                raise ToolError("The person did not confirm the action, so nothing was changed.")
             confirmed = client_person(ctx)
             made = await self._access.read(_make, asked.bind(tried), who, confirmed)
             if isinstance(made, OperationResult):
@@ -128,7 +128,7 @@ class OperationTools:
             changes = changed_facts(getattr(tried, "precondition", ""), made.facts, getattr(tried, "facts", {}))
             changed = "".join(f"Since you were asked, this has changed: {one.words}\n" for one in changes)
             tried = await self._try(ctx, asked.model_copy(update={"precondition": ""}))
-        raise ToolError(f"{changed}The state changed each time while the person was asked, so nothing was changed.")
+        raise ToolError(f"{changed}The state changed during each question to the person, so nothing was changed.")
 
     async def _try(self, ctx: Context, asked: ConfirmedOperation) -> OperationResult:
         """Return the result of a dry run."""
@@ -229,9 +229,8 @@ def _refuse_agents(workspace: Workspace, asked: ConfirmedOperation) -> None:
     if not permitted:
         raise PromotionError(
             f"{what} does not permit agents to {name}",
-            hint=f'ask a person: mcpfactory {asked.command} {asked.server}{option}. agents = ["{name}"] in the '
-            f"[[pipeline.{table}]] named {what.partition(' ')[2]} of {CONFIG} permits it; only a person may change "
-            "this setting, not an agent",
+            hint=f"ask a person to run 'mcpfactory {asked.command} {asked.server}{option}', or to add agents = "
+            f'["{name}"] to [[pipeline.{table}]] {what.partition(" ")[2]} in {CONFIG}',
         )
 
 

@@ -81,7 +81,7 @@ class WorkspaceAccess:
         raise ConfigError(
             f"{name} is not in the workspace",
             hint=(
-                "give a URL or a file below the workspace; the operator permits other folders: mcpfactory serve "
+                "give a URL or a file in the workspace, or ask the operator to permit another folder: mcpfactory serve "
                 "--documents FOLDER"
             ),
         )

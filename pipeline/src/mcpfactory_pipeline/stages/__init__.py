@@ -220,7 +220,7 @@ def _check_channels(stages: Sequence[Stage], channels: Sequence[ChannelPolicy]) 
     for channel in channels:
         if missing := [name for name in channel.checks or () if name not in names]:
             raise setting_error(
-                f"channel {channel.name}: checks names the unknown check {missing[0]!r}",
+                f"channel {channel.name}: 'checks' contains the unknown check {missing[0]!r}",
                 did_you_mean(missing[0], names, "checks"),
             )
 
@@ -234,7 +234,8 @@ def _completed(stages: Sequence[Stage], stage: Stage, channels: Sequence[Channel
     if not watched and (stage.soak or stage.rollback):
         field = "soak" if stage.soak else "on_failure"
         raise setting_error(
-            f"stage {stage.name}: {field} is only for stages after a channel", f'needs = ["channel:{channels[0].name}"]'
+            f"stage {stage.name}: {field} is only for stages after a channel",
+            f'needs = ["channel:{channels[0].name}"]',
         )
     builds = {one.name for one in stages if "candidate" in one.writes}
     reads = ("candidate", *stage.reads) if stage.approval and builds & before else stage.reads

@@ -106,7 +106,7 @@ def _adopted(inputs: StageInputs) -> AdoptedSettings:
     found = Workspace.find(inputs.root).server(inputs.server).adopted
     if found is None:
         raise StageError(
-            f"{inputs.server} was not adopted", hint=f"check servers/{inputs.server}/{CONFIG}: it has no [adopted]"
+            f"{inputs.server} was not adopted", hint=f"add the table [adopted] to servers/{inputs.server}/{CONFIG}"
         )
     return found
 

@@ -81,7 +81,7 @@ def check_restart(stage: Stage, before: set[str]) -> None:
     """
     if stage.approval and stage.approval.restart and stage.approval.restart not in before:
         raise setting_error(
-            f"stage {stage.name}: on_rejection names {stage.approval.restart!r}, which is not an earlier stage",
+            f"stage {stage.name}: 'on_rejection' names {stage.approval.restart!r}, which is not an earlier stage",
             did_you_mean(stage.approval.restart, sorted(before), "stages"),
         )
 
@@ -125,18 +125,18 @@ def run_entry(inputs: StageInputs) -> StageOutputs:
         raise StageError(f"{entry} returned {type(outputs).__name__} instead of StageOutputs", hint=_RETURN)
     if outputs.outcome not in OUTCOMES:
         raise StageError(
-            f"{entry} returned the unknown outcome {outputs.outcome!r}", hint=f"outcomes: {', '.join(OUTCOMES)}"
+            f"{entry} returned the unknown outcome {outputs.outcome!r}", hint=f"return one of {', '.join(OUTCOMES)}"
         )
     if outputs.built or outputs.channel:
         raise StageError(
-            f"{entry} must not make a candidate or move a channel: a stage of a workspace only returns a verdict",
+            f"{entry} must not make a candidate or move a channel; a custom stage only returns a verdict",
             hint=_RETURN,
         )
     try:
         json.dumps(outputs.to_json())
     except (TypeError, ValueError) as error:
         raise StageError(
-            f"{entry}: its summary is not valid JSON: {error}", hint="use strings, numbers, lists and dicts"
+            f"{entry}: the returned summary is not valid JSON: {error}", hint="use strings, numbers, lists and dicts"
         ) from error
     return outputs
 
@@ -158,7 +158,8 @@ def _find_function(entry: str) -> Callable[[StageInputs], object]:
         found: Callable[[StageInputs], object] = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
         raise StageError(
-            f"{entry}: no module {error.name}", hint="put it below the workspace's root, or install it"
+            f"{entry}: no module {error.name}",
+            hint="put the module into the root folder of the workspace, or install the module",
         ) from error
     except AttributeError as error:
         raise StageError(f"{entry}: the module has no {name}", hint=f"add def {name}(inputs: StageInputs)") from error

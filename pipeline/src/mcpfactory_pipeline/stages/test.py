@@ -266,7 +266,7 @@ def _run_pytest(
         sandbox=sandbox,
     )
     if code not in _JUDGED:
-        raise StageError(f"pytest ended with {code}, without a verdict", hint="read the log of the stage")
+        raise StageError(f"pytest ended with exit code {code}, without a result", hint="read the log of the stage")
     kept = inputs.keep / report.name
     kept.unlink(missing_ok=True)
     if report.is_file() and not report.is_symlink():

@@ -64,7 +64,7 @@ def parse(data: bytes, where: str) -> list[event_schema.Event]:
 
 def _read_line(line: bytes, limits: Mapping[str, str]) -> event_schema.Event:
     if len(line) > MAX_EVENT_BYTES:
-        raise ValueError(f"it is longer than {MAX_EVENT_BYTES} bytes")
+        raise ValueError(f"the event is longer than {MAX_EVENT_BYTES} bytes")
     return event_schema.read_event(line, limits)
 
 

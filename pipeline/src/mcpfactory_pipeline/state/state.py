@@ -425,7 +425,7 @@ def parse(text: str, where: str) -> ServerState:
         content: dict[str, Any] = from_json(text)
         if (schema := content.get("state")) not in {SCHEMA, None}:
             raise StateError(
-                f"{where} has state schema {schema!r}; this version reads {SCHEMA}",
+                f"{where} has state schema {schema!r}, but this version of mcpfactory reads {SCHEMA}",
                 hint=UPGRADE if has_newer_schema(text) else hint,
             )
         for name, record in _RECORDS.items():

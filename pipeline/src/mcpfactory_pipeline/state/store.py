@@ -274,7 +274,7 @@ class Store:
         if not transaction.alone or self.history_size(server) != transaction.size:
             where = self.where(server, "history")
             raise StateError(
-                f"{where} does not match the state that was written: another program changed it meanwhile",
+                f"{where} does not match the state that was written: another program changed the file meanwhile",
                 hint=repair_hint(self.where(server, "state")),
             )
         self._known[server] = stamps, transaction.state
@@ -304,7 +304,8 @@ class Store:
         where = self.where(server, "state")
         parse(text, where)
         raise StateError(
-            f"{where} does not match its history: it was edited by hand, or merged wrongly", hint=repair_hint(where)
+            f"{where} does not match its history: the file was edited by hand, or merged wrongly",
+            hint=repair_hint(where),
         )
 
     def state_text(self, server: str, *, broken: str | None = None) -> str | None:

@@ -90,7 +90,9 @@ def head_history_blobs(workspace: Workspace, names: Sequence[str] | None = None)
 def _blobs(workspace: Workspace, ref: str, names: Sequence[str] | None = None) -> dict[str, str]:
     commit = git_text(workspace.root, "rev-parse", "--quiet", "--verify", "--end-of-options", f"{ref}^{{commit}}")
     if not commit:
-        raise NotFoundError(f"unknown commit {ref}", hint="git fetch the commit; a shallow clone has only one commit")
+        raise NotFoundError(
+            f"unknown commit {ref}", hint="fetch the commit with 'git fetch'; for a shallow clone, add --unshallow"
+        )
     places = [f"{_HISTORIES}/{name}.jsonl" for name in names] if names else [f"{_HISTORIES}/"]
     listed = _git(workspace, ref, "ls-tree", "-z", commit, "--", *places).decode(errors="replace")
     entries = [entry.partition("\t") for entry in listed.split("\0") if entry.endswith(".jsonl")]
@@ -112,7 +114,8 @@ def _git(workspace: Workspace, ref: str, *arguments: str) -> bytes:
     """Return Git's output about an existing commit; raise an error if an object cannot be read."""
     if (printed := git_output(workspace.root, *arguments)) is None:
         raise NotFoundError(
-            f"git cannot read {_HISTORIES} at {ref}", hint="git fsck; or fetch the whole repository, without --filter"
+            f"git cannot read {_HISTORIES} at {ref}",
+            hint="run 'git fsck', or fetch the whole repository without --filter",
         )
     return printed
 
@@ -231,9 +234,9 @@ def _compare(store: Store, server: str) -> None:
     if text == state_to_text(state) or (text is None and not events):
         return
     if text is None:
-        raise StateError(f"{where} is missing", hint="run the pipeline to write it")
+        raise StateError(f"{where} is missing", hint="run the pipeline to write the file")
     store.require_prefix_of_history(server, text, events)
-    raise StateError(f"{where} is older than its history", hint="run the pipeline to update it")
+    raise StateError(f"{where} is older than its history", hint="run the pipeline to update the file")
 
 
 def _require_order(store: Store, server: str, events: Iterable[Event]) -> None:
@@ -242,7 +245,7 @@ def _require_order(store: Store, server: str, events: Iterable[Event]) -> None:
         where = store.where(server, "history")
         raise StateError(
             f"{where} has a result of a stage that no run can have recorded: {wrong}",
-            hint=f"find out who wrote the line, because no run did: git log -p -- {where}; then remove it (git revert)",
+            hint=f"find the author of the line with 'git log -p -- {where}', then remove the line with 'git revert'",
         )
 
 

@@ -108,7 +108,7 @@ def read_known_drift(folder: Path, adopted: AdoptedSettings | None) -> tuple[Dri
         if adopted is None or (data := json.loads(text))["of"] != _pinned(folder, adopted):
             return ()
         if data["drift"] != _SCHEMA:
-            raise ValueError("it has another format")
+            raise ValueError("the format is unknown")
         found: list[dict[str, Any]] = [{name: str(value) for name, value in one.items()} for one in data["found"]]
         return tuple(Drift(**one) for one in found)
     except FileNotFoundError:
@@ -116,7 +116,7 @@ def read_known_drift(folder: Path, adopted: AdoptedSettings | None) -> tuple[Dri
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigError(
             f"{folder.name}/{FILE} cannot be read: {unreadable_json_reason(error)}",
-            hint=f"mcpfactory inbox --refresh {folder.name} writes it again",
+            hint=f"mcpfactory inbox --refresh {folder.name} writes the file again",
         ) from error
 
 

@@ -214,8 +214,8 @@ def refuse_shared_address(servers: Sequence[WorkspaceServer], environ: Mapping[s
     named = ", ".join(one.name for one in concerned[:_NAMED]) + (" …" if len(concerned) > _NAMED else "")
     variables = " ".join(f"{address_variable(one)}=https://…" for one in concerned[:_NAMED])
     raise ConfigError(
-        f"{SHARED_ADDRESS} applies to all servers: {named} would send credentials to the API at that address",
-        hint=f"unset {SHARED_ADDRESS}; if an API is not at its document's address: export {variables}",
+        f"{SHARED_ADDRESS} applies to all servers, so the API at that address would receive the credentials of {named}",
+        hint=f"unset {SHARED_ADDRESS}; for APIs at other addresses than in their documents, run 'export {variables}'",
     )
 
 

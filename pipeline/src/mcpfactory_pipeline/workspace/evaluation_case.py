@@ -77,7 +77,7 @@ def read_evaluation_cases(folder: Path) -> tuple[EvaluationCase, ...]:
     for file in sorted([*(folder / "evals").glob("*.yaml"), *(folder / "evals").glob("*.yml")]):
         for case in _read(file):
             if case.name in found:
-                raise ConfigError(f"{file}: there are two cases {case.name!r}", hint="rename one of them")
+                raise ConfigError(f"{file}: two cases have the name {case.name!r}", hint="rename one of the two cases")
             found[case.name] = case
     return tuple(found.values())
 

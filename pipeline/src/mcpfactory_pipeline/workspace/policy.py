@@ -175,7 +175,7 @@ class ChannelPolicy(Settings):
         _check_approvers(self.approvals, self.approvers)
         if self.signed and not self.approvals:
             raise validation_error(
-                "signed requires approvals", "set signed = true only for a channel with approvals", "signed"
+                "'signed' requires 'approvals'", "set 'signed' only for a channel with 'approvals'", "signed"
             )
         return self
 
@@ -184,7 +184,7 @@ def _check_approvers(approvals: int, approvers: tuple[str, ...]) -> None:
     if approvers and len(set(approvers)) < approvals:
         named = pluralize(len(set(approvers)), "approver")
         raise validation_error(
-            f"requires {approvals} approvals, but names only {named}", "name more approvers", "approvers"
+            f"requires {approvals} approvals, but lists only {named}", "list more approvers", "approvers"
         )
 
 
@@ -199,15 +199,18 @@ def check_channel_order(channels: tuple[ChannelPolicy, ...]) -> tuple[ChannelPol
     first, *others = channels
     if first.source is not None or first.approvals or first.approvers or first.soak:
         raise validation_error(
-            "the first channel, which runs fill, must not have from, soak, approvals or approvers",
-            "give a later channel the fields from, soak and approvals",
+            "the first channel, which receives candidates from runs, must not set 'from', 'soak', 'approvals' or 'approvers'",
+            "set 'from', 'soak' and 'approvals' for a later channel",
             0,
         )
     known = [first.name]
     for index, channel in enumerate(others, 1):
         if channel.name in known:
             raise validation_error(
-                f"there are two channels {channel.name}", "give one of them another name", index, "name"
+                f"two channels have the name {channel.name!r}",
+                "give one of the two channels another name",
+                index,
+                "name",
             )
         if channel.source not in known:
             message = f"from is {channel.source!r}, which is not an earlier channel"
@@ -306,14 +309,14 @@ class JobStage(WorkspaceStage):
     @model_validator(mode="after")
     def _one_program(self) -> Self:
         if self.entry is not None and self.command is not None:
-            raise validation_error("has both a command and an entry", "remove one of the two", "entry")
+            raise validation_error("sets both 'command' and 'entry'", "remove one of the two", "entry")
         if self.entry is None and self.command is None:
             raise validation_error(
-                "command is missing", 'command = ["python", "tools/licenses.py"], or entry = "module:name"'
+                "'command' is missing", 'set command = ["python", "tools/licenses.py"], or entry = "module:name"'
             )
         if self.entry is None and self.settings:
             raise validation_error(
-                "settings are only for an entry", "pass them to the command as arguments", "settings"
+                "'settings' requires 'entry'", "pass the settings to the command as arguments", "settings"
             )
         return self
 

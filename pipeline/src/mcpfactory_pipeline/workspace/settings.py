@@ -150,7 +150,7 @@ class MailSettings(Settings):
     def _login(self) -> Self:
         if bool(self.user) != bool(self.password_variable):
             hint = 'password_variable = "MAIL_PASSWORD"'
-            raise validation_error("mail needs user and password_variable together", hint)
+            raise validation_error("mail requires both 'user' and 'password_variable', or neither", hint)
         if self.user and self.tls == "none" and self.host not in _LOOPBACK:
             raise validation_error("mail would send the password unencrypted", 'tls = "starttls"', "tls")
         return self
@@ -225,7 +225,7 @@ class EventSettings(Settings):
     def _one_address(self) -> Self:
         if self.webhook and self.webhook_variable:
             raise validation_error(
-                "must not have both webhook and webhook_variable", "remove one of the two", "webhook_variable"
+                "sets both 'webhook' and 'webhook_variable'", "remove one of the two", "webhook_variable"
             )
         parts = split_web_url(self.dashboard)
         if parts is not None and (parts.query or parts.fragment):

@@ -204,7 +204,7 @@ class Workspace:
         if not self.has_folder(name) and name not in (known := self.names()):
             raise NotFoundError(
                 f"workspace {self.name} has no server {name!r}",
-                hint=did_you_mean(name, known, "servers") if known else "mcpfactory new makes one",
+                hint=did_you_mean(name, known, "servers") if known else "mcpfactory new makes a server",
             )
         return _read_server(folder)
 
@@ -236,16 +236,19 @@ def _exists(file: str | Path) -> bool:
 def _read_server(folder: Path) -> WorkspaceServer:
     file = folder / CONFIG
     if not is_server_name(folder.name):
-        raise ConfigError(f"{str(folder)!r} is not a valid folder for a server", hint="give it a name like bookshop")
+        raise ConfigError(
+            f"{str(folder)!r} is not a valid folder for a server", hint="give the folder a name such as bookshop"
+        )
     if folder.is_symlink():
         raise ConfigError(
-            f"{folder} is a symbolic link, which can point anywhere", hint="move the server's folder here"
+            f"{folder} is a symbolic link, which can point anywhere", hint="replace the link with the server's folder"
         )
     config = read_settings_file(ServerConfig, file)
     if (config.name or folder.name) != folder.name:
         raise ConfigError(
             f"{file}: server.name is {config.name!r}, but the folder is {folder.name!r}",
-            hint=f'''mcpfactory rename {config.name} {folder.name}, if the folder was moved; otherwise set server.name = "{folder.name}"''',
+            hint=f"if the folder was moved, run 'mcpfactory rename {config.name} {folder.name}'; otherwise set server.name = "
+            f'"{folder.name}"',
         )
     if config.adopted is None and not all(part.isidentifier() for part in config.package.split(".")):
         suggested = re.sub(r"\W+", "_", folder.name.lower()) + "_mcp"

@@ -35,7 +35,7 @@ def ci(
         bool,
         typer.Option(
             "--pushed",
-            help="With --against, after a push: allow decisions about candidates that BASE contains",
+            help="With --against: check a push, and accept decisions about candidates in BASE",
         ),
     ] = False,
     release: Annotated[
@@ -237,16 +237,16 @@ def fold(
     folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Folders with the results of the jobs")],
     run_id: RunId = "",
     assigned: Annotated[
-        str, typer.Option(metavar="MATRIX", help="File with the job matrix; results of job N are in FOLDER/shard-N")
+        str, typer.Option(metavar="MATRIX", help="File with the job matrix (results of job N: FOLDER/shard-N)")
     ] = "",
     server: Annotated[
-        str, typer.Option(metavar="NAME", help="Instead of --assigned: server whose job wrote FOLDER")
+        str, typer.Option(metavar="NAME", help="Server whose job wrote FOLDER; replaces --assigned")
     ] = "",
     branch: Annotated[
         str, typer.Option(metavar="BRANCH", help="Also include the decisions recorded on this branch")
     ] = "",
     released: Annotated[
-        bool, typer.Option("--released", help="Also accept promote and publish events (for results of the publish job)")
+        bool, typer.Option("--released", help="Also accept promote and publish events of the publish job")
     ] = False,
     summary: Annotated[Path | None, typer.Option(metavar="FILE", help="Append a Markdown summary to this file")] = None,
 ) -> None:

@@ -70,25 +70,26 @@ class EvaluateOptions:
     ] = None
     report: Annotated[
         bool,
-        typer.Option("--report", help=f"Save a report: {_PAGE}, or for a model {_REPORTS}/KIND-MODEL.md and .json"),
+        typer.Option("--report", help=f"Save a report to {_PAGE}; with --model, to {_REPORTS}/KIND-MODEL.md and .json"),
     ] = False
     check_cases: Annotated[
         bool,
         typer.Option(
-            "--check-cases", help="Also ask with swapped descriptions and names; a case that still passes is worthless"
+            "--check-cases",
+            help="Also ask with swapped descriptions and names; report cases that still pass as worthless",
         ),
     ] = False
     suggest: Annotated[
         bool,
         typer.Option(
             "--suggest",
-            help=f"Run no evaluation; list confused_cases tools from {_REPORTS}, with descriptions and questions",
+            help=f"List tools that models confused, with descriptions and questions, from {_REPORTS}; run no evaluation",
         ),
     ] = False
     propose: Annotated[
         bool,
         typer.Option(
-            "--propose", help="Run no evaluation; propose cases from descriptions, examples, workflows and reports"
+            "--propose", help="Propose cases from descriptions, examples, workflows and reports; run no evaluation"
         ),
     ] = False
     as_json: AsJson = False

@@ -92,7 +92,7 @@ def note(
 
     workspace = selected_workspace()
     if (packages := read_package_group(workspace)) and packages.name == name:
-        raise ReleaseError("note", f"{name} has no notes", hint="write it below ## Unreleased in CHANGELOG.md")
+        raise ReleaseError("note", f"{name} has no notes", hint="write the change below ## Unreleased in CHANGELOG.md")
     server = workspace.server(name)
     made = write_changelog_fragment(server.folder, text, kind)
     if as_json:

@@ -67,7 +67,7 @@ _PolicyName = Annotated[
     str,
     typer.Option(
         metavar="findings|promotion",
-        help="findings: fail on findings; promotion (always used with NAME): also fail on unverified checks",
+        help="findings: fail on findings; promotion: also fail on unverified checks [with NAME: always promotion]",
     ),
 ]
 

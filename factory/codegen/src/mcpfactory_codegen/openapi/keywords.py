@@ -58,7 +58,7 @@ DROPPED: Final = frozenset(
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError("it has to be text")
+        raise ValueError("must be text")
     return value
 
 
@@ -67,7 +67,7 @@ def _flag(value: Any) -> bool:
         return value
     if value in ("true", "false"):
         return bool(value == "true")
-    raise ValueError("it has to be true or false")
+    raise ValueError("must be true or false")
 
 
 def _number(value: Any) -> int | float:
@@ -77,7 +77,7 @@ def _number(value: Any) -> int | float:
         return value
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,18}(\.[0-9]{1,18})?", value):
         return float(value) if "." in value else int(value)
-    raise ValueError("it has to be a number")
+    raise ValueError("must be a number")
 
 
 _LARGEST: Final = sys.float_info.max
@@ -86,32 +86,32 @@ _LARGEST: Final = sys.float_info.max
 def _positive(value: Any) -> int | float:
     number = _number(value)
     if number <= 0:
-        raise ValueError("it has to be greater than 0")
+        raise ValueError("must be greater than 0")
     return number
 
 
 def _count(value: Any) -> int:
     number = _number(value)
     if number < 0 or number != int(number):
-        raise ValueError("it has to be a whole number of 0 or more")
+        raise ValueError("must be a whole number of 0 or more")
     return int(number)
 
 
 def _names(value: Any) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise ValueError("it has to be a list of names")
+        raise ValueError("must be a list of names")
     return list(dict.fromkeys(value))
 
 
 def _name_lists(value: Any) -> dict[str, list[str]]:
     if not isinstance(value, dict):
-        raise ValueError("it has to be an object of lists of names")
+        raise ValueError("must be an object of lists of names")
     return {name: _names(names) for name, names in value.items()}
 
 
 def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise ValueError("it has to be a list of values")
+        raise ValueError("must be a list of values")
     return value
 
 
@@ -138,13 +138,12 @@ _EDGES: Final = re.compile(r"\\(.)", re.DOTALL)
 def _expression(value: str) -> str:
     """Return an ECMA-262 regular expression that Python's `re` can compile too."""
     if len(value) > 5000:
-        raise ValueError("it is longer than 5000 characters")
+        raise ValueError("the expression is longer than 5000 characters")
     if any(int(count) > MAX_BOUND for count in _REPEATED.findall(value)):
-        raise ValueError(f"it repeats an expression more than {MAX_BOUND:,} times")
-    # The slashes of a JavaScript literal are not part of the pattern.
-    literal = re.fullmatch(r"/(\^.*)/([a-z]*)", value, re.DOTALL)
+        raise ValueError(f"the expression has a repetition of more than {MAX_BOUND:,} times")
+    literal = re.fullmatch(r"/(\^.*)/([a-z]*)", value, re.DOTALL)  # JavaScript slashes are only delimiters
     if literal is not None and "i" in literal[2]:
-        raise ValueError("it ignores case, which a schema pattern cannot express")
+        raise ValueError("the expression ignores case, which a schema pattern cannot express")
     text = literal[1] if literal is not None else value
     if (foreign := _FOREIGN.search(text)) is not None:
         raise ValueError(
@@ -158,7 +157,7 @@ def _expression(value: str) -> str:
             warnings.simplefilter("ignore")  # Python's warning "possible nested set" is harmless
             re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"it is not a regular expression that every client can read ({error})") from None
+        raise ValueError(f"not every client can read this regular expression ({error})") from None
     return text
 
 

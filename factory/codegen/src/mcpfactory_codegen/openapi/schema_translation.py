@@ -335,7 +335,7 @@ class SchemaTranslator:
                 for index, one in enumerate(value)
             ]
         elif value not in (None, []):
-            self._report("schema-keyword", context.location, f"{key!r} was dropped: it has to be a list of schemas")
+            self._report("schema-keyword", context.location, f"{key!r} was dropped: must be a list of schemas")
 
     def _map(self, out: Object, key: str, value: Any, context: TranslationContext) -> None:
         at = context.down(key)
@@ -347,7 +347,7 @@ class SchemaTranslator:
             at = at._replace(location=location)
         if not isinstance(value, dict):
             if value is not None:
-                message = f"{key!r} was dropped: it has to be an object of schemas"
+                message = f"{key!r} was dropped: must be an object of schemas"
                 self._report("schema-keyword", context.location.down(key), message)
             return
         schemas: Object = {}

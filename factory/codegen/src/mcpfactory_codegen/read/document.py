@@ -278,7 +278,7 @@ class _PartLoader:
             return raw
         path = Path(self.source).resolve()
         if not path.is_relative_to(self._root):
-            raise DocumentError(f"{self.source} is not below {self._root}", "choose a folder above it")
+            raise DocumentError(f"{self.source} is outside {self._root}", "choose a parent folder of the document")
         self.main = path.relative_to(self._root).as_posix()
         if path.is_dir():
             raise DocumentError(f"{self.source} is a folder", "give the path of the document in it")
@@ -302,7 +302,7 @@ class _PartLoader:
         try:
             path = (self._root / part).resolve()
             if not path.is_relative_to(self._root):
-                raise _RefusedError("it is outside the folder of the document")
+                raise _RefusedError("the file is outside the folder of the document")
             return _read(path, max_bytes)
         except FileNotFoundError:
             raise _RefusedError("there is no such file") from None
@@ -313,10 +313,10 @@ class _PartLoader:
 def _read(path: Path, max_bytes: int) -> bytes:
     if not path.is_file():
         if path.exists():
-            raise _RefusedError("it is not a regular file")
+            raise _RefusedError("the path is not a regular file")
         raise FileNotFoundError
     if path.stat().st_size > max_bytes:
-        raise _RefusedError(f"it is larger than {max_bytes // 1_000_000} MB")
+        raise _RefusedError(f"the file is larger than {max_bytes // 1_000_000} MB")
     return path.read_bytes()
 
 

@@ -116,8 +116,10 @@ def _act(root: dict[str, Any], action: Any) -> bool:
     value = _value(root[""], action)
     kinds = {_kind(parent[key]) for parent, key in _containers(root, targets)}
     if len(kinds) > 1:
-        raise _WrongActionError("the target selects objects, arrays and values together", "/target", "narrow it")
-    # If an action cannot be applied to one of its targets, change no target.
+        raise _WrongActionError(
+            "the target selects nodes of several kinds (objects, arrays or values)", "/target", "narrow it"
+        )
+    # All or nothing: an action that cannot be applied to one of its targets changes none.
     merged = [_merged(parent[key], value) for parent, key in _containers(root, targets)]
     for (parent, key), new in zip(_containers(root, targets), merged, strict=True):
         parent[key] = new
@@ -183,7 +185,7 @@ def _merged(target: Any, value: Any) -> Any:
         if key not in new:
             new[key] = _copied(item)
         elif isinstance(new[key], list) and not isinstance(item, list):
-            raise _WrongActionError(f"{key!r} is an array, but the value to merge into it is not", "/update")
+            raise _WrongActionError(f"{key!r} is an array, but the value to merge is not an array", "/update")
         else:
             new[key] = _merged(new[key], item)
     return new

@@ -51,7 +51,7 @@ def parse(raw: bytes, problems: ProblemCollector, file: str = "") -> tuple[Any, 
     if encoding == _WINDOWS:
         problems.add("document-encoding", file, "it is not UTF-8; read as Windows-1252", "save it as UTF-8")
     if not text.strip():
-        raise ParseError("it is empty", "check that it is the right file and that it was saved")
+        raise ParseError("the file is empty", "check that the path is right and that the file was saved")
     if member := text_document_key(raw):
         return {member: text}, "graphql"
     if text.lstrip()[0] not in "{[":
@@ -71,7 +71,7 @@ def parse(raw: bytes, problems: ProblemCollector, file: str = "") -> tuple[Any, 
         try:  # the text may be YAML in flow style, which forbids tabs for indentation
             return _Yaml(text.replace("\t", " "), problems, file).build(), "yaml"
         except ParseError:
-            message = f"it is not JSON: {error.msg} (line {error.lineno}, column {error.colno})"
+            message = f"the text is not JSON: {error.msg} (line {error.lineno}, column {error.colno})"
             raise ParseError(message, "check the syntax there") from None
 
 
@@ -88,7 +88,9 @@ def decode_text(raw: bytes) -> tuple[str, str]:
         if encoding.startswith("utf-8") and b"\0" not in raw:
             with suppress(UnicodeDecodeError):
                 return raw.decode(_WINDOWS), _WINDOWS
-        raise ParseError(f"it is not text: {error.reason} at byte {error.start}", "save it as UTF-8") from None
+        raise ParseError(
+            f"the file is not text: {error.reason} at byte {error.start}", "save the file as UTF-8"
+        ) from None
 
 
 def strip_json_comments(text: str) -> str:
@@ -114,7 +116,7 @@ def _parse_json(text: str, raw: bytes, problems: ProblemCollector, file: str) ->
     except ValueError as error:  # Python also raises ValueError for integers with too many digits
         if isinstance(error, json.JSONDecodeError):
             raise
-        raise ParseError(f"it is not valid JSON: {error}", "check the syntax") from None
+        raise ParseError(f"the text is not valid JSON: {error}", "check the syntax") from None
     _check_bounds(data)
     if repeated:
         _report_repeated(data, repeated, problems, file)
@@ -236,10 +238,10 @@ class _Yaml:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
-            message = f"it is not YAML: {error.problem or error.context}{where}"
+            message = f"the text is not YAML: {error.problem or error.context}{where}"
             raise ParseError(message, "check the syntax there") from None
         except yaml.YAMLError as error:
-            raise ParseError(f"it is not YAML: {error}", "check the syntax there") from None
+            raise ParseError(f"the text is not YAML: {error}", "check the syntax there") from None
         except RecursionError:
             raise _too_deep() from None
         finally:

@@ -177,7 +177,10 @@ class AdoptedSettings(Settings):
         if found := describe_unknown_key(given, ("kind", *kind.required, *kind.optional), f"kind {self.kind}"):
             raise validation_error(*found)
         if missing := [name for name in kind.required if not getattr(self, name)]:
-            raise validation_error(f"{missing[0]} is missing, and {self.kind} needs it", "mcpfactory adopt writes it")
+            raise validation_error(
+                f"{missing[0]!r} is missing, which kind {self.kind!r} requires",
+                "run 'mcpfactory adopt' to write this field",
+            )
         return self
 
     @property

@@ -226,4 +226,6 @@ class Authorization:
 def _check_url(url: str) -> None:
     parts = urlsplit(url)
     if not parts.hostname or not (parts.scheme == "https" or (parts.scheme == "http" and is_local_url(url))):
-        raise AuthorizationError(f"{url!r} must be an https URL\nhint: use http for this machine only")
+        raise AuthorizationError(
+            f"{url!r} must be an https URL\nhint: use https://; http:// is allowed only for this machine"
+        )

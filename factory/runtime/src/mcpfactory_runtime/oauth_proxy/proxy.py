@@ -472,7 +472,7 @@ class OAuthProxy:
 
     async def _renew(self, held: Json) -> Json:
         if not held["refresh"]:
-            raise ProviderRefusedError("the provider's token has expired, and has no refresh token")
+            raise ProviderRefusedError("the provider's token has expired, and no refresh token is stored")
         return await self._provider.redeem(
             {"grant_type": "refresh_token", "refresh_token": held["refresh"]}, self._clock()
         )

@@ -71,8 +71,8 @@ def check_header_annotations(tool: str, schema: Any) -> None:
     """
     if fault := header_annotation_error(schema):
         raise ValueError(
-            f"tool {tool}: {fault}\nhint: give each a different header name, and use it only on strings, "
-            "integers and booleans that are reached by properties alone"
+            f"tool {tool}: {fault}\nhint: give each argument a different header name, and annotate only "
+            "strings, integers and booleans below `properties`"
         )
 
 

@@ -93,7 +93,7 @@ class Revision:
         if unknown := named.union(self.wire_names).difference(METHODS):
             raise ValueError(
                 f"revision {self.name} uses {', '.join(sorted(unknown))}, which the table of methods does not "
-                "have; hint: add a row to protocol/methods.py, or correct the name"
+                "contain; hint: add a row to protocol/methods.py, or correct the name"
             )
 
     @cached_property

@@ -77,7 +77,7 @@ def one_of_schema(branches: Sequence[CoreSchema]) -> CoreSchema:
                 refusals.append(error)
             if len(fitted) > 1:
                 raise pydantic_argument_error(
-                    f"must match exactly one of its {len(branches)} forms, but matches several"
+                    f"must match exactly one of the {len(branches)} permitted forms, but matches several"
                 )
         if not fitted:
             raise merge_errors(refusals)
@@ -91,7 +91,7 @@ def not_schema(part: CoreSchema) -> CoreSchema:
 
     def check(value: Any, handler: Handler) -> Any:
         if _fits(handler, "not", value):
-            raise pydantic_argument_error("must not match what its schema excludes (not)")
+            raise pydantic_argument_error("must not match the schema in `not`")
         return value
 
     return _wrapped(check, {"not": part})
@@ -139,7 +139,7 @@ def contains_schema(part: CoreSchema, low: int, high: int | None) -> CoreSchema:
         count = sum(_fits(handler, "contains", one) for one in value)
         if count < low or (high is not None and count > high):
             many = f"at least {low}" if count < low else f"at most {high}"
-            raise pydantic_argument_error(f"must contain {many} of the items that match its schema (contains)")
+            raise pydantic_argument_error(f"must contain {many} items that match the schema in `contains`")
         return value
 
     return _wrapped(check, {"contains": part})

@@ -66,7 +66,7 @@ class SchemaReferences:
             if "$schema" in part and part is not root and _dialect(part["$schema"]) != self.dialect:
                 raise UnusableSchemaError(
                     f"the schema mixes dialects: a part of it uses {part['$schema']!r}, which is not "
-                    "supported\nhint: write all of it in one dialect, preferably 2020-12"
+                    "supported\nhint: write the whole schema in one dialect, preferably 2020-12"
                 )
             if base != self._base:
                 self._bases[id(part)] = base
@@ -113,7 +113,7 @@ class SchemaReferences:
                 target = target[int(key) if isinstance(target, list) and key.isdecimal() else key]
         except (KeyError, IndexError, TypeError):
             raise UnusableSchemaError(
-                f"the schema refers to {reference!r}, which it does not contain\nhint: put it below $defs; "
+                f"the schema refers to {reference!r}, which it does not contain\nhint: put the definition below $defs; "
                 "external schemas are never fetched"
             ) from None
         return target

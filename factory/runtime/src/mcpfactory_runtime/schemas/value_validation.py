@@ -284,7 +284,7 @@ def check_property_count(low: int, high: int | None, value: Any) -> Any:
 def check_unique(value: list[Any]) -> list[Any]:
     """Check `uniqueItems`."""
     if len({json_key(one) for one in value}) < len(value):
-        raise pydantic_argument_error("must not have two items that are the same")
+        raise pydantic_argument_error("must not have duplicate items")
     return value
 
 

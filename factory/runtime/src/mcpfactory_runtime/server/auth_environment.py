@@ -84,7 +84,7 @@ def _make_keys(resource: str, given: _Given, options: dict[str, Any]) -> Authori
     pairs = [word.partition("=") for word in given["KEYS"].split()]
     if len({name for name, _, _ in pairs}) < len(pairs) or not all(name and key for name, _, key in pairs):
         raise AuthorizationError(
-            f"{PREFIX}KEYS must be one key for each name\nhint: write it as in 'ada=KEY ben=sha256:DIGEST'"
+            f"{PREFIX}KEYS must contain one key for each name\nhint: write it as in 'ada=KEY ben=sha256:DIGEST'"
         )
     return providers.api_keys(resource, {name: key for name, _, key in pairs})
 

@@ -66,7 +66,10 @@ def run(server: _Runnable, arguments: Sequence[str] | None) -> None:
         help="shared store of several processes: redis://HOST:PORT/0, sqlite:///FILE (default: MCPFACTORY_STORE)",
     )
     parser.add_argument(
-        "--log-format", choices=("text", "json"), default="text", help="json: log JSON lines, also for each request"
+        "--log-format",
+        choices=("text", "json"),
+        default="text",
+        help="json: log as JSON lines, including a line per request",
     )
     parser.add_argument("--otel", action="store_true", help="export traces and metrics by OTLP (configure with OTEL_*)")
     parser.add_argument("--workers", type=int, default=1, help="processes that serve HTTP (default: %(default)s)")

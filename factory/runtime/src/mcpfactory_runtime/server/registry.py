@@ -405,7 +405,7 @@ def make_resource(
         )
     if unknown := sorted({exempt_params} if isinstance(exempt_params, str) else set(exempt_params) - given):
         raise TypeError(
-            f"""resource {uri!r}: exempt_params has {", ".join(unknown)}, which the URI does not have\nhint: use only variables of the URI, such as {{"path"}}"""
+            f"""resource {uri!r}: exempt_params contains {", ".join(unknown)}, which the URI does not contain\nhint: use only variables of the URI, such as {{"path"}}"""
         )
     wire: Json = {
         "uriTemplate" if template.names else "uri": uri,

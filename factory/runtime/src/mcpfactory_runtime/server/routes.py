@@ -127,7 +127,7 @@ class ReadinessChecks:
         needed = [one.name for one in signature(check).parameters.values() if one.kind in _NEEDED]
         if needed:
             raise TypeError(
-                f"ready check {name} has parameters: {', '.join(needed)}\nhint: remove them; the check is "
+                f"ready check {name} has parameters: {', '.join(needed)}\nhint: remove the parameters; the check is "
                 "called without arguments"
             )
         if name in self._checks:

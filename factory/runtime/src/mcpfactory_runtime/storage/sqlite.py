@@ -166,7 +166,7 @@ class SqliteStore(SharedStore):
                 raise
             database.execute("COMMIT")
         except (sqlite3.Error, OSError) as error:
-            raise StoreError(f"store {self._path}: {error}\nhint: use another file, or move this one away") from error
+            raise StoreError(f"store {self._path}: {error}\nhint: use another file, or move the file away") from error
         return value
 
     def _connect(self) -> sqlite3.Connection:

@@ -164,7 +164,7 @@ def choose_schemes(
     raise ToolError(
         f"{operation.method} {operation.path} needs credentials, and the server has none: {wanted} "
         f"{'is' if len(wanting) == 1 and ' and ' not in wanted else 'are'} not set.\n"
-        "hint: the person who runs this server sets them in its environment (the `env` of the client's configuration)"
+        "hint: ask the person who runs this server to set the credentials in the `env` of the client's configuration"
         f"{hint}."
     )
 

@@ -346,7 +346,7 @@ class Upstream:
                 if wait > _LONGEST_WAIT or loop.time() + wait >= deadline:
                     return answer
             await asyncio.sleep(wait)
-        raise AssertionError("the last attempt returns or raises")
+        raise AssertionError("internal error: the last attempt neither returned nor raised")
 
     async def _exchange(
         self, request: UpstreamRequest, certificate: Certificate, limit: int, attempt: int = 0

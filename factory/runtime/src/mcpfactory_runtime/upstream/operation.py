@@ -83,11 +83,11 @@ def check_table_complete(table: Mapping[K, V], kinds: Any, name: str) -> Mapping
     wanted = [kind for kind in get_args(kinds) if kind]
     for kind in wanted:
         if kind not in table:
-            raise NotImplementedError(f"{name} has no row for {kind!r} of upstream/operation.py: add one")
+            raise NotImplementedError(f"{name} has no row for {kind!r} of upstream/operation.py: add a row")
     for kind in table:
         if kind not in wanted:
             raise NotImplementedError(
-                f"{name} has a row for {kind!r}, which upstream/operation.py does not list: remove it"
+                f"{name} has a row for {kind!r}, which upstream/operation.py does not list: remove the row"
             )
     return table
 

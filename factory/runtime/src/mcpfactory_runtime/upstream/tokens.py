@@ -254,7 +254,7 @@ class TokenManager:
             else:
                 self._auth_method = method if value else ""
                 return outcome
-        raise AssertionError("the last method returns or raises")
+        raise AssertionError("internal error: the last method neither returned nor raised")
 
     async def server(self, flow: OAuthFlow) -> AuthorizationServer:
         """Return the endpoints of a flow.
@@ -386,7 +386,7 @@ class TokenManager:
                     raise
             else:
                 return self._to_grant(tokens, tokens.scopes or (), client_id)
-        raise AssertionError("the last refresh token returns or raises")
+        raise AssertionError("internal error: the last refresh token caused neither a result nor an error")
 
     async def _account_token(self, account: ServiceAccount, scopes: tuple[str, ...]) -> StoredToken:
         flow = self.flow("serviceAccount")

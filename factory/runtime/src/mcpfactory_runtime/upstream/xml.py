@@ -205,12 +205,12 @@ def parse_xml(content: bytes, lists: Collection[tuple[str, str]] = ()) -> Any:
     except (expat.ExpatError, LookupError, ValueError) as error:
         if isinstance(error, XmlAnswerError):
             raise
-        raise XmlAnswerError(f"it is not well-formed ({error})") from None
+        raise XmlAnswerError(f"the XML is not well-formed ({error})") from None
     return reader.value
 
 
 def _refuse_doctype(*_: object) -> None:
-    raise XmlAnswerError("it declares a document type, which is not supported")
+    raise XmlAnswerError("the XML declares a document type, which is not supported")
 
 
 def _is_declaration(attribute: str) -> bool:
@@ -230,7 +230,7 @@ class _AnswerReader:
 
     def start(self, _: str, attributes: dict[str, str]) -> None:
         if len(self._open) >= _DEEPEST:
-            raise XmlAnswerError(f"it is nested more than {_DEEPEST} levels deep")
+            raise XmlAnswerError(f"the XML is nested more than {_DEEPEST} levels deep")
         self._open.append(_Element(attributes))
 
     def data(self, text: str) -> None:

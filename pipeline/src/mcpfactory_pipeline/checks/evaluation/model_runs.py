@@ -197,7 +197,7 @@ async def ask_model_cases(
     """
     if not OfferedServer(server, "full", options.timeout).callable:
         raise RefusedError(
-            f"{server.name} has no simulated API: tool calls would reach nothing",
+            f"{server.name} has no simulated API that could answer tool calls",
             hint=f"write servers/{server.name}/tests/upstream.py; see docs/how-to/evaluate.md",
         )
     full = {str(tool["name"]): tool for tool in await OfferedServer(server, "full", options.timeout).tools("full")}
@@ -302,7 +302,7 @@ class _ModelRun:
             self.silent = 0 if done.answered else self.silent + 1
             if self.silent >= _UNANSWERED:
                 raise ModelUnreachableError(
-                    f"{self.silent} questions in a row got no answer; the last: {done.faults[0]}",
+                    f"{self.silent} questions in a row got no answer; last error: {done.faults[0]}",
                     hint="run the command again later",
                 )
 

@@ -249,7 +249,9 @@ def _may_move(admission: _AdmissionState, stage: Stage, event: Event, words: str
         )
     if who := _rejected_meanwhile(admission, stage, str(event["candidate"])):
         raise ShardResultError(
-            "channel", f"{words}: {who} rejected it during the job", hint="mcpfactory inbox shows the pending decisions"
+            "channel",
+            f"{words}: {who} rejected it during the job",
+            hint="list the pending decisions with 'mcpfactory inbox'",
         )
     for name in stage.needs:
         record = admission.state.stages.get(name)

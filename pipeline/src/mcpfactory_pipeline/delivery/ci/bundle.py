@@ -86,7 +86,7 @@ def pack_run(workspace: Workspace, folder: Path, recorded: Mapping[str, Sequence
         history.append(file, events, f"{folder.name}/history/{server}.jsonl")
         found.append(packed)
     if wrong:
-        raise StateError("; ".join(wrong), hint="find the program that changed files of the run, then run again")
+        raise StateError("; ".join(wrong), hint="find the program that changed files of the run, then repeat the run")
     return found
 
 
@@ -164,7 +164,7 @@ def _inside(artifacts: Path, path: str) -> Path:
     """Return the location of a file; refuse an unsafe path, because the history may be from another machine."""
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or "\\" in path or ":" in path or set(parts) & {"..", "."}:
-        raise StateError(f"a history names a file {path!r}, which is outside pipeline/artifacts", hint=_UNSURE)
+        raise StateError(f"a history contains the path {path!r}, which is outside pipeline/artifacts", hint=_UNSURE)
     return artifacts.joinpath(*parts)
 
 

@@ -203,14 +203,14 @@ def parse_origin(text: str) -> FactoryOrigin:
 def _repository(text: str, place: str) -> str:
     if not _REPOSITORY.fullmatch(place):
         raise ConfigError(
-            f"workspace.factory is {text!r}, which is not a valid URL of a repository", hint="git+https://…@REF"
+            f"workspace.factory is {text!r}, which is not a valid URL of a repository", hint="write git+https://…@REF"
         )
     if urlsplit(place).password is not None or (urlsplit(place).username and not place.startswith("ssh:")):
         raise ConfigError(
-            "workspace.factory has a password in its URL, but its file is tracked by Git",
+            "the URL in workspace.factory contains a password, but Git tracks mcpfactory.toml",
             hint=(
-                "remove the password from the URL, and give jobs their own credential; or use mcpfactory ci "
-                "--factory vendored"
+                "remove the password from the URL, and give jobs another credential; or use 'mcpfactory ci "
+                "--factory vendored'"
             ),
         )
     return place
@@ -409,7 +409,7 @@ def _read(file: Path) -> str:
     try:
         return file.read_bytes().decode("utf-8")  # decode the bytes, because text mode would change the line ends
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} cannot be read: {error}", hint="make it readable") from error
+        raise ConfigError(f"{file} cannot be read: {error}", hint="make the file readable") from error
 
 
 _BEGIN: Final = "# Where uv finds the runtime of servers. Written by `mcpfactory ci`:"
@@ -440,7 +440,9 @@ def with_origin(text: str, origin: FactoryOrigin) -> str:
         **wanted,
         "workspace": {**wanted["workspace"], "factory": str(origin)},
     }:
-        raise ConfigError("mcpfactory.toml: no safe place found for the line", hint=f"write below [workspace]: {line}")
+        raise ConfigError(
+            "mcpfactory.toml has no safe place for the line of 'factory'", hint=f"write below [workspace]: {line}"
+        )
     return edited
 
 
@@ -464,11 +466,11 @@ def with_uv_tables(text: str, origin: FactoryOrigin) -> str:
         changed = True
     if changed:
         remedy = (
-            f"add to them: {'; '.join(filter(None, tables.splitlines()))}"
+            f"add to these tables: {'; '.join(filter(None, tables.splitlines()))}"
             if tables
-            else f"take the line of {RUNTIME} out of [tool.uv.sources]"
+            else f"remove the line of {RUNTIME} from [tool.uv.sources]"
         )
-        raise ConfigError("pyproject.toml already has other tables for uv", hint=remedy)
+        raise ConfigError("pyproject.toml already has [tool.uv] tables that mcpfactory did not write", hint=remedy)
     return edited
 
 
@@ -476,7 +478,7 @@ def _toml(text: str, name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{name} is not valid TOML: {error}", hint="correct that line") from error
+        raise ConfigError(f"{name} is not valid TOML: {error}", hint=f"correct {name}") from error
 
 
 def _without_runtime(data: dict[str, Any]) -> dict[str, Any]:

@@ -215,7 +215,7 @@ def _handed_over(folder: Path, server: str) -> list[Event]:
 
 def _decided(workspace: Workspace, server: str, branch: str) -> list[Event]:
     if not git_text(workspace.root, "rev-parse", "--verify", f"{branch}^{{commit}}"):
-        raise NotFoundError(f"unknown commit {branch}", hint="fetch it first, with git fetch")
+        raise NotFoundError(f"unknown commit {branch}", hint="fetch the commit with 'git fetch'")
     where = f"{branch}:./{Store(workspace).where(server, 'history')}"
     data = git_output(workspace.root, "show", where)
     if data is None:

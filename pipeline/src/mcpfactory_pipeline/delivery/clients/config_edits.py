@@ -165,7 +165,7 @@ def _expected(
 
 def _verify(found: Any, expected: Any) -> None:
     if _without_empty(found) != _without_empty(expected):
-        raise ConfigSyntaxError("it is written in a way that cannot be changed in place")
+        raise ConfigSyntaxError("mcpfactory cannot edit the notation of this file")
 
 
 def _without_empty(data: Any) -> Any:

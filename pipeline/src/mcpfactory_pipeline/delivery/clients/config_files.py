@@ -106,10 +106,10 @@ def read_text(file: Path) -> str | None:
         return None
     except UnicodeDecodeError as error:
         raise ClientConfigError(
-            f"{file} is not UTF-8: {error.reason}", hint="correct the file; it was not changed"
+            f"{file} is not UTF-8: {error.reason}", hint="correct the file (mcpfactory did not change the file)"
         ) from error
     except OSError as error:
-        raise ClientConfigError(f"{file} cannot be read: {error.strerror}", hint="make it readable") from error
+        raise ClientConfigError(f"{file} cannot be read: {error.strerror}", hint="make the file readable") from error
 
 
 def replace(
@@ -128,7 +128,7 @@ def replace(
         with file_lock(home.state / ".lock"):
             _replace_unchanged(file.resolve(), before, after, private=private)
     except OSError as error:
-        raise ClientConfigError(f"{file} cannot be written: {error.strerror}", hint="make it writable") from error
+        raise ClientConfigError(f"{file} cannot be written: {error.strerror}", hint="make the file writable") from error
     return kept
 
 

@@ -70,7 +70,7 @@ def select_entry_variables(
         name, _, value = one.partition("=")
         if _has_password(value):
             raise ClientConfigError(
-                f"the value of {name} is a URL with a password, and a secret does not belong in a configuration",
+                f"the value of {name} is a URL with a password, which must not be in a configuration file",
                 hint=(
                     f"leave the password out, or use --env {name}, which refers to the variable if the client "
                     "supports it"
@@ -225,8 +225,8 @@ def _with_variables(reached: LaunchEntry, environ: Sequence[str], *, literal: bo
             )
         if equals and variable in reached.variables:
             raise ClientConfigError(
-                f"{variable} holds a secret, and a secret does not belong in a configuration",
-                hint=f"leave out --env {variable}=…; the entry refers to the variable",
+                f"{variable} contains a secret, which must not be in a configuration file",
+                hint=f"leave out --env {variable}=…, because the entry already refers to this variable",
             )
         if equals and not literal and is_secret_looking_variable(variable, value):
             raise ClientConfigError(
@@ -253,7 +253,7 @@ def _adopted_url(
     """
     if given:
         raise ClientConfigError(
-            f"{server.name} runs at {url}: it has no local process that takes variables", hint="leave out --env"
+            f"{server.name} runs at {url}, so no local process could receive variables", hint="leave out --env"
         )
     if ask:
         refresh_offer(server, "installed")
@@ -282,7 +282,7 @@ def remote_target(url: str, *, name: str = "", variable: str = "") -> InstallTar
         raise ClientConfigError(f"{url} is not a valid http or https URL", hint="https://host/mcp")
     if parts.username is not None or parts.password is not None:
         raise ClientConfigError(
-            "the URL holds a password, which does not belong in a configuration", hint="--token-variable NAME"
+            "the URL contains a password, which must not be in a configuration file", hint="--token-variable NAME"
         )
     if variable and not _VARIABLE.fullmatch(variable):
         raise ClientConfigError(
@@ -328,8 +328,8 @@ def install(
     ours = before is None or target.recognizes(before)
     if not ours and not force:
         raise ClientConfigError(
-            f"{target.name} in {file} is an entry for another server, which mcpfactory did not write",
-            hint="use --name NAME to install it under another name, or --force to replace the entry",
+            f"{target.name} in {file} is an entry for another server, and mcpfactory did not write this entry",
+            hint="use --name NAME to install this server under another name, or --force to replace the entry",
         )
     entry = merge_entry(before if ours else None, built.value, form)
     try:

@@ -76,7 +76,7 @@ class _Document:
         for bracket in re.findall(r"[\[\]{}]", re.sub(_STRING, "", strict, flags=re.DOTALL)):
             depth += 1 if bracket in "[{" else -1
             if depth > _DEEPEST:
-                raise ConfigSyntaxError(f"more than {_DEEPEST} levels")
+                raise ConfigSyntaxError(f"the file has more than {_DEEPEST} levels")
         try:
             return cls(text, plain, strict, _DECODER.decode(strict))
         except json.JSONDecodeError as error:
@@ -127,7 +127,7 @@ def insert(text: str, path: Sequence[str], value: Any) -> str:
     for depth, key in enumerate(path):
         node = document.object_at(at)
         if node is None:
-            raise ConfigSyntaxError(f"{'.'.join(path[:depth]) or 'the whole'} is not an object")
+            raise ConfigSyntaxError(f"{'.'.join(path[:depth]) or 'the file'} is not an object")
         member = node.member(key)
         if member is None:
             for inner in reversed(path[depth + 1 :]):

@@ -126,10 +126,10 @@ def query_index_release(
     channel = next((row.name for row in reversed(read_channels(workspace)) if row.name in offered), None)
     if channel is None:
         raise ClientConfigError(
-            f"{server.name} was neither published nor promoted, so {project} on an index would belong to someone else",
-            hint=f"use --from source, or mcpfactory pipeline run {server.name}, then promote and publish it",
+            f"{server.name} was neither published nor promoted, so a package {project} on an index is from someone else",
+            hint=f"use --from source, or run 'mcpfactory pipeline run {server.name}', then promote and publish the server",
         )
-    otherwise = f"--from source, or --from {channel}"
+    otherwise = f"use --from source or --from {channel}"
     target = TARGETS[_TARGET]
     try:
         release = find_release(workspace, server.name, channel)
@@ -146,8 +146,8 @@ def query_index_release(
         )
     if live.same is None or project != release.metadata.project:
         raise ClientConfigError(
-            f"{where} has no {project} {release.version}, so someone else could publish that version",
-            hint=f"mcpfactory publish {server.name} --target {_TARGET} --channel {channel}, or {otherwise}",
+            f"{where} does not have {project} {release.version}, so someone else could publish this version",
+            hint=f"run 'mcpfactory publish {server.name} --target {_TARGET} --channel {channel}', or {otherwise}",
         )
     return IndexedPackage(release.version, live.same.facts["index"])
 
@@ -265,7 +265,7 @@ def _adopted(
 ) -> tuple[LaunchEntry, str, str]:
     if source == INDEX:
         raise ClientConfigError(
-            f"{server.name} was adopted: mcpfactory does not publish it to an index",
+            f"mcpfactory does not publish the adopted server {server.name} to an index",
             hint="use --from CHANNEL or --from source",
         )
     channel, offered = ("", "") if source == SOURCE else entry_channel_and_version(workspace, server, source, project)
@@ -306,7 +306,7 @@ def _from_index(
 def _not_here(server: WorkspaceServer, channel: str) -> ClientConfigError:
     return ClientConfigError(
         f"channel {channel} does not offer {server.name} on this machine",
-        hint=f"mcpfactory pipeline restore {server.name}, or --from source",
+        hint=f"run 'mcpfactory pipeline restore {server.name}', or use --from source",
     )
 
 
@@ -325,8 +325,8 @@ def _from_channel(
     elif requires_runtime(wheel):
         raise ClientConfigError(
             f"channel {channel} does not contain the runtime of {server.name}, and someone else could publish "
-            "a package of that name",
-            hint=f"mcpfactory pipeline restore {server.name}, or --from source",
+            "a package under the name of the runtime",
+            hint=f"run 'mcpfactory pipeline restore {server.name}', or use --from source",
         )
     version = versions_by_channel(workspace, server)[channel]
     arguments = ("--from", f"{package.name} @ {wheel.as_uri()}", *with_runtime, package.program)

@@ -51,14 +51,18 @@ def require_secure_url(url: str, where: str) -> str:
     """
     try:
         parts = urlsplit(url)
-    except ValueError as error:  # the URL is invalid, for example `https://[::1`
-        raise ConfigError(f"{where} is not a valid URL: {url!r}: {error}", hint="https://…") from error
+    except ValueError as error:  # raised for example for `https://[::1`
+        raise ConfigError(
+            f"{where} is not a valid URL: {url!r}: {error}", hint="use a URL such as https://…"
+        ) from error
     if parts.username or parts.password:
-        raise ConfigError(f"{where} holds credentials", hint="name a variable that holds the token instead")
+        raise ConfigError(
+            f"{where} contains credentials", hint="name an environment variable that contains the token instead"
+        )
     if not parts.hostname or parts.scheme not in {"https", "http"}:
-        raise ConfigError(f"{where} is not a valid URL: {url!r}", hint="https://…")
+        raise ConfigError(f"{where} is not a valid URL: {url!r}", hint="use a URL such as https://…")
     if parts.scheme == "http" and not is_loopback(parts.hostname):
-        raise ConfigError(f"{where} uses http, which would send a token unencrypted: {url}", hint="https://…")
+        raise ConfigError(f"{where} uses http, which would send a token unencrypted: {url}", hint="use https://…")
     return url.rstrip("/")
 
 
@@ -143,8 +147,8 @@ def request_job_token(wire: HttpClient, audience: str, environ: Mapping[str, str
     url, token = environ.get("ACTIONS_ID_TOKEN_REQUEST_URL", ""), environ.get("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "")
     if not url or not token:
         raise ConfigError(
-            "this job has no identity: neither GitHub Actions nor another provider supplies one",
-            hint="set permissions: id-token: write in the workflow, or choose another auth",
+            "this job has no identity token: neither GitHub Actions nor another provider supplied a token",
+            hint="set 'id-token: write' below 'permissions' in the workflow, or set 'auth' to another value",
         )
     require_secure_url(url, "ACTIONS_ID_TOKEN_REQUEST_URL")
     wanted = f"{url}{'&' if '?' in url else '?'}audience={quote(audience, safe='')}"

@@ -176,7 +176,7 @@ def publish(
         if candidate not in {"", release.candidate}:
             raise PublishError(
                 f"{channel} offers candidate {release.candidate} of {server}, not {candidate}",
-                hint=f"mcpfactory publish {server} --channel {channel} publishes what it offers now",
+                hint=f"mcpfactory publish {server} --channel {channel} publishes the offered candidate",
             )
         chosen = named or targets_named(_requested_targets(release), table)
         deliveries = [_prepare(workspace, release, target, given or {}, environ, mode=mode) for target in chosen]
@@ -200,10 +200,10 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
     """
     adopted = workspace.server(server).adopted
     if adopted is not None and adopted.kind != _PACKED:
-        whose = KINDS[adopted.kind].upstream or "its own project, by its own tools"
+        whose = KINDS[adopted.kind].upstream or "its own project"
         raise PublishError(
-            f"{server} was adopted: it is published by {whose}",
-            hint=f"mcpfactory install {server} --client CLIENT makes the release in a channel available to local users",
+            f"mcpfactory does not publish the adopted server {server}; {whose} publishes it",
+            hint=f"install the release of a channel for local users: 'mcpfactory install {server} --client CLIENT'",
         )
     find_channel(read_channels(workspace), channel)
     require_integrity(workspace, server)

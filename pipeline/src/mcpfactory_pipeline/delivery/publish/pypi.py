@@ -193,7 +193,7 @@ class _Index:
         answer = self._get(file.url, {})
         if answer.status_code != 200:
             raise TargetUnavailableError(
-                f"{file.url} cannot be read: {http.summary(answer)}", hint="publish again to check again"
+                f"{file.url} cannot be read: {http.summary(answer)}", hint="publish again to repeat the check"
             )
         return hash_bytes(answer.content)
 
@@ -269,10 +269,10 @@ def _runtime_missing(release: CandidateRelease, settings: TargetSettings, index:
     if settings["runtime"] == "publish" and own is not None and not public:
         return [own]
     raise PublishError(
-        f"{settings['index']} has no {needed}, so {release.metadata.name} could not be installed from there",
-        hint="use --set pypi.runtime=publish for a private index: it uploads the runtime's wheel first"
+        f"{settings['index']} has no {needed}, so {release.metadata.name} could not be installed from this index",
+        hint="for a private index, use --set pypi.runtime=publish to upload the runtime's wheel first"
         if own is not None and not public
-        else "publish mcpfactory-runtime there, or use --set pypi.runtime=assume if clients find it in another index",
+        else "publish mcpfactory-runtime there, or use --set pypi.runtime=assume if another index has mcpfactory-runtime",
     )
 
 

@@ -97,13 +97,13 @@ def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEviden
         )
         if answer.status_code >= 500 or answer.status_code == 429:
             raise TargetUnavailableError(
-                f"{base} failed: {http.summary(answer)}", hint="publish again to check whether it was published"
+                f"{base} failed: {http.summary(answer)}", hint="publish again to check whether the server was published"
             )
         if answer.status_code in {401, 403}:
             raise PublishError(
                 f"{base} does not permit this token to publish {server_json(release)['name']}: {http.summary(answer)}",
                 hint=(
-                    "log in as the owner: for io.github.OWNER/* that is the GitHub user OWNER, for other names "
+                    "log in as the owner of the name: for io.github.OWNER/* the GitHub user OWNER, for other names "
                     "the owner of the domain"
                 ),
             )
@@ -116,7 +116,7 @@ def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEviden
     if found.same is None:
         raise TargetUnavailableError(
             f"{base} accepted server.json, but does not return it",
-            hint="run the same publish command again; the registry may need time to list it",
+            hint="run the same publish command again; the registry may need time to list the server",
         )
     return found.same
 

@@ -79,7 +79,7 @@ class TargetSettings:
             return value
         raise ConfigError(
             f"{self.target} needs a token, and {variable} is not set",
-            hint=f"set {variable}, or name another variable: [publish.{self.target}] {option} of {CONFIG}",
+            hint=f"set {variable}, or name another variable in {option!r} of [publish.{self.target}] in {CONFIG}",
         )
 
 

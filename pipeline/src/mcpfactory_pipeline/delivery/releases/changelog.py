@@ -98,7 +98,7 @@ def _read(file: Path) -> ChangelogFragment:
     except (OSError, UnicodeDecodeError) as error:
         raise ReleaseError("note", f"{path} cannot be read: {error}", hint="save it as UTF-8 text") from error
     if not text:
-        raise ReleaseError("note", f"{path} is empty", hint="write what changed, or delete it")
+        raise ReleaseError("note", f"{path} is empty", hint="write what changed, or delete the file")
     return ChangelogFragment(path, found["kind"], text, next((step for step in _STATED if step == found["step"]), None))
 
 

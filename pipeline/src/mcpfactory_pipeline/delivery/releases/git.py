@@ -63,7 +63,7 @@ class Repository:
         here = cls(root, "")
         if here._ask("rev-parse", "--is-inside-work-tree") is None:
             raise ReleaseError(
-                "no-git", f"{root.name} is not in a git repository", hint="git init, and commit all files"
+                "no-git", f"{root.name} is not in a git repository", hint="run 'git init', and commit all files"
             )
         if here._ask("rev-parse", "--verify", "HEAD") is None:
             raise ReleaseError("no-commit", "the repository has no commit yet", hint="git add -A && git commit")
@@ -71,7 +71,7 @@ class Repository:
             raise ReleaseError(
                 "shallow",
                 "the git history is shallow, so earlier releases are missing",
-                hint="git fetch --unshallow --tags (actions/checkout: fetch-depth: 0)",
+                hint="run 'git fetch --unshallow --tags'; in GitHub Actions, set 'fetch-depth: 0' for actions/checkout",
             )
         return cls(root, here._git("rev-parse", "--show-prefix").strip())
 

@@ -49,7 +49,7 @@ class PackageGroup:
             raise ReleaseError(
                 "version",
                 f"{self.name} must have one version, but its packages declare: {shown}",
-                hint="set the same version in each",
+                hint="set the same version in each package",
             )
         return next(iter(stated.values()))
 
@@ -87,7 +87,7 @@ class PackageGroup:
             raise ReleaseError(
                 "version",
                 f"{folder}/pyproject.toml cannot be read: {error}",
-                hint="check [release] of mcpfactory.toml, which names its folder",
+                hint="correct 'packages' in [release] of mcpfactory.toml",
             ) from error
         project = data.get("project")
         return project if isinstance(project, dict) else {}
@@ -162,7 +162,7 @@ def check_release_tag(workspace: Workspace, name: str, *, branch: str = "") -> C
         raise ReleaseError(
             "tag",
             f"{name} is not a valid release tag",
-            hint="use <server>-vX.Y.Z, as mcpfactory release apply creates it",
+            hint="use the form <server>-vX.Y.Z of 'mcpfactory release apply'",
         )
     packages = read_package_group(workspace)
     shared = packages if packages and packages.name == wanted.server else None
@@ -179,10 +179,10 @@ def check_release_tag(workspace: Workspace, name: str, *, branch: str = "") -> C
         raise ReleaseError(
             "tag",
             f"{name} does not match the version of its sources, {stated}",
-            hint="mcpfactory release apply makes tags",
+            hint="create tags with 'mcpfactory release apply'",
         )
     if branch and not repository.contains(branch, there.commit):
-        raise ReleaseError("tag", f"{branch} does not contain {name}", hint=f"merge it into {branch} first")
+        raise ReleaseError("tag", f"{branch} does not contain {name}", hint=f"merge the commit into {branch} first")
     if server is None:
         return CheckedReleaseTag(name, wanted.server, wanted.version, there.commit)
     state = Store(workspace).state(server.name)

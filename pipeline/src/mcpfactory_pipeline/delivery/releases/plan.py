@@ -194,7 +194,7 @@ class _Planner:
                 "tag-elsewhere",
                 f"{committed.name} points to {there.commit[:12]}, but this branch released it in "
                 f"{committed.commit[:12]}",
-                hint=f"git tag -d {committed.name}, if it was never pushed; otherwise release another version",
+                hint=f"if the tag was never pushed, run 'git tag -d {committed.name}'; otherwise release another version",
             )
         if Version.read(stated) != committed.order:
             return None
@@ -238,7 +238,7 @@ class _Planner:
             raise ReleaseError(
                 "tag-elsewhere",
                 f"tag {there.name} already exists at {there.commit[:12]}, which this branch does not contain",
-                hint=f"git merge {there.name}, or git tag -d {there.name} if it was never pushed",
+                hint=f"git merge {there.name}; if the tag was never pushed, run 'git tag -d {there.name}' instead",
             )
         return proposal
 
@@ -322,8 +322,8 @@ def _release_step(server: WorkspaceServer, found: ContractComparison, notes: Seq
             f"{stated.file} states {stated.stated}, but the changes to the contract require {found.needed}: "
             f"{change.code} {change.message}",
             hint=(
-                f"state {found.needed} in its name, or revert the change; mcpfactory diff {server.name} lists all "
-                "changes"
+                f"state {found.needed} in the name of {stated.file}, or revert the change; list all changes with "
+                f"'mcpfactory diff {server.name}'"
             ),
         )
     return max(noted, found.needed, key=STEPS.index)

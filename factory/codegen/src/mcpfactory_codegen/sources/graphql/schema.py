@@ -201,7 +201,7 @@ def schema_from_sdl(text: str) -> GraphQLSchema:
         line = error.locations[0].line if error.locations else 0
         raise SdlError(f"{error.message} (line {line})") from None
     except RecursionError:
-        raise SdlError("it is nested too deeply") from None
+        raise SdlError("the schema is nested too deeply") from None
     gathered: dict[str, list[Any]] = {}
     roots: dict[str, str] = {}
     description = ""

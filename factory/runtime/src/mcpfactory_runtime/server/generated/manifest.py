@@ -92,7 +92,7 @@ def mount(
         manifest = from_json(path.read_bytes())
     except (OSError, ValueError) as error:
         raise ManifestError(
-            f"{path}: {error}\nhint: `mcpfactory pipeline run NAME --until generate` writes it again"
+            f"{path}: {error}\nhint: write the file again with `mcpfactory pipeline run NAME --until generate`"
         ) from None
     if not isinstance(manifest, dict) or manifest.get("manifest") != _FORMAT:
         raise ManifestError(
@@ -243,7 +243,7 @@ def _checked(names: tuple[str, ...], known: Container[str]) -> frozenset[str]:
     for name in names:
         if name not in known:
             raise ValueError(
-                f"unknown generated tool {name!r}\nhint: `mcpfactory inspect` lists them; add hooks after "
+                f"unknown generated tool {name!r}\nhint: list the tools with `mcpfactory inspect`, and add hooks after "
                 "mount_manifest"
             )
     return frozenset(names)

@@ -231,7 +231,9 @@ class _Search:
         try:
             return await run_in_middleware(ctx.server.registry, self._row(name).tool, arguments or {}, ctx)
         except ArgumentsError as error:
-            raise ToolError(f"{error}\nhint: {self._describe} with names [{name!r}] shows its arguments") from None
+            raise ToolError(
+                f"{error}\nhint: call {self._describe} with names [{name!r}] to see the arguments of the tool"
+            ) from None
 
     def _target(self, arguments: Any) -> Tool | None:
         name = arguments.get("name") if isinstance(arguments, Mapping) else None
@@ -254,7 +256,7 @@ class _Search:
         if row is None:
             near = [self._names[number] for number, _ in self.index.search(name.replace("_", " "), 3)]
             hint = f"perhaps {', '.join(near)}; " if near else ""
-            raise ToolError(f"Unknown tool {name!r}.\nhint: {hint}{self._search} finds the names")
+            raise ToolError(f"Unknown tool {name!r}.\nhint: {hint}call {self._search} to find tool names")
         return row
 
 
@@ -268,7 +270,7 @@ def _free_names(taken: Container[str]) -> tuple[str, str, str]:
         names = (f"search_{middle}tools", f"describe_{middle}tools", f"call_{middle}tool")
         if not any(name in taken for name in names):
             return names
-    raise AssertionError("count() does not end")
+    raise AssertionError("internal error: the endless loop over names ended")
 
 
 def _tool(

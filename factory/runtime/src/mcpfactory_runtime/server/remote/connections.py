@@ -198,8 +198,8 @@ class RemoteConnections:
                 return one
         if len(self._others) >= self._most and not self._make_room():
             raise ToolError(
-                f"The server {self._name} cannot be called now: all {self._most} connections to it are in "
-                "use\nhint: try again later, or increase RemoteServer(max_connections=…)"
+                f"The server {self._name} cannot be called now: all {self._most} connections to this server are "
+                "in use\nhint: try again later, or increase RemoteServer(max_connections=…)"
             )
         made = _Connection(json.loads(json.dumps(able)), session)
         made.used = asyncio.get_running_loop().time()
