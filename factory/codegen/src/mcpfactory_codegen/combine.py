@@ -1,8 +1,8 @@
 """Merge of a server's API documents into one API. Pure.
 
 Every document has a label, except possibly the first. The operations, problems and conflicting names of a labeled
-document contain the label. An API without a label keeps all its names, so adding a second document does not rename the
-first.
+document contain the label. An API without a label keeps all its names, so a second document does not rename the items
+of the first document.
 """
 
 from __future__ import annotations

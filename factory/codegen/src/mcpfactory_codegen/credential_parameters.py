@@ -2,8 +2,9 @@
 
 In many documents, each operation has a parameter for an API key, or for a token that a scheme already sends.
 `RULES` recognize a credential by the name, the place and the description of its parameter. The names `key` and `token`
-alone are ambiguous: the description, a scheme of the document or the use in nearly every operation must confirm them.
-In doubt, a parameter is data. The user's `[credentials]` in `mcpfactory.toml` override all rules.
+alone are ambiguous. Such a parameter is a credential only if the description, a scheme, or its use in nearly every
+operation confirms this. Without this confirmation, such a parameter is treated as data. The user's `[credentials]` in
+`mcpfactory.toml` override all rules.
 
 A required credential is added to each alternative of `security`; an optional credential adds further alternatives.
 

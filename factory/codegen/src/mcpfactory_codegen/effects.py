@@ -122,8 +122,8 @@ _REPLACED: Final = re.compile(
 class Effect:
     """Effect of an operation. `verb` is the word that determines the effect, "" if the method determines it.
 
-    `contradicts`: the method is safe, but the words describe a change. `adds`: the words show that a second call has a
-    further effect. `additive`: the words only describe a creation or addition.
+    `contradicts`: the HTTP method is safe, but the words describe a change. `adds`: the words show that a second call
+    has a further effect. `additive`: the words only describe a creation or addition.
     """
 
     kind: EffectKind
@@ -137,7 +137,7 @@ class Effect:
 class _VerbMatch:
     """The verb in a name, a path or a text.
 
-    `clear`: the word cannot be a noun at this place. `unknown`: its effect is unknown.
+    `clear`: the word cannot be a noun at this place. `unknown`: the verb's effect is unknown.
     """
 
     verb: str = ""
@@ -192,7 +192,7 @@ def effect_of(operation: ApiOperation) -> Effect:
 def is_read_request(method: str, path: str) -> bool:
     """Return True if the method or the path shows that a request only reads data (`POST /books/search`).
 
-    The path may contain values.
+    The path may have values instead of parameters.
     """
     return _effect(method, path, "", ()).kind == "reads"
 
@@ -395,7 +395,7 @@ def _of_text(sentence: str, *, later: bool) -> _VerbMatch:
 
 
 def _of_phrase(found: Sequence[str]) -> _VerbMatch:
-    """Return the verb that starts a phrase. It is not `clear` if it can be a noun; a word before “of” is not a verb."""
+    """Return the verb that starts a phrase. A possible noun is not `clear`; a word before “of” is not a verb."""
     while len(found) > 1 and (
         found[0] in SKIPPED_FIRST_WORDS or (found[0].endswith("ly") and found[0] not in {"apply", "reply"})
     ):

@@ -127,7 +127,10 @@ def _is_file(body: ApiBody, media: str) -> bool:
 
 @dataclass(slots=True)
 class _FlatSchema:
-    """An object schema merged with its `allOf`. `others` is the schema of all unlisted properties, or None."""
+    """An object schema, merged with the schemas in its `allOf`.
+
+    `others` is the schema of all unlisted properties, or None.
+    """
 
     properties: dict[str, Any] = field(default_factory=dict)
     required: list[str] = field(default_factory=list)

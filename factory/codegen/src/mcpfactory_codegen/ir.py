@@ -1,6 +1,6 @@
 """Intermediate form between API documents and generated code: immutable, JSON-serializable, independent of Python.
 
-Readers (in `openapi/`) build an `Api`; `select`, `naming`, `describe` and `emit` consume it. Every schema is JSON
+Readers (in `openapi/`) build an `Api`; `select`, `naming`, `describe` and `emit` read the `Api`. Every schema is JSON
 Schema 2020-12, converted from the dialects of Swagger 2.0 and OpenAPI 3.0. Every `$ref` is `#/$defs/<name>` into
 `Api.schemas`. No stage after the reader uses the document.
 """
@@ -134,7 +134,7 @@ class ApiSecurityScheme:
     def credential_location(self) -> tuple[str, str]:
         """Return the location (such as header) and the name under which the credential is sent.
 
-        A request can contain each pair only once.
+        A request can contain each pair of place and name only once.
         """
         if self.kind == "mutualTLS":
             return "connection", ""
@@ -147,8 +147,8 @@ class ApiOperation:
     """One operation, identified by `(method, path)`. `pointer` is its place in the document. `method` is upper case.
 
     `label` is the label of its document if the API has several documents (`combine`); `key` and `pointer` contain this
-    label. `scopes` are the OAuth scopes that `security` requires, by scheme name. `server` is the name of one of
-    `Api.own_servers`, "" for the root. `extensions` has the fields whose names start with one of `MARK_PREFIXES`.
+    label. `scopes` are the OAuth scopes that `security` requires, by scheme name. `server` is a name from
+    `Api.own_servers`, or "" for the root. `extensions` has the fields whose names start with one of `MARK_PREFIXES`.
     Fields of the document come first, then fields of the path, then of the operation.
     """
 
@@ -197,7 +197,7 @@ class Api:
     """A whole API.
 
     `servers` are the absolute base URLs of the API's root, preferred first. Variables in the URLs have their defaults.
-    `own_servers` are the other servers that operations use, sorted by name.
+    `own_servers` are the servers that operations use instead of the root, sorted by name.
     """
 
     title: str

@@ -124,7 +124,7 @@ def choose_unique_names(proposals: Mapping[str, Iterator[str]], taken: set[str])
     Names are compared without case.
 
     In each round, a key gets its proposed name if no other key has the same proposal. Therefore names do not depend on
-    the order of keys. `taken` has reserved names in lower case; all proposed names are added to it.
+    the order of keys. `taken` has reserved names in lower case; all proposed names are added to `taken`.
     """
     names: dict[str, str] = {}
     waiting = dict(proposals)

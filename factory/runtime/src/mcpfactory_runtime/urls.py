@@ -121,7 +121,7 @@ Refusal = Literal["", "target", "origin", "downgrade", "method", "circle"]
 """Reason why a redirect is not followed.
 
 `target`: not an http address. `origin`: another origin. `downgrade`: from https to http. `method`: the status does not
-permit repeating the method. `circle`: the redirects form a loop, or are too many.
+permit to repeat the request with the same method. `circle`: the redirects form a loop, or are too many.
 """
 
 _REASONS: Final[dict[Refusal, str]] = {
@@ -135,7 +135,7 @@ _REASONS: Final[dict[Refusal, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """Target of a redirect: `method` to `url`, with or without the body.
+    """Target of a redirect: the next request has this `method` and `url`, and keeps or drops the body.
 
     `refusal` is "" if the redirect is followed.
     """
@@ -165,7 +165,7 @@ class RedirectTracker:
     def next(self, method: str, url: str, status: int, location: str) -> Redirect | None:
         """Return the redirect of a response, or None if the response is not a redirect.
 
-        Arguments are those of `redirect_of`.
+        The arguments are those of `redirect_of`.
         """
         found = redirect_of(method, url, status, location)
         if found is None or found.refusal:

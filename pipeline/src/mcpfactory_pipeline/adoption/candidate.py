@@ -36,8 +36,8 @@ class ServerKind:
 
     `collect` gathers the files to run. `make_ready` installs a candidate in a folder, from its files and the packages
     pinned by its lock. `program` returns the command line that starts the installed candidate. Both functions are None
-    for a server that is not started here. `newest` returns the newest available version of a package. `upstream` names
-    a foreign publisher.
+    for a server that this machine does not start. `newest` returns the newest available version of a package.
+    `upstream` is a text about a publisher outside the workspace.
     """
 
     collect: Callable[[AdoptionSources], CollectedFiles]
@@ -171,7 +171,7 @@ class InstalledCandidate:
     """Candidate that can be started: its record, its folder, and the command line.
 
     `readable` lists the paths, apart from system paths, that the process must read. `holds` maps the installed files to
-    their hashes; it is empty if they were not verified.
+    their hashes; the mapping is empty if the files were not verified.
     """
 
     record: AdoptionRecord

@@ -61,8 +61,8 @@ async def compare_with_adopted(
 ) -> tuple[tuple[str, ...] | None, str]:
     """Return the differences from the adopted version (None if its kind has no drift), and the current offer's hash.
 
-    A server at a URL is queried and compared with the recorded offers in the file `offers`. For a package, the result
-    of the last query of its index or registry is compared.
+    For a server at a URL, the current offers are compared with the recorded offers in the file `offers`. For a package,
+    the result of the last query of its index or registry is compared.
 
     Raises:
         ServerError: the server does not answer.

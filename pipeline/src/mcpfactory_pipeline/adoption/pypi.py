@@ -96,7 +96,7 @@ def _row(version: str, wheel: Mapping[str, Any]) -> IndexWheel:
 
 
 def _place(file: str, order: Mapping[str, int]) -> int | None:
-    """Return the rank of a wheel (platform-independent: 0); None if the wheel does not fit this machine."""
+    """Return the rank of a wheel (platform-independent: 0); None for another platform's wheel."""
     try:
         tags = {str(tag) for tag in parse_wheel_filename(file)[3]}
     except InvalidWheelFilename:

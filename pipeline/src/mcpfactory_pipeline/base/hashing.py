@@ -161,7 +161,7 @@ def canonical_json(value: object) -> str:
 
 
 def _written(value: object, line: str) -> str:
-    """Return a value as JSON text that begins within a line; `line` is the text at the start of each further line."""
+    """Return a value as JSON text to insert into a line; `line` is the text at the start of each further line."""
     if isinstance(value, str):
         return _quoted(value)
     if isinstance(value, dict):

@@ -105,7 +105,8 @@ def run_lock(
 def read_run_notes(folder: Path, server: str) -> Holder:
     """Return the notes of a server's last run: `pid`, `run`, `stages`, `stage` (the first one or "") and `alive`.
 
-    The result is empty if the run ended normally. Older versions ran one stage at a time, and did not write `stages`.
+    The result is empty after a run that ended normally. Older versions ran one stage at a time, and did not write
+    `stages`.
     """
     try:
         note = json.loads(_holder_note(folder, server).read_text(encoding="utf-8"))

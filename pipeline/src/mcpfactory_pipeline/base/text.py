@@ -170,8 +170,8 @@ def _escape(character: str) -> str:
 def table_lines(rows: Sequence[Sequence[str]], width: int | None = None) -> list[list[str]]:
     """Return the lines of each table row, with cells aligned in columns. All rows must have the same number of cells.
 
-    If the table is larger than `width`, the widest columns shrink first, and their cells wrap. Without one (a pipe),
-    each row is a single line of any length.
+    If the table is larger than `width`, the widest columns shrink first, and their cells wrap. Without a terminal (in a
+    pipe), each row is a single line of any length.
     """
     if not rows:
         return []

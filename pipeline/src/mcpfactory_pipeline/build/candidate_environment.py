@@ -1,7 +1,7 @@
 """Virtual environments of a candidate, and their installed packages.
 
-The bytes for an environment are hashed immediately before its creation. It is reused only while its files are
-unchanged.
+The bytes for an environment are hashed immediately before its creation. An environment is reused only while its files
+are unchanged.
 """
 
 from __future__ import annotations

@@ -53,9 +53,9 @@ def build_packages(
 ) -> tuple[Path, Path]:
     """Build the source distribution of the package in `source`, and the wheel from it; return (wheel, sdist).
 
-    `backend` is the required build backend in the form of `wheel_build_backend`; "" for the newest that the package
-    allows. `settings` configure the isolation of the backend (`isolation`, `container`). Without `log` nothing is
-    printed. Raises the same errors as `build_wheel`.
+    `backend` is the required build backend in the form of `wheel_build_backend`; "" for the newest version that the
+    package allows. `settings` configure the isolation of the backend (`isolation`, `container`). Without `log` nothing
+    is printed. Raises the same errors as `build_wheel`.
     """
     pinned = re.fullmatch(r"([\w.-]+) \(?([\w.+!-]+)\)?", backend)
     constraints = f"{pinned[1]}=={pinned[2]}" if pinned else ""

@@ -107,8 +107,8 @@ def copy_into_channel(workspace: Workspace, channel: str, artifact: Artifact, *,
     Without `build`, the runtime's wheel is included only if it was already built.
 
     Raises:
-        StateError: the files are not on this machine, the files differ from the validated ones, or the distribution
-            name belongs to another server. After an error, the channel is unchanged.
+        StateError: the files are not on this machine or differ from the validated files, or the distribution name
+            belongs to another server. After an error, the channel is unchanged.
     """
     offered, folder = artifact.offered, channels_folder(workspace)
     project = wheel_name(offered.name)

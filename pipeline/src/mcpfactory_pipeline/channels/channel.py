@@ -54,7 +54,8 @@ def copy_files_into_channel(
     `companions` are required wheels that no public index has.
 
     Raises:
-        StateError: a file has other bytes than expected, or the channel cannot be written. Nothing is changed then.
+        StateError: a file has other bytes than expected, or the channel cannot be written. In that case, nothing
+            changes.
     """
     files = {file.name: read_verified_file(file, content) for file, content in {wheel: expected, **others}.items()}
     with _writing(channels, channel) as folder:

@@ -107,8 +107,8 @@ class CallComparer:
     async def _later(self) -> None:
         """Repeat the first calls; repeat calls with a changed result once more after a pause.
 
-        The pause is as long as the calls took, because results may change over time. If it would be too long, changed
-        results are not compared.
+        The pause is as long as the calls took, because results may change over time. If the pause would be too long,
+        changed results are not compared.
         """
         until = time.monotonic() + _SECONDS
         changed: list[tuple[str, _Repeated]] = []

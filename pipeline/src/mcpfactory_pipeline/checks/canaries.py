@@ -2,8 +2,8 @@
 
 All canaries are harmless: a file with known words, a listener on loopback, and commands that print the product of two
 numbers. A tool that reads the canary file is then asked for a file of the Python installation. Some servers may read
-the temporary folder by design. Only servers on this machine are tested, and only tools that the validation calls in any
-case.
+the temporary folder by design. Canaries are sent only to servers on this machine, and only to tools that the validation
+also calls otherwise.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class CanaryProbe:
     """Tool call or resource read with a canary as one of its values; `target` is the tool's name or the URI template.
 
     A probe with `confirms` names a file in another place. A confirming probe is sent only after the server used another
-    canary of the same kind. `stated` is True if the server's own texts say that the value names a file: then reading
-    files may be its purpose.
+    canary of the same kind. `stated` is True if the server's own texts state that the value names a file. In this case,
+    the tool may be meant to read files.
     """
 
     kind: CanaryKind

@@ -1,7 +1,7 @@
 """Capabilities that the client of the checks declares, and its answers when a server asks for input.
 
-The client accepts every form, opens no URL, and answers sampling with one fixed text. It has no roots, because some
-servers replace their folders with the roots of the client.
+The client accepts every form, opens no URL, and answers sampling with one fixed text. The client has no roots, because
+some servers replace their folders with the roots of the client.
 """
 
 from __future__ import annotations

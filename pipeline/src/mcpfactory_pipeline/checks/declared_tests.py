@@ -239,7 +239,7 @@ class DeclaredTestSetup:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTestOutcome:
-    """Result of one declared test: `faults` is empty if it passed; `skipped` is the reason if it was not run."""
+    """Result of one declared test: `faults` is empty if it passed; `skipped` is the reason if the test was not run."""
 
     test: DeclaredTest
     faults: tuple[str, ...] = ()

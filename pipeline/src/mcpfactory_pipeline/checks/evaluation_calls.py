@@ -1,8 +1,8 @@
 """Run the expected calls of a server's evaluation cases and check their results.
 
 Each case gets a separate server process and a separate simulated API. A correct answer proves nothing about a tool if
-it does not depend on the API. Therefore the call is repeated with an API without data, and both answers are compared.
-An API model that answers every request proves nothing. This module does not evaluate the results.
+the answer does not depend on the API. Therefore the call is repeated against an API without data, and the two answers
+are compared. An API model that answers every request proves nothing. This module does not evaluate the results.
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ class EvaluationSetup:
 
     Attributes:
         cases: the cases in `evals/`.
-        model: starts a new simulated API at each call; None if the server has none. Without a model, only read-only
-            tools are called.
+        model: starts a new simulated API at each call; None if the server has no evaluation cases. Without a model,
+            only read-only tools are called.
         environ: returns the variables for one server process, for example its own HOME.
     """
 

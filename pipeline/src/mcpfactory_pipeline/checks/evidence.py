@@ -192,11 +192,11 @@ class ConcurrentRequests:
 class CallComparison:
     """Calls of a read-only tool that must give the same result in two situations.
 
-    A difference counts only if the results within each situation agree. `usual` are single calls. `others` are the same
-    calls in the situation `kind`. `default`: with a default of the schema as argument, which `title` names. `later`:
-    after other read-only calls. `overlap`: while another call ran; `rival` is the result of the other call alone.
-    `failures`: after a call of the same tool that failed many times. `consumed`: the call that followed the first one,
-    with the same arguments, if the results differ.
+    A difference counts only if the results within each situation agree. `usual` are single calls in the normal
+    situation. `others` are the same calls in the situation `kind`. `default`: with a default of the schema as the value
+    of the argument `title`. `later`: a call after other read-only calls. `overlap`: a call while another call ran;
+    `rival` is the result of that other call when it runs alone. `failures`: after a call of the same tool that failed
+    many times. `consumed`: the call that followed the first one, with the same arguments, if the results differ.
     """
 
     kind: Literal["default", "later", "overlap", "failures", "consumed"]
@@ -243,8 +243,9 @@ class ElicitationOutcome:
 class ApiFailure:
     """One kind of API failure. `error`: the tool must return an error, and its text must contain the HTTP `status`.
 
-    `answer` sends the response; if `answer` is None, the port is closed. `heavy`: memory is measured. `waits`: the tool
-    may wait or retry for seconds, so the failure is observed in its own process, at the same time as the others.
+    `answer` sends the response; if `answer` is None, the failure is a closed port. `heavy`: the memory of the server is
+    measured. `waits`: the tool may wait or retry for seconds, so the failure is observed in its own process, at the
+    same time as the others.
     """
 
     id: str

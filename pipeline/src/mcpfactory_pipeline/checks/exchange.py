@@ -45,13 +45,13 @@ class ValidationTarget:
     `cases` is a generated `cases.json`. With `cases`, every tool is called against a stub upstream. The stub also
     simulates failures. `api_timeout` is the server's API timeout in seconds while the stub upstream fails. `package` is
     the folder of the sources, if they may be read. `wheel` is the wheel that was built from the sources; it is compared
-    with a second build. `isolation` are the stage settings that isolate that build.
+    with a second build. `isolation` are the stage settings that isolate the second build.
 
-    `limits` are the resource limits from policy, by the names of `gates.COST_GATES`; empty means unlimited. `examples`
-    is a file of calls for a foreign server ([{"tool": …, "arguments": {…}}, …]). With `allow_calls`, tools without
-    `readOnlyHint` are also called, with guessed arguments. `drift` lists the differences from the adopted server; it is
-    None if the server was not adopted. `drift_offer` is the hash of the current offer. `headers` are sent with every
-    request to a URL.
+    `limits` are the resource limits from policy, by the names of `gates.COST_GATES`; an empty mapping means no limits.
+    `examples` is a file of calls for a foreign server ([{"tool": …, "arguments": {…}}, …]). With `allow_calls`, tools
+    without `readOnlyHint` are also called, with guessed arguments. `drift` lists the differences from the adopted
+    server; it is None if the server was not adopted. `drift_offer` is the hash of the current offer. `headers` are sent
+    with every request to a URL.
     """
 
     command: tuple[str, ...] | None = None

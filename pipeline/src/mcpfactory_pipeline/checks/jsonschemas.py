@@ -45,7 +45,7 @@ def schema_error(schema: Any) -> str:
 
 
 def _error_in(dialect: Any, schema: Any, place: str) -> str:
-    """Return the error of a schema at a place.
+    """Return the error in a schema at a place.
 
     Subschemas are checked one by one and cached, because tools share many subschemas.
     """
@@ -83,7 +83,7 @@ def _found_error(dialect: Any, schema: Any) -> tuple[str, str] | None:
 
 
 def instance_error(instance: Any, schema: Any) -> str:
-    """Return why `instance` does not match `schema`; "" if it does. An invalid schema is also an error."""
+    """Return why `instance` does not match `schema`; "" for a match. An invalid schema is also an error."""
     if is_nested_deeper(instance, MAX_DEPTH) or is_nested_deeper(schema, MAX_DEPTH):
         return f"it is nested deeper than {MAX_DEPTH} levels"
     try:

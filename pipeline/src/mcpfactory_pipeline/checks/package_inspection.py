@@ -27,8 +27,8 @@ class PackageFacts:
     `project` is the table of pyproject.toml; `problem` is the reason why the table is missing.
 
     `scripts` maps the programs to their problems ("" for none). `rebuilt` is True if a second build gave the same bytes
-    as the candidate; None without a candidate. `unwritten` are the hand-written tools without a body: (name of the
-    function, "file:line").
+    as the candidate; None without a candidate. `unwritten` are the hand-written tools that have no code yet: (name of
+    the function, "file:line").
     """
 
     project: Mapping[str, Any] = field(default_factory=dict)

@@ -124,7 +124,7 @@ async def _connect(target: ValidationTarget, environ: Mapping[str, str], purpose
 class ServerProber:
     """One examination of one server, which fills `evidence`; `run` it once.
 
-    `cases` are called against the stub upstream `stub`; `examples` are calls for any other server.
+    `cases` are called against the stub upstream `stub`; `examples` are calls for a server without `cases`.
     """
 
     def __init__(

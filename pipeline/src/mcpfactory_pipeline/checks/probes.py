@@ -55,13 +55,13 @@ class Probe:
     """One message to a server, its session, and the expected answer.
 
     `params` can be a function of the earlier evidence; if it returns None, the probe is skipped. `what` describes the
-    probe in findings. `lifecycle` "" means both. The server must declare `capability`; with a leading `!`, the server
-    must not declare it. A raw message is sent in any case, but judged only under this condition. `meta` replaces
-    members of the per-request metadata; None removes a member.
+    probe in findings. If `lifecycle` is "", the probe applies to both lifecycles. The server must declare `capability`;
+    with a leading `!`, the server must not declare it. A raw message is always sent, but it is judged only under this
+    condition. `meta` replaces members of the per-request metadata; None removes a member.
 
     A `raw` message (a JSON value, or text with surrogates for bytes that are not UTF-8) is sent unchanged. Except in
     the session `handshake`, a valid request follows the message; the exchange of this request is stored as `after`.
-    With `answered`, wait for the answers to both messages.
+    If `answered` is set, wait for the answers to both messages.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """Recording proxy on loopback: forwards requests to the real API, and stores requests and responses without secrets.
 
-The recorder stores method, path, query and JSON body of a request, and status, content type and body of a response. It
-never stores headers. Query pairs with a credential are omitted, and the value of every secret variable is replaced
-everywhere.
+The recorder stores method, path, query and JSON body of a request, and status, content type and body of a response. The
+proxy never stores headers. Query pairs with a credential are omitted, and the value of every secret variable is
+replaced everywhere.
 """
 
 from __future__ import annotations

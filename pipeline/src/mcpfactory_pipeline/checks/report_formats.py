@@ -2,9 +2,9 @@
 
 Every format escapes texts of the server, so that they cannot control a terminal, a CI system or a reader.
 
-JUnit XML: each rule is a test case. A rule with findings is a failure (its type is `gate` or the severity). A rule that
-could not be checked is reported as an error. A rule that is waived or does not apply is reported as skipped, with the
-reason. A rule whose findings all have severity 1 passes; its output contains the findings.
+JUnit XML: each rule is a test case. A rule with findings is a failure, of the type `gate` or of the type of its
+severity. A rule that could not be checked is reported as an error. A rule that is waived or does not apply is reported
+as skipped, with the reason. A rule whose findings all have severity 1 passes; its output contains the findings.
 
 SARIF 2.1.0 (OASIS): § numbers refer to the standard. The subject of a finding, such as a tool, is a logical location
 (§3.33). In a workspace, it also has a physical location (§3.29): the line where the tool is declared.

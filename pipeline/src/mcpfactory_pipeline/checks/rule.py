@@ -24,9 +24,9 @@ T = TypeVar("T")
 class Fault:
     """One problem that a rule found.
 
-    `where` is the tool and field, or the message, that has the problem. The evidence is `exchange`, or else `proof`,
-    for example text on stdout. `lesser` replaces the rule's severity for a tolerated deviation. Such a deviation costs
-    fewer points and never closes a gate. `hint` replaces the rule's hint.
+    `where` is the tool and field, or the message, that has the problem. The evidence is `exchange`, or, if there is no
+    exchange, `proof` (such as text on stdout). `lesser` replaces the rule's severity for a tolerated deviation. Such a
+    deviation costs fewer points and never closes a gate. `hint` replaces the rule's hint.
     """
 
     message: str
@@ -93,9 +93,9 @@ class JudgingScope(Protocol[T]):
 class Rule:
     """One requirement, its source, and its check.
 
-    `severity` is its weight: 5 an unusable server, 3 a broken requirement, 2 a disadvantage for the model, 1 a
-    recommendation. A failed `gate` makes the server not promotable at any score. The rule applies if the server speaks
-    a revision between `since` and `until` (both included). An empty limit is open.
+    `severity` is the weight of the rule: 5 an unusable server, 3 a broken requirement, 2 a disadvantage for the model,
+    1 a recommendation. A failed `gate` makes the server not promotable at any score. The rule applies if the server
+    speaks a revision between `since` and `until` (both included). An empty limit is open.
     """
 
     id: str

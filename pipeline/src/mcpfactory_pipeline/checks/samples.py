@@ -127,8 +127,8 @@ def _is_same(one: Any, other: Any) -> bool:
 def wrong_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Return sets of clearly wrong arguments, each with a description of the error.
 
-    A required argument is left out, or replaced by an object if the schema declares it at its root as a string,
-    number or boolean. One number is just outside its bounds.
+    A required argument is left out. Or, if the schema declares it as a string, number or boolean, it is replaced by an
+    object. One number is just outside its bounds.
     """
     declared = properties_of(schema)
     needed = [key for key in required_of(schema) if key in made] if declared else []

@@ -74,8 +74,8 @@ async def observe_server(
     """Return the observations of `target`, and the values that a report must mask.
 
     `timeout` is the time limit in seconds, plus extra time for each case. The same limit applies separately to the API
-    failures, and to the expected calls of `evaluations`. `connect` opens the connection if the server is reached
-    neither by command nor by URL.
+    failures, and to the expected calls of `evaluations`. `connect` opens the connection to a server that has neither a
+    command nor a URL.
 
     A server that is started here gets the canary as the value of each secret that its report lists. If `target` has
     cases, the server's API is the stub upstream. Bad servers lead to findings, never to exceptions. The function needs

@@ -51,7 +51,7 @@ def waive_rule(
         WaiverArgumentError: the day is invalid or past, the reason is missing, or a tool is given for a rule without
             tools.
         InvalidReasonError: the reason is too long.
-        RefusedError: `[waivers]` of the workspace forbids it, or no drift is known.
+        RefusedError: `[waivers]` of the workspace forbids the waiver, or no drift is known.
         ConfigError: as for `read_waivers`.
     """
     known = workspace.server(server)

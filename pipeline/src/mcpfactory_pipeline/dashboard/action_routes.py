@@ -66,7 +66,10 @@ _MAX_TOOL_CALLS: Final = 2  # maximum simultaneous tool calls
 
 
 class ActionRoutes:
-    """Routes of the dashboard that change the workspace. `origin` is the public origin; "" means its own address."""
+    """Routes of the dashboard that change the workspace.
+
+    `origin` is the public origin; "" means the dashboard's own address.
+    """
 
     def __init__(self, workspace_root: Path, reader: WorkspaceReader, access: DashboardAccess, origin: str) -> None:
         self._root, self.reader, self.access, self._origin = workspace_root, reader, access, origin
@@ -216,7 +219,7 @@ class ActionRoutes:
         explain: bool = True,
         before: Mapping[str, str] | None = None,
     ) -> ActionPage:
-        """Return an action's page, with a ticket if the user can confirm it.
+        """Return an action's page, with a ticket if the user can confirm the action.
 
         `before` has the facts that the user has already seen.
         """

@@ -212,9 +212,9 @@ class ActionPage:
 
     If `ready`, the user can confirm the action once, with exactly the `settled` values and the ticket.
 
-    `happens` describes the effect; `problem` explains why the action is blocked, with a `hint`. `changes` lists the
-    changes since the reader's last view. `facts` has the current facts that the decision depends on. `evidence` is the
-    comparison of candidates; `tools` is the tool list of an approval stage.
+    `happens` describes the effect of the action; `problem` explains why the action is blocked, with a `hint`. `changes`
+    lists the changes since the reader's last view. `facts` has the current facts that the decision depends on.
+    `evidence` is the comparison of candidates; `tools` is the tool list of an approval stage.
     """
 
     workspace: str
@@ -269,9 +269,9 @@ def action_page(
 ) -> ActionPage:
     """Return the page with the given values; check the action if all required values are set.
 
-    With `explain`, report missing values. `possible` are the channels or stages that the action applies to; an empty
-    form starts with the first one. With the token of an earlier check, the page lists the changes since that check;
-    `before` has the facts of that earlier check as text.
+    If `explain` is True, report missing values. `possible` are the channels or stages that the action applies to; an
+    empty form starts with the first one. With the token of an earlier check, the page lists the changes since the
+    earlier check; `before` has the facts of that earlier check as text.
     """
     inputs = _inputs(workspace, detail, action, values, possible)
     full = {one.name: one.value for one in inputs if one.value}

@@ -1,8 +1,8 @@
 """The live dashboard: a Starlette application that reads the workspace for every request.
 
-It is read-only without people who may act. It is meant for loopback. A request whose Host is not a loopback name is
-refused before anything else. Otherwise another site that resolves to 127.0.0.1 (DNS rebinding) could read the dashboard
-with the user's browser. Errors are returned as JSON or as a page.
+If no people may act, the dashboard is read-only. The dashboard is meant for loopback addresses. A request whose Host is
+not a loopback name is refused before anything else. Otherwise another site that resolves to 127.0.0.1 (DNS rebinding)
+could read the dashboard with the user's browser. Errors are returned as JSON or as a page.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def create_app(
 
     Pages about many servers may show data up to `age` seconds old, so that 1,000 servers are not read for every
     keystroke. `ended` returns true when the server shuts down, which ends event streams. `people` are the persons who
-    may act, with their tokens; `proxy` authenticates others. If both `people` and `proxy` are missing, the application
-    is read-only. `origin` is the public address, if it differs from the address that the server listens on.
+    may act, with their tokens; `proxy` authenticates other people. If both `people` and `proxy` are missing, the
+    application is read-only. `origin` is the public address, if it differs from the address that the server listens on.
     """
     reader, followers = WorkspaceReader(workspace_root, age=age), PageSubscriptions(ended)
     acting = ActionRoutes(workspace_root, reader, DashboardAccess(people or {}), origin) if people or proxy else None

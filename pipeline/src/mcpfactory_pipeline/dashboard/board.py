@@ -38,7 +38,10 @@ class StageCell:
 
 @dataclass(frozen=True, slots=True)
 class ChannelCell:
-    """A channel of a server, and the version that it offers ("" if none). `held` names the holder and the reason."""
+    """A channel of a server, and the version that it offers ("" if none).
+
+    `held` has the holder's name and the reason.
+    """
 
     channel: str
     version: str
@@ -246,8 +249,8 @@ class OmittedServerCount:
 class GraphPage:
     """The graph.
 
-    If `counted`, its chips are numbers of servers. `total` is the number of all servers; `shown` of these servers match
-    the `query`.
+    If `counted` is True, the chips show numbers of servers. `total` is the number of all servers; `shown` of these
+    servers match the `query`.
     """
 
     workspace: str

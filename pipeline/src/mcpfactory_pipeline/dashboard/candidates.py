@@ -56,7 +56,7 @@ class DecisionView:
 class CandidateView:
     """One candidate with the sources from which it was built (`made_from`).
 
-    `at`, `actor` and `run` are those of its first build, if known.
+    `at`, `actor` and `run` describe the candidate's first build, if known.
     """
 
     id: str

@@ -92,18 +92,19 @@ class DecisionPage:
     """A candidate for a channel, with all facts for and against it.
 
     `asks` is the message of the pending decision, and `command` the next command; both are empty if no decision is
-    pending. In that case, `stands` is the reason why the candidate must not be promoted, and `way` is the command that
-    resolves the reason ("" for none). `closed` describes the holds on the channel, and the retirement of the server.
+    pending. If no decision is pending, `stands` is the reason why the candidate must not be promoted. `way` is the
+    command that resolves this reason ("" for none). `closed` describes the holds on the channel, and the retirement of
+    the server.
 
-    `offered` is the candidate that the channel offers now; if it is "", everything is new. `rejected` and `rolled_back`
-    are the decisions against the candidate. `approve_after_all` is the command that approves the candidate although no
-    decision is pending. It is "" if the approval would be refused or is not needed. `source_channel` is the previous
-    channel; it has offered the candidate since `in_source_since`. If a decision is pending, `waits_since` is the same
-    time.
+    `offered` is the candidate that the channel offers now; "" means that everything is new. `rejected` and
+    `rolled_back` are the decisions against the candidate. `approve_after_all` is the command that approves the
+    candidate although no decision is pending. It is "" if the approval would be refused or is not needed.
+    `source_channel` is the previous channel. It has offered the candidate since the time `in_source_since`. If a
+    decision is pending, `waits_since` equals `in_source_since`.
 
     `known` is True if both tool lists are on this machine. `judged` is True if both validation reports are on this
     machine. `source` is a command that shows the source changes, if the commits are known. `uncommitted` lists the
-    versions that were built from uncommitted changes: the command cannot show these changes.
+    versions that were built from uncommitted changes. The command in `source` cannot show these changes.
     """
 
     workspace: str

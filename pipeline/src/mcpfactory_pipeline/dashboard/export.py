@@ -21,7 +21,7 @@ _RECORD: Final = "assets/export.json"  # file that lists the files of an exporte
 
 
 def export(workspace_root: Path, out: Path) -> tuple[Path, ...]:
-    """Write the site into `out` and return its files.
+    """Write the site into `out` and return the written files.
 
     Files in an earlier export that do not come from the dashboard are kept. A symlink in the place of a file or folder
     of the site is replaced, so nothing is written outside of `out`.

@@ -151,7 +151,8 @@ ShownStatus = Annotated[
 def displayed_stage_status(stage: Mapping[str, Any], *, running: bool = False) -> DisplayedStatus:
     """Return the status of one stage of one server, from a row of `mcpfactory_pipeline.views.status`.
 
-    A passed stage that would run again is stale, or held if a hold applies. A failed stage keeps the status failed.
+    A passed stage that would run again is stale; if a hold applies, the stage is held. A failed stage keeps the status
+    failed.
     """
     return STATUSES["running"] if running else outcome_status(idle_stage_status(stage))
 

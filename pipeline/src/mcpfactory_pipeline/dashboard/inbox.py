@@ -52,7 +52,7 @@ _TEXT: Final = 200  # maximum characters of the text about the cause of an item
 class InboxEntry:
     """One pending item. `waited` is the item's age as text ("" if unknown), and `seconds` is the age as a number.
 
-    `decision` is the channel of the decision page with the facts for and against the item, "" for none. `log` is the
+    `decision` is the channel whose decision page has the facts for and against the item, or "". `log` is the
     stage whose log shows the failure; "" if no such log is on this machine.
     """
 

@@ -1,9 +1,9 @@
 """Live updates: one poll of the files for all connected browsers.
 
-A follower knows only the current state (`PageSnapshot`). A listener knows its position (`StreamPosition`) and receives
-the changes between that position and the current state. Events are not queued, so a slow listener receives fewer
-events. The ID of an event is the position after the event. A browser that reconnects with `Last-Event-ID` therefore
-resumes at its position, even if another process serves the request.
+A follower knows only the current state (`PageSnapshot`). A listener knows its position (`StreamPosition`), and receives
+the changes since that position. Events are not queued, so a slow listener receives fewer events. The ID of an event is
+the listener's position after the event. A browser that reconnects with `Last-Event-ID` therefore resumes at its
+position, even if another process serves the request.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def events_since(position: StreamPosition, now: PageSnapshot) -> tuple[bytes, St
     """Return the encoded events between a position and the present, and the position after these events.
 
     The event `state` has the new state. The event `log` has a JSON object: `step`, `text`, and `fresh` if the text
-    replaces the earlier one. The event `done` names a step whose log is complete. The event `end` is the last event of
+    replaces the earlier text. The event `done` names a step whose log is complete. The event `end` is the last event of
     the stream.
     """
     sent = []
@@ -214,7 +214,7 @@ class PageSubscriptions:
         """Return a stream of the changes of a page; `make` creates the page's poll if the page is not followed yet.
 
         Raises:
-            TooManySubscribersError: the page has too many listeners. Errors of the first poll are passed on.
+            TooManySubscribersError: the page has too many listeners. Errors of the first poll propagate to the caller.
         """
         if self._listeners >= _MAX_LISTENERS:
             raise TooManySubscribersError(

@@ -35,7 +35,10 @@ class PageParameter:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A kind of page. `view` builds it; `instances` yields the path parameters of this kind of page in the export."""
+    """A kind of page.
+
+    `view` builds the page; `instances` yields the path parameters of this kind of page in the export.
+    """
 
     name: str
     path: str

@@ -32,9 +32,9 @@ class StageAttempt:
     """One attempt at one stage of one server.
 
     `start` is the number of seconds between the start of the run and the start of the attempt. `seconds` is the
-    duration, None if unknown; for a running step (`working`), it is the time until now. `log` is the end of the step's
-    output if the log is still on this machine. The page of one server in a run shows this output also for finished
-    steps; other pages do not. `kept` is True if the step failed and its log exists.
+    duration, None if unknown; for a running step (`working`), it is the time until now. `log` is the last part of the
+    step's output, if the log is still on this machine. The page of one server in a run shows this output also for
+    finished steps; other pages do not. `kept` is True if the step failed and its log exists.
     """
 
     server: str
@@ -79,7 +79,7 @@ class RunPage:
 
     `seconds` is the time from the first event to the last event; for an active run, it is the time until now.
 
-    `going` is True if the run is active on the dashboard's machine; `waits` are the servers that it waits for.
+    `going` is True if the run is active on the dashboard's machine; `waits` are the servers that the run waits for.
     `cut_short` is "cancelled" if a person canceled the run, "broke off" if the run's process died, otherwise "".
     `unreached` are the stages that were skipped because a required stage did not pass.
     """

@@ -69,7 +69,7 @@ class ToolView:
 class ToolsPage:
     """Tools of a server with their schemas.
 
-    `listed` is False if they are unknown; `mcpfactory inspect` lists unknown tools.
+    `listed` is False if the tools are unknown; `mcpfactory inspect` lists unknown tools.
     """
 
     workspace: str
@@ -496,7 +496,7 @@ def _variable(one: Mapping[str, Any]) -> DisplayedFact:
 def _history(detail: ServerDetail) -> Iterator[HistoryRow]:
     """Yield the latest events, beginning with the newest.
 
-    Rows with truncated text also have the full text while there is room.
+    A row with truncated text also has the full text, until the page reaches its size limit.
     """
     room = _WHOLE
     for event in reversed(detail.history[-_HISTORY:]):

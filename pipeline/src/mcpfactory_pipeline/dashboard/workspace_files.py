@@ -168,7 +168,7 @@ class LogPage:
 
     `unread` is the number of bytes at the beginning of a long log that the page omits. `wrong` is the number of the
     first line about an error (0 if there is none), and `wrong_page` is the page of that line. `run` is the run that
-    wrote the log; `going` is True while it still writes.
+    wrote the log; `going` is True while this run still writes.
     """
 
     workspace: str

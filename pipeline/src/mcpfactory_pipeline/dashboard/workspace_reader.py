@@ -274,7 +274,7 @@ class WorkspaceReader:
         )
 
     def digest(self) -> str:
-        """Return a text that changes with each state, history or running step.
+        """Return a text that changes when a state, a history or a running step changes.
 
         The call is fast, because it does not read the contents of files.
         """

@@ -184,7 +184,7 @@ def choose_candidate(state: ServerState, wanted: str, channel: ChannelPolicy | N
 
     Raises:
         NotFoundError: no candidate ID begins with `wanted`.
-        PromotionError: several ids match, or the server has no candidate yet.
+        PromotionError: several candidates match, or the server has no candidate yet.
     """
     if not wanted:
         if chosen := state.offered(channel.source if channel else None) or state.candidate:

@@ -53,9 +53,7 @@ def refresh_offer(server: WorkspaceServer, what: str) -> None:
     if unanswered := next((one for one in seen if one.unanswered), None):
         raise RefusedError(
             f"{server.name} cannot be {what}: the check for drift from the adopted server failed: {unanswered.message}",
-            hint=(
-                f"make sure that {server.adopted.url} answers, then run the command again"
-            ),
+            hint=(f"make sure that {server.adopted.url} answers, then run the command again"),
         )
     try:
         record_known_drift(server, seen)

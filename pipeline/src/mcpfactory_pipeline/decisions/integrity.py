@@ -1,7 +1,7 @@
 """Integrity of a workspace: checks of states, histories, signatures, names and channel folders.
 
-Differences have the same form as the differences that `verify` returns. They include servers whose folder is missing
-while a channel still offers them.
+Differences have the same form as the differences that `verify` returns. The differences include servers whose folder is
+missing while a channel still offers them.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ def channel_state_faults(workspace: Workspace, state: ServerState) -> list[str]:
 
 
 def unreferenced_pages(workspace: Workspace) -> list[tuple[str, str]]:
-    """Return (channel, project) of each page that is in no state.
+    """Return (channel, project) of each page that no state lists.
 
     `orphaned_channel_offers` handles servers without a folder.
     """

@@ -164,11 +164,11 @@ def rollback(
 ) -> dict[str, Any]:
     """Roll a channel back to an earlier candidate (by default the newest older candidate), and hold the channel.
 
-    That candidate was accepted once, so gates and approvals are not checked again. Candidates that were rejected for
-    the channel, or rolled back out of it, are skipped. The previous offer of the channel is withdrawn: it returns only
-    with new approvals. Returns the result of `promote` with three more members: The members are `skipped` (candidate →
-    reason), `drift` (known differences from the adopted server, which `install` refuses) and `unhold` (the command that
-    lifts the hold). `stage` and `store` are for automation: the failed stage, and the store of its run.
+    The earlier candidate was accepted before, so gates and approvals are not checked again. Candidates that were
+    rejected for the channel, or rolled back out of it, are skipped. The previous offer of the channel is withdrawn: it
+    returns only with new approvals. Returns the result of `promote` with three more members: The members are `skipped`
+    (candidate → reason), `drift` (known differences from the adopted server, which `install` refuses) and `unhold` (the
+    command that lifts the hold). `stage` and `store` are for automation: the failed stage, and the store of its run.
 
     Raises:
         PromotionError: no such candidate exists, or its bytes are not on this machine.

@@ -58,7 +58,8 @@ class RestoredChannel(JsonRecord):
     """The result of restoring one channel of one server.
 
     `outcome` is `there` (nothing to do), `restored`, `rebuilt`, `withdrawn` (a page that is in no state) or
-    `missing`; `source` is the origin of the bytes. For `missing`, `source` is the reason, and `hint` the remedy.
+    `missing`; `source` is the origin of the bytes. If `outcome` is `missing`, `source` is the reason, and `hint` is the
+    remedy.
     """
 
     server: str

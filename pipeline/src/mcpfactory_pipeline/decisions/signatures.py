@@ -3,7 +3,7 @@
 The public keys are in `pipeline/allowed_signers`, tracked with the workspace, in ssh-keygen's own format. Each line has
 a name, as in approvals, and a key. A signature covers the facts of the decision and a `nonce`, so that it is valid only
 once. For a `signed` channel, approvals, rejections, holds and the lifting of holds must be signed. For a `signed`
-approval stage, approvals and rejections are signed. Rollbacks need no signature. Holds that automation sets after a
+approval stage, approvals and rejections must be signed. Rollbacks need no signature. Holds that automation sets after a
 failed stage need none either, because such events cannot release anything.
 """
 

@@ -46,8 +46,8 @@ def path_without_mcpfactory() -> str:
 def clean_environ(home: Path) -> dict[str, str]:
     """Return the environment for untrusted code: only the variables that programs need, and a separate home folder.
 
-    Temporary files and Python's caches are below this home. In a shared folder, one program could write a cache, and
-    the next program would trust that cache.
+    Temporary files and Python's caches are below the separate home. In a shared folder, one program could write a
+    cache, and the next program would trust that cache.
     """
     temporary = home / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)
@@ -269,8 +269,8 @@ class Sandbox:
 
     The code can write only below `folder`, which contains its home, temporary files and working files.
 
-    `reach` has the paths that the level opens for reading and writing. `environ` is the environment, which contains no
-    secrets.
+    `reach` has the paths that the code can read and write at this level. `environ` is the environment, which contains
+    no secrets.
     """
 
     level: IsolationLevel

@@ -32,7 +32,8 @@ _LOOKS: Final = 3  # number of searches in a row that must find no process
 def hide_process() -> None:
     """Make `/proc/<pid>/environ`, `mem` and `fd` of this process unreadable for other programs, except root's.
 
-    The effect lasts until the process executes another program. On systems other than Linux, it does nothing.
+    The effect lasts until the process executes another program. On systems other than Linux, this function does
+    nothing.
     """
     _prctl(_PR_SET_DUMPABLE, 0)
 
@@ -58,9 +59,10 @@ def _prctl(option: int, value: int) -> bool:
 def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
     """End every descendant of this process, except those in `spare`; return the number of ended processes.
 
-    Scans repeat until several of them find nothing, so that new processes are also found. A process that forks and
-    exits is gone before its id is read. The group of the process remains, and a signal to the group reaches all later
-    members. If each fork also leaves the group, this process becomes the parent of each fork, and ends it.
+    Scans repeat until several scans find nothing, so that new processes are also found. A process that forks and
+    exits may be gone before a scan reads its id. The group of the process remains, and a signal to the group reaches
+    all later members. If each fork also leaves the group, this process becomes the parent of each fork, and ends the
+    fork.
     """
     ended: set[int] = set()
     seen: set[int] = set()

@@ -50,7 +50,7 @@ _FACTORY: Final = ("mcpfactory", "mcpfactory_pipeline", "mcpfactory_codegen")
 
 
 def explain_error(error: BaseException, package: str, folder: str) -> str:
-    """Return the explanation of an error, in lines: The lines are `error:`, the code, the call chain, and `hint:`.
+    """Return the explanation of an error as lines: The lines are `error:`, the code, the call chain, and `hint:`.
 
     Args:
         error: the exception that the package raised.

@@ -96,7 +96,7 @@ async def serve_simulated_api(folder: Path) -> AsyncIterator[SimulatedApi]:
     """Serve the simulated API of the server in `folder` on loopback until the block ends.
 
     Start `tests/upstream.py`. The program prints one line of JSON (`environment`, `values`) and serves until its input
-    ends. Without this file, yield empty variables and values.
+    ends. If `tests/upstream.py` is missing, yield empty variables and values.
 
     Raises:
         ConfigError: the program ends too early, or its first output line is invalid.

@@ -61,8 +61,8 @@ def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) 
 def server_environ(server: WorkspaceServer) -> dict[str, str]:
     """Return the environment of the server's process, in which the server's `src` folder is importable.
 
-    It has the variables that programs need, the runtime's settings, and the variables in the server's report and
-    configuration. The environment excludes our credentials, and the credentials of other servers.
+    The environment has the variables that programs need, the runtime's settings, and the variables in the server's
+    report and configuration. The environment excludes our credentials, and the credentials of other servers.
     """
     named = {*_OF_PROGRAMS, *(f"{SHARED}_{one}" for one in _OF_RUNTIME), *_own_variables(server)}
     kept = {name: value for name, value in os.environ.items() if name in named or name.startswith(_PREFIXES)}

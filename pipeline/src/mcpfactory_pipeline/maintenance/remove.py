@@ -160,8 +160,8 @@ def close_history(
     """End the history of a server under this name, if a history exists; return the previous state.
 
     `gone` describes the end: `removed` or `renamed to …`. With `keep_channels`, the channels keep their releases. The
-    end of the history is recorded before the channels are emptied. If emptying fails, the inbox reports the remains,
-    and the same command removes them.
+    end of the history is recorded before the channels are emptied. If a channel cannot be emptied, the inbox reports
+    the remains, and the same command removes the remains.
     """
     with store.transaction(server, rehearsal=dry_run) as transaction:
         before = transaction.state

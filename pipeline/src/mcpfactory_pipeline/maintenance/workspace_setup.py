@@ -1,7 +1,7 @@
 """Set up a workspace: write the files and lines that a folder lacks.
 
-Existing content is never changed. Missing files are written, and missing lines are added if that is safe. Other changes
-are left to the user and reported. An obstacle stops the whole setup.
+Existing content is never changed. Missing files are written, and missing lines are added if that is safe. Any other
+change is reported and left to the user. A single obstacle stops the whole setup.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ class OperationContext:
             command: the hint to show if nobody can be asked.
 
         Raises:
-            OperationError: nobody can be asked.
+            OperationError: there is no person to ask.
             DeclinedError: the person's answer is no.
         """
         self.notify("")

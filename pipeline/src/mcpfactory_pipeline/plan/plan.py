@@ -289,8 +289,8 @@ def required_stages(
 ) -> tuple[Stage, ...]:
     """Return the checks and approvals that a candidate needs for a channel.
 
-    Stages that need a channel count only if the candidate passes that channel first. If the channel lists `checks`,
-    only the checks in that list count.
+    Stages that need a channel count only if the candidate has to pass that channel first. If the channel lists
+    `checks`, only the checks in that list count.
     """
     allowed, found = channels_passed_before(channels, channel.name), []
     for stage in stages:

@@ -75,7 +75,7 @@ def candidate_approvers(channel: ChannelPolicy, candidate: Candidate, since: Con
 def missing_approvals(wanted: int, given: Collection[str], approvers: Iterable[str]) -> str:
     """Describe the missing approvals, as `1 of 2 approvals missing, from Grace`; return "" if none are missing.
 
-    `given` has the people who approved; `approvers` are the people who can approve, if the policy names any.
+    `given` has the people who approved; `approvers` are the people who can approve, if the policy lists any.
     """
     if len(given) >= wanted:
         return ""
@@ -118,7 +118,7 @@ def find_promotion_blockers(
 
     `checks` names the stages that check candidates. `due` describes the checks that must run again (`stale_checks`).
     `drift` has the differences from the adopted version (`drift_blockers`). The blockers are in the order in which a
-    person removes them.
+    person should remove them.
     """
     known, server, name = state.candidates[candidate], state.server, channel.name
     run, found = f"mcpfactory pipeline run {server}", []

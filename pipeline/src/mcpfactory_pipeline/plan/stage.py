@@ -191,19 +191,20 @@ class StageOutputs(JsonRecord):
 class Stage:
     """A stage. `needs` are stages that must have passed; `reads` and `writes` are names in `fingerprint.INPUTS`.
 
-    An input that the stage also writes is recorded with its value after the run, other inputs with the value before.
-    Increase `version` when the stage handles the same inputs differently. `run` is a function, as `module:function`;
-    only the process of a job imports it, so that a plan loads no stage code. `timeout` (seconds) and `memory` (bytes)
-    limit the stage and all its processes. If `check` is True, a promotion depends on the outcome. A `sandboxed` stage
-    runs server code, with the isolation of the workspace. With `caller_environ`, the stage gets all environment
-    variables of the process that runs the pipeline. `settings` are passed to `run`, and count as an input. `channel` is
-    the channel that the stage fills, with its policy. `adopted` replaces `run` for an adopted server.
+    If a stage also writes an input, the value after the run is recorded. For other inputs, the value before the run is
+    recorded. Increase `version` when a change of the stage gives another result for equal inputs. `run` is a function,
+    as `module:function`; only the process of a job imports it, so that a plan loads no stage code. `timeout` (seconds)
+    and `memory` (bytes) limit the stage and all its processes. If `check` is True, a promotion depends on the outcome.
+    A `sandboxed` stage runs server code, with the isolation of the workspace. With `caller_environ`, the stage gets all
+    environment variables of the process that runs the pipeline. `settings` are passed to `run`, and count as an input
+    of the stage. `channel` is the channel that the stage fills, with its policy. `adopted` replaces `run` for an
+    adopted server.
 
     A stage with an `approval` is never run: it passes by decisions of people. A stage that `awaits` its channel passes
     when the channel offers the newest candidate. `before` names stages that must need this stage, although they do not
     declare it. `watches` is the last channel that must offer the candidate before the stage runs; "" if there is no
     such channel. With `soak`, the stage runs repeatedly until the channel has offered the candidate for `soak` seconds.
-    With `rollback`, a failure moves the channel back.
+    With `rollback`, a failure of the stage moves the channel back.
     """
 
     name: str

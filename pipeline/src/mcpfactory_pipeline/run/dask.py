@@ -2,7 +2,8 @@
 
 Workers must see the workspace under the same path (a shared file system), and have this package. A worker runs each job
 in a separate process. It limits and ends the process in the same way as the executor `local`. If a worker dies, its job
-is `interrupted`, and the run retries it. The scheduler must not retry jobs, because a stage starts in an empty folder.
+is `interrupted`, and the run retries the job. The scheduler must not retry jobs, because a stage starts in an empty
+folder.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """One stage of one server in a separate process: `python -m mcpfactory_pipeline.run.job job.json`.
 
 Job and result are JSON, so that any executor can run jobs. The output of the stage and its tools goes to stdout, which
-is the log of the job. A worker process runs the code of the stage. Its parent, the supervisor, ends all processes of
-the job when the worker ends, and when stdin closes. To end the job, the executor closes stdin. If the run is killed,
-the system closes stdin.
+is the log of the job. A worker process runs the code of the stage. The parent of the worker, the supervisor, ends all
+processes of the job when the worker ends or stdin closes. To end the job, the executor closes stdin. If the run is
+killed, the system closes stdin.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def plan_servers(
 
     `force` also plans stages that are up to date; `again` also plans up-to-date stages, but only one stage and the
     stages that depend on it. `stages` replaces the stages of the workspace; each stage must follow the stages that it
-    needs. A server with unreadable files has one step with the error.
+    needs. A server with unreadable files has just one step, which contains the error.
 
     Raises:
         NotFoundError: the server or stage is unknown.
@@ -134,11 +134,11 @@ def run_pipeline(
     """Run the planned stages, several servers in parallel, and record every result.
 
     `jobs` is the number of parallel servers, by default the executor's capacity. `force` also runs stages that are up
-    to date. `again` does so only for one stage and its dependents. SIGINT, SIGTERM, or setting `stop` in another thread
-    ends the run cleanly: running stages are recorded as interrupted, finished results are kept. `stages` replaces the
-    workspace's stages; `executor` is an executor, or a value for `make_executor`. At the end, artifacts beyond the
-    limits in `[artifacts]` are pruned for the servers that ran. `run_id` is from `new_id`, for callers that follow the
-    run. Errors of stages or of single servers are outcomes, not exceptions.
+    to date. `again` forces only one stage and its dependents. SIGINT, SIGTERM, or `stop` when another thread sets
+    it, ends the run cleanly. Running stages are recorded as interrupted, and finished results are kept. `stages`
+    replaces the workspace's stages; `executor` is an executor, or a value for `make_executor`. At the end, artifacts
+    beyond the limits in `[artifacts]` are pruned for the servers that ran. `run_id` is from `new_id`, for callers that
+    follow the run. Errors of stages or of single servers are outcomes, not exceptions.
 
     Raises:
         NotFoundError: the server or stage is unknown.

@@ -153,7 +153,10 @@ def log_file(workspace: Workspace, server: str, stage: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class ServerRunner:
-    """State that the runs of all servers share. `slots` limits all jobs, `width` the jobs of one server."""
+    """State that the runs of all servers share.
+
+    `slots` limits the number of all jobs, and `width` limits the number of jobs of one server.
+    """
 
     workspace: Workspace
     stages: tuple[Stage, ...]
@@ -279,7 +282,7 @@ class ServerRunner:
         """Run independent steps in parallel, with retries, and record starts and ends in order.
 
         A stage is announced as running before its start is recorded, and remains announced until its end is recorded.
-        If a reader finds a start without an end, the stage is running.
+        So a reader who finds a start without an end knows that the stage is running.
         """
         for attempt in range(1, self.attempts + 1):
             if attempt > 1 and self.stopped.wait(min(self.backoff * 2.0 ** (attempt - 2), _LONGEST_PAUSE)):

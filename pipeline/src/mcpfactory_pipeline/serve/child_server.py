@@ -1,17 +1,18 @@
 """A server behind the gateway: its process, and its tools, resources and prompts under distinct names.
 
-The process is started at first use, stopped when idle, and restarted after it ends. For each call, the gateway forwards
-the result, and the messages that the server sends before the result: progress, log messages and questions. A server
-behind the gateway asks a question by ending its request (`input_required`), so the gateway knows the call of each
-question.
+The process is started at the first call, stopped when it is idle, and restarted after it has ended. For each call, the
+gateway forwards the result, and the messages that the server sends before the result: progress, log messages and
+questions. A server behind the gateway asks a question by ending its request (`input_required`), so the gateway knows
+the call of each question.
 
 A name is `<server>_<name>`. The server part never contains `_`, so the first `_` in a name ends the server part.
 Therefore different pairs cannot get the same name. A hash of the pair is appended if a character had to be replaced, if
 the name is too long, or if the name's end looks like such a hash.
 
-All server output passes through here. Hidden characters are removed from descriptions, results, errors, log messages,
-progress and questions, by the same rule as in `validate` (`security.hidden-text`). Some texts cannot be changed: names,
-and values that a caller has to repeat. Items with hidden characters in a name or such a value are omitted.
+All output of the server passes through this module. Hidden characters are removed from descriptions, results, errors,
+log messages, progress and questions, by the same rule as in `validate` (`security.hidden-text`). Some texts cannot be
+changed: names, and values that a caller has to repeat. An item is omitted if its name, or a value that a caller has to
+repeat, contains hidden characters.
 """
 
 from __future__ import annotations
@@ -191,7 +192,7 @@ class ChildServer:
     def _wait_idle(self) -> None:
         """Stop the server when its idle time is over.
 
-        A timer of an earlier call stays, and checks again when it fires.
+        The timer of an earlier call continues; when it fires, it checks the idle time again.
         """
         loop = asyncio.get_running_loop()
         self._idle_since = loop.time()

@@ -1,8 +1,8 @@
 """Tools of the agents' server, one for each operation that agents may use.
 
 The tool of a `ConfirmedOperation` first checks the policy. Then it makes a dry run, so that nobody is asked about an
-impossible operation. Then it asks a person. Then it executes the operation on the candidate that the question names,
-unless the facts have changed. The history records the agent as actor, and the person who confirmed.
+impossible operation. Then it asks a person. Then, unless the facts have changed, the tool executes the operation on the
+candidate that the question names. The history records the agent as actor, and the person who confirmed.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def _refuse_agents(workspace: Workspace, asked: ConfirmedOperation) -> None:
 
 
 def add_log_to_stage(steps: list[StageRun], event: events.FailedStageLog) -> None:
-    """Add a log to the step that wrote it. This need not be the last step, because servers run in parallel."""
+    """Add a log to the step that wrote it. This is not always the last step, because servers run in parallel."""
     for number, step in reversed(list(enumerate(steps))):
         if (step.server, step.stage) == (event.server, event.stage):
             steps[number] = replace(step, log=list(event.lines))

@@ -52,7 +52,7 @@ class PlanResult:
 class FindingRow(Finding):
     """A finding with its evidence.
 
-    With `gate`, it blocks promotion of the candidate. `severity` 5 is the most severe.
+    With `gate`, the finding blocks promotion of the candidate. `severity` 5 is the most severe.
     """
 
     evidence: Any = None

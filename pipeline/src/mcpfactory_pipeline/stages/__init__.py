@@ -120,9 +120,9 @@ _GATES: Final = ("min_pass_rate", "max_report_days")
 def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
     """Return the stages of a workspace, each after the stages that it needs.
 
-    They are our stages, the workspace's own stages, and a stage for each channel that the workspace's stages await. The
-    stage that promotes is named after the first channel. It needs every check that awaits no channel. `validate` gets
-    the cost limits of the channels and the waiver policy.
+    The result has the built-in stages, the workspace's own stages, and a stage for each channel that these stages
+    await. The stage that promotes is named after the first channel. It needs every check that awaits no channel.
+    `validate` gets the cost limits of the channels and the waiver policy.
 
     Raises:
         ConfigError: a stage of the workspace has a name that is taken, needs an unknown stage, or needs itself.

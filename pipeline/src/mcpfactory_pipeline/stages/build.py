@@ -65,8 +65,8 @@ def run(inputs: StageInputs) -> StageOutputs:
 def _build(inputs: StageInputs) -> tuple[BuiltCandidate, str]:
     """Build the server. Return the candidate, and the stated version if the candidate has a different version, else "".
 
-    If a channel offered the stated version with other bytes, build the server as a local version. The local version
-    comes from the bytes of the first build, so equal sources get equal versions.
+    If a channel already offered the stated version with different bytes, build a local version of the server. The local
+    version comes from the bytes of the first build, so equal sources get equal versions.
     """
     candidate = build_candidate(inputs.folder, inputs.work, settings=inputs.settings)
     stated = wheel_version(_wheel(candidate))

@@ -1,6 +1,6 @@
 """Stage `test`: run the server's tests against its wheel, and record their coverage.
 
-A plugin in the process of the tests writes the record. The record is valid only with the nonce of this run. A process
+A pytest plugin in the test process writes the record. The record is valid only with the nonce of this run. A process
 that ends before pytest, or writes its own record, does not have the nonce.
 """
 

@@ -193,7 +193,7 @@ def stage_and_run_of(event: Event) -> Step:
 def describe_invalid_order(events: Iterable[Event]) -> Iterator[str]:
     """Describe events that no run can have recorded: the end of a stage that did not start, or a second end of a stage.
 
-    Two clones may both record a crashed run as interrupted, and one clone may have continued the run. Therefore an end
+    Two clones may both record a crashed run as interrupted, even if one of them continued the run. Therefore an end
     after an interruption is valid, and so is an interruption after any end.
     """
     ended = dict[Step, str]()  # step → kind of its last end; "" while the step runs

@@ -7,12 +7,12 @@ The rules of the fold (docs/reference/state.md):
   candidate. With `channel`, it also moves that channel. Otherwise, an event with a candidate is a check of that
   candidate.
 - `stage.interrupted` replaces the stage's record, because the previous record no longer describes the files on disk.
-- `promoted` moves a channel. `rolled-back` moves and holds it. `held` and `released` set and lift a hold.
-- `approved` and `rejected` replace each other: an approval removes the rejections of that candidate for that channel,
-  and a rejection removes its approvals. With `stage`, they apply only to the content that the approval stage shows
-  (`shown`). A rejection with `restart` sends the work back to that stage, until the stage has finished.
+- `promoted` moves a channel. `rolled-back` moves and holds a channel. `held` and `released` set and lift a hold.
+- `approved` and `rejected` replace each other: an approval removes the rejections of the candidate for the channel, and
+a rejection removes the approvals. With `stage`, they apply only to the content that the approval stage shows
+  (`shown`). A rejection with `restart` sends the work back to the stage named there, until this stage has finished.
 - `retired` removes the server from one channel and holds the channel, or removes it from all channels permanently;
-  `revived` undoes a retirement. With `gone`, the server's folder was also removed (`removed`, or `renamed to …`).
+  `revived` undoes a retirement. If `gone` is set, the server's folder was also removed (`removed`, or `renamed to …`).
   With `kept`, the channels keep the server's releases.
 - `renamed` begins the history of a server whose old name is `previous`, and ends a retirement of the new name.
 - `publish.started` begins publishing to a target; `published` ends the publishing and records the release at the
@@ -60,8 +60,8 @@ class StageRecord:
 class Candidate:
     """A build result: its files with their `sha256:…`, its inputs, and the checks made on these bytes.
 
-    `facts` are a few facts about its sources (coverage, tokens). `channels` are the channels that offered it.
-    `approvals` and `rejections` map channel → person → reason.
+    `facts` are a few facts about the candidate's sources (coverage, tokens). `channels` are the channels that have
+    offered the candidate. `approvals` and `rejections` map channel → person → reason.
     """
 
     version: str
@@ -122,11 +122,11 @@ class StageDecisions:
 class ServerState:
     """State of one server. `candidate` is the latest build.
 
-    `holds` is channel → `{"actor", "reason"}`; automation does not move these channels. `retired` has the same members
-    for a retired server, and `gone` if its folder was also removed. `published` is target → release there. `publishing`
-    maps a target to the release whose publishing is in progress or was interrupted. `decisions` is stage → decisions
-    about its latest content. `sent_back` maps a stage to the reason and the person of the rejection that restarts this
-    stage.
+    `holds` is channel → `{"actor", "reason"}`; automation does not move these channels. For a retired server, `retired`
+    has the same members, and also `gone` if the server's folder was removed. `published` maps each target to the
+    published release. `publishing` maps a target to the release whose publishing is in progress or was interrupted.
+    `decisions` maps each stage to the decisions about the stage's latest content. `sent_back` maps a stage to the
+    reason and the person of the rejection that restarts this stage.
 
     The state file omits `begun` (starts of stages without an end) and `last` (the ID of the newest event).
     """

@@ -1,15 +1,16 @@
 """Storage of state and history. Only this module writes these files, and it is the only source of a server's state.
 
-`Store.state` returns the fold of the history. The state file is a cache of the fold. An untracked snapshot records that
-history and state file match. The snapshot has the sizes, times and inodes of both files, and a checksum of the fold's
-code. If a recorded value differs, the history is folded again, and the result is compared with the state file.
+`Store.state` returns the state that results from the history (the fold). The state file is a cache of the fold. An
+untracked snapshot records that history and state file match. The snapshot has the sizes, times and inodes of both
+files, and a checksum of the fold's code. If a recorded value differs, the history is folded again, and the result is
+compared with the state file.
 
 A write has three steps. First, the new state is written next to the old one (temporary file, fsync). Next, the event is
 appended to the history. Last, the new state file replaces the old file (rename, fsync of the folder). If the disk is
 too full for the state or the event, neither of them is recorded. If the process is killed, the state file has either
-the old content or the new content. After a kill between the last two steps, the state file is older than the history,
-and equals the fold of a prefix. The next writer updates this file. A state that is not the fold of any prefix was
-written by another program. It is refused with a hint.
+the old content or the new content. If the process is killed between the last two steps, the state file is older than
+the history, and equals the fold of a prefix. The next writer updates the state file. A state that is not the fold of
+any prefix was written by another program. It is refused with a hint.
 """
 
 from __future__ import annotations
@@ -184,7 +185,7 @@ class Store:
         """Return a `stage.interrupted` event for each stage whose process died, with the time when the stage started.
 
         The next run records these events. A note next to the locks names the process that runs a server now, or that
-        died during a run. A run on another machine leaves no note here.
+        died during a run. A run on another machine leaves no note on this machine.
 
         Raises:
             StateError: same cases as in `state`.

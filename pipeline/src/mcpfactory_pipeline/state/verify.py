@@ -222,7 +222,10 @@ def _missing(
 
 
 def _mismatch(store: Store, server: str) -> BrokenServer | None:
-    """Return the difference between a server's state file and the fold of its history; None if they agree."""
+    """Return the difference between a server's state file and the fold of its history.
+
+    Return None if the file and the history agree.
+    """
     return isolate_server_errors(server, partial(_compare, store, server))
 
 

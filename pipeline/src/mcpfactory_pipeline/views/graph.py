@@ -28,8 +28,8 @@ class GraphNode:
     """A node of the graph: `kind` is `stage`, `approval`, `gates` or `channel`.
 
     `needs` has the direct predecessors; `level` is the length of the longest path that ends at the node. `status` is an
-    outcome such as `passed` or `running`, or a verdict of the plan (`run`, `blocked`, `held`, `waiting`). At an
-    approval before a channel, it may be `rejected`. Without a server, `status` is "".
+    outcome such as `passed` or `running`, or a verdict of the plan (`run`, `blocked`, `held`, `waiting`). The status of
+    an approval before a channel may also be `rejected`. If the graph is not for one server, `status` is "".
     """
 
     name: str
@@ -55,8 +55,8 @@ def stage_graph(
 ) -> tuple[GraphNode, ...]:
     """Return the nodes of stages, in their order, and of channels that no stage promotes into.
 
-    `row` is the `status_row` of a server. Indirect needs are left out. If a channel has gates or requires approvals,
-    their nodes precede the node of the channel.
+    `row` is the `status_row` of a server. Indirect predecessors are left out. If a channel has gates or requires
+    approvals, their nodes precede the node of the channel.
     """
     before = {stage.name: needed_stages(stages, stage.name) for stage in stages}
     nodes: dict[str, GraphNode] = {}
@@ -214,7 +214,7 @@ class ServerPosition:
 class PlaceChip:
     """A chip at a node: a candidate, or a number of servers.
 
-    `path` is the dashboard page of the chip; `about` its full text.
+    `path` is the dashboard page of the chip; `about` is the chip's full text.
     """
 
     label: str

@@ -214,7 +214,7 @@ def _across(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, 
 
 
 def _way(start: _Card, end: _Card, below: int | None) -> str:
-    """Return a connection to another column.
+    """Return the SVG path data of a connection to another column.
 
     If the connection skips columns, it runs below its row, at the height `below`.
     """

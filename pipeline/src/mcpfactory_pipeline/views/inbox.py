@@ -80,7 +80,7 @@ def _approved_since(decisions: Iterable[Event], wanted: int, approvers: Iterable
     """Return the time of the approval that completed the required number; None if no approval was required.
 
     Any other decision revokes earlier approvals. Then at least one new approval is required. Approvals of different
-    content do not add up.
+    content are not counted together.
     """
     given, enough, since = set[str](), wanted == 0, None
     shown, able = None, set(map(normalize_person_name, approvers))

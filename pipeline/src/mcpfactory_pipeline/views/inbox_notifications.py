@@ -80,8 +80,8 @@ def notify_inbox_items(
 ) -> list[InboxItem]:
     """Send pending items that were not sent before to the receivers of `[pipeline.events]`; return those items.
 
-    Items are of all servers, or of the named ones. Failed notifications are repeated at the next call. Without a
-    receiver, nothing is read.
+    The items are those of all servers, or of the named servers. Failed notifications are repeated at the next call.
+    Without a receiver, nothing is read.
 
     Raises:
         ConfigError: the settings are invalid.

@@ -1,8 +1,9 @@
 """Files and known drift of adopted servers.
 
 `mcpfactory inbox --refresh` writes `drift.json`, and deletes it when no difference is left. The file applies only to
-the pinned version, and is ignored after another version is adopted. It describes each difference, and stores the hash
-of the offer: everything that replaced the pinned version. A waiver covers only the offer with this hash.
+the pinned version, and is ignored after another version is adopted. The file describes each difference. It also stores
+the hash of the current offer, which is everything that replaced the pinned version. A waiver covers only the offer with
+this hash.
 """
 
 from __future__ import annotations
@@ -79,8 +80,8 @@ class Drift:
     """One difference: kind, message, effect on callers (`means`), and the next command.
 
     `server` is set only if the server's folder was deleted. If the difference stops an adopted server (`STOPPING`),
-    `offer` is the hash of everything that replaced the adopted version, and `seen` its discovery date (YYYY-MM-DD).
-    With `unanswered`, the source did not respond, so the difference is unknown.
+    `offer` is the hash of everything that replaced the adopted version, and `seen` is the date of its discovery
+    (YYYY-MM-DD). With `unanswered`, the source did not respond, so the difference is unknown.
     """
 
     kind: str

@@ -28,8 +28,8 @@ class ApiAddress:
 
     `url` is "" if the API's address is unknown. `set_by` is the variable that sets the address; "" if the address comes
     from the document. `private_kind` describes why the address is private; "" if the address is public. `is_usable` is
-    False if every call to it fails. `hint` is the remedy. The hint is also set if a person changed the API's base URL
-    but not this address.
+    False if every call to the address fails. `hint` is the remedy. The hint is also set if a person changed the API's
+    base URL but not this address.
     """
 
     url: str

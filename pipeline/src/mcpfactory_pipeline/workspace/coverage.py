@@ -17,8 +17,8 @@ def coverage(folder: Path, operations: int = 0) -> dict[str, Any]:
     """Return the API coverage of the server in `folder`; empty without a report.
 
     `operations` is the number of operations in the document, if known. In the result, `made` is the number of
-    operations that became tools. `left_out` maps other operations to the reason. `missing` is the number of operations
-    that are not in the report. `share` is the percentage of operations that became tools, rounded down.
+    operations that became tools. `left_out` maps operations that are not tools to the reason. `missing` is the number
+    of operations that are not in the report. `share` is the percentage of operations that became tools, rounded down.
 
     Raises:
         StageError: the report cannot be read.

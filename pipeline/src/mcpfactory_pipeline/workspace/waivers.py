@@ -9,8 +9,8 @@ reason = "the vendor promised descriptions for the next release"
 until = 2027-01-31                   # last day on which it is valid
 ```
 
-A waiver of `security.drift` also names the offer that it covers: `offer`, the hash of the version that replaced the
-adopted one, and `seen`, its discovery date. Other offers of the server are not covered by the waiver.
+A waiver of `security.drift` also names the offer that it covers: `offer` is the hash of the version that replaced the
+adopted version, and `seen` is the date of its discovery. Other offers of the server are not covered by the waiver.
 
 Waivers have a separate file so that a repository can require specific reviewers.
 """

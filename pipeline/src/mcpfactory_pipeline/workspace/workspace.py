@@ -102,7 +102,7 @@ class WorkspaceServer:
 
     @property
     def source(self) -> str | None:
-        """Return the readable source of the API documents or of an adopted server; None without either."""
+        """Return the source of the API documents, or the origin of an adopted server; None without either."""
         if self.adopted is not None:
             return self.adopted.origin
         places = [one.source or one.path.relative_to(self.folder).as_posix() for one in self.documents]

@@ -181,8 +181,8 @@ def run(
 ) -> None:
     """Run the stages that are not up to date, and write their results.
 
-    Server code cannot change the results, because mcpfactory writes them from memory. The exit code is the exit code of
-    `mcpfactory pipeline run`, or 5 if a recorded file was changed.
+    Server code cannot change the results, because mcpfactory writes the results from memory. The exit code is the exit
+    code of `mcpfactory pipeline run`, or 5 if a recorded file was changed.
     """
     from mcpfactory.commands.pipeline_run import run_exit_code, warn_missing_isolation
     from mcpfactory_pipeline.base.text import pluralize

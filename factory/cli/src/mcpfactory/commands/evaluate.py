@@ -307,7 +307,7 @@ def evaluate(**values: Any) -> None:
     """Check that questions select the right tools.
 
     The questions are in evals/*.yaml of the server. The command also makes the tool calls that answer the questions.
-    With --model, it checks which tools a model chooses.
+    With --model, the command checks which tools a model chooses.
     """
     request = EvaluateOptions(**values)
     for one in request.modes:

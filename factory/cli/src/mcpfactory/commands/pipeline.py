@@ -232,8 +232,8 @@ def restore(
 def prune(names: Names = None, dry_run: DryRun = False, as_json: AsJson = False) -> None:
     """Delete the files of old candidates.
 
-    The newest candidates stay; their number is `keep` in [artifacts]. Published candidates, and those that are or were
-    in a channel, also stay.
+    The newest candidates stay; their number is `keep` in [artifacts]. Published candidates also stay, and so do
+    candidates that are or were in a channel.
     """
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.channels.candidate import prune as prune_files

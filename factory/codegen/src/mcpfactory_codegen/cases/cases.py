@@ -217,7 +217,7 @@ def _listed_arguments(tool: ApiTool) -> Json:
 def _share(one: _Callee, built: dict[Slot, Any]) -> None:
     """Give all members of a merged argument the same value.
 
-    If it has a separator, only replace values that contain it.
+    If the argument has a separator, replace only values that contain the separator.
     """
     slots = {argument: slot for slot, argument in one.arguments.items()}
     for merged in one.tool.merged.values():

@@ -215,7 +215,7 @@ def _joined(name: str, texts: list[str], delimiter: str | None) -> Pairs | None:
 def _deep(prefix: str, value: Any) -> Pairs | None:
     """Return the members of an object as pairs `name[member]=…`.
 
-    Items of an array repeat its name, because OpenAPI does not define arrays here.
+    Each array item repeats the array's name, because OpenAPI does not define arrays here.
     """
     if isinstance(value, dict | list):
         inner = [

@@ -1,7 +1,7 @@
 """Application of the user's decisions about tools, and suggestions for large APIs.
 
 `rename` runs before `describe`, so that descriptions use the new argument names. `curate` runs after `describe`, and
-decides which parts are shown, hidden or sent. Both leave everything else unchanged.
+decides which parts are shown, hidden or sent. The two functions change nothing else.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Schemas for models: input schemas without documentation-only keywords, and output schemas.
 
 `SharedDefinitions.close` makes an input schema self-contained. A definition that is tiny or used once replaces its
-references; all other definitions move to `$defs`. Definitions above the budget are left open, innermost ones first.
+references; all other definitions move to `$defs`. Definitions above the token budget are replaced by an outline or by a
+schema that accepts any value, innermost definitions first.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ class DescribedTools:
 
 
 def describe(api: Api, names: Names) -> tuple[ApiTool, ...]:
-    """Return the tools of an API, in the order of its operations.
+    """Return the tools of an API, in the order of the API's operations.
 
     `describe_all` also reports the operations that were omitted.
     """
@@ -204,7 +204,7 @@ def _tool(
 
 
 def _fixed(operation_inputs: Inputs, schemas: dict[str, JsonSchema]) -> dict[tuple[str, str], str | int | float]:
-    """Return the required inputs with only one valid value, which the caller need not supply."""
+    """Return the required inputs that have only one valid value. The caller need not supply these inputs."""
     # The caller chooses one of the alternative inputs.
     alternatives = {name for choice in operation_inputs.choices for name in choice}
     values = {

@@ -114,8 +114,8 @@ class Options:
     """Generator settings that are not in the document.
 
     `server` is the server's name, `package` its import package. `max_text` limits the size of a text in a response.
-    `offer` (modes and profiles) is copied into the manifest. `workflows` are tools that combine others. `private` has
-    the private hosts that the user allows.
+    `offer` (modes and profiles) is copied into the manifest. `workflows` are tools that combine other tools. `private`
+    has the private hosts that the user allows.
     """
 
     server: str

@@ -6,8 +6,8 @@ Rules, in this order:
    name. A name never depends on a counter or on the order of the document. A name that is too long also depends on how
    common its words are in the API.
 3. If several operations propose a name, the operation whose operationId is exactly that name gets the name. If
-   there is none, the name goes to the operation whose path segments are in the paths of all others. The others get
-   longer names, from words of their path, their method, and finally a digest of method and path.
+   there is none, the name goes to the operation whose path segments are in the paths of all others. The other
+   operations get longer names, from words of their path, their method, and finally a digest of method and path.
 4. `pinned` names have priority: a published server keeps the names that its callers use.
 5. Each document of a server is named separately. If two documents would share a name, each label becomes a
    prefix: `messaging_list_services` and `verify_list_services`. The document without a label, which is the oldest one,
@@ -72,7 +72,7 @@ def name_api(api: Api, *, server: str = "", pinned: Mapping[str, str] | None = N
     """Return the names of an API.
 
     `server` is the server's name; with "", the name is made from the API's title. `pinned` maps operation keys ("GET
-    /books/{id}") to tool names to keep; invalid ones are ignored. `prefix` is the variable prefix of an existing
+    /books/{id}") to tool names to keep; invalid names are ignored. `prefix` is the variable prefix of an existing
     server.
     """
     # If several operations have one key, only the first operation gets a name.

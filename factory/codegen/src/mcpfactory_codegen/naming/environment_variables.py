@@ -9,7 +9,7 @@ MCPF_BOOKSHOP_TOKEN, and `adminToken` is MCPF_BOOKSHOP_ADMIN_TOKEN. A part is ne
 A server other than the root has a name. The name is part of the variable that overrides the server's URL:
 `uploads.github.com` of the server github is overridden by MCPF_GITHUB_UPLOADS_BASE_URL. Such a variable cannot collide
 with a credential, because credential parts have other endings. All names are chosen together, so that no name depends
-on the order.
+on the order in which names are chosen.
 """
 
 from __future__ import annotations

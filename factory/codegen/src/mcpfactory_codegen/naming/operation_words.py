@@ -132,7 +132,7 @@ def _phrase(
 def _is_action(last: tuple[str, ...], operation: ApiOperation, said: tuple[str, ...], *, on_item: bool) -> bool:
     """Return True if the last literal segment of the path is an action.
 
-    If a parameter follows, the summary must confirm it.
+    If a parameter follows the segment, the summary must confirm the action.
     """
     method = operation.method
     if last[0] in said and last[0] in VERBS:

@@ -3,8 +3,8 @@
 Each operation has candidate names, simplest first. In each round, a free name that only one operation proposes
 goes to this operation; all others continue with their next candidate. If several operations propose a name, it goes to
 the operation whose operationId is exactly that name, otherwise to the operation whose path has exactly these words. If
-no single operation qualifies, the name goes to the one whose path segments all other paths contain: `get_kit` of /kit,
-`get_kit_by_id` of /kit/{id}.
+no single operation qualifies, the name goes to the operation whose path segments all other paths contain: `get_kit` of
+/kit, `get_kit_by_id` of /kit/{id}.
 
 Names that are too long for a tool are shortened step by step: drop words that most operations have, drop repeated
 phrases, abbreviate (`configuration` is `config`), drop articles and prepositions, repeated words, and the most common

@@ -1,7 +1,8 @@
 """Locations in a document, and resolution of `$ref`. No function has side effects: all parts are already loaded.
 
-A location is a part and a JSON pointer into it. References are never expanded here, so references cannot make a
-document grow. Each distinct reference is resolved once, and a chain has at most `MAX_HOPS` steps.
+A location consists of a part of the document and a JSON pointer into that part. References are never expanded here, so
+references cannot make a document grow. Each distinct reference is resolved once, and a chain of references has at most
+`MAX_HOPS` steps.
 """
 
 from __future__ import annotations

@@ -193,9 +193,9 @@ class ResolvedServers:
 def resolve_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], *, stated: bool) -> ResolvedServers:
     """Return the root, the other servers by name, and the operations with server names instead of URLs.
 
-    `operations` have the URL of their server, "" for the root. If `stated` is False, the root is only the URL that the
-    document came from. The most common server then replaces the root if every operation names a server. Without a root,
-    the most common server becomes the root if more than half of the operations name it.
+    Each of the `operations` has the URL of its server, or "" for the root. If `stated` is False, the root is only the
+    URL that the document came from. The most common server then replaces the root if every operation names a server.
+    Without a root, the most common server becomes the root if more than half of the operations name it.
     """
     same = _spellings({operation.server for operation in operations if operation.server})
     operations = [dataclasses.replace(one, server=same[one.server]) if one.server else one for one in operations]

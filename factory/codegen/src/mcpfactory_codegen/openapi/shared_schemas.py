@@ -2,7 +2,8 @@
 
 `readOnly` properties are removed from request schemas, `writeOnly` properties from response schemas (OpenAPI 3.1
 section 4.8.24, JSON Schema validation 9.4). A shared schema needs a separate form for a direction only if the schema,
-or one of its references, hides a property there. This is computed once per schema, in linear time.
+or a schema that it references, hides a property in that direction. The need for a separate form is computed once per
+schema, in linear time.
 """
 
 from __future__ import annotations

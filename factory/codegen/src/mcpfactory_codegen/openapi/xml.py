@@ -191,8 +191,8 @@ def _within(schema: Node) -> tuple[frozenset[tuple[str, str]], tuple[Node, ...]]
 def _pairs(name: str, member: Node, items: Node) -> set[tuple[str, str]]:
     """Return the pairs of element names that an array property can produce.
 
-    An unwrapped array has no element, and therefore no element name. If it declares a name anyway, APIs use it for the
-    items.
+    An unwrapped array has no element, and therefore no element name. If an unwrapped array declares a name anyway, APIs
+    use this name for the items.
     """
     own, each = _declared(member), _name(_declared(items))
     if own.get("wrapped") is True:

@@ -372,7 +372,10 @@ class _Loading:
                     waiting.append(other)
 
     def _add(self, name: str) -> bool:
-        """Read one part; return False if it fails. The reason is reported at the reference to the part."""
+        """Read one part of the document; return False if the part cannot be read.
+
+        The reason is reported at the reference to the part.
+        """
         try:
             if len(self._parts) >= MAX_FILES:
                 raise _RefusedError(f"the document has more than {MAX_FILES} files")

@@ -155,7 +155,10 @@ def _find(data: Any, path: str, field: str) -> list[tuple[Any, ...]]:
 def _containers(
     root: dict[str, Any], targets: list[tuple[Any, ...]], *, backwards: bool = False
 ) -> list[tuple[Any, Any]]:
-    """Return container and key of each target. `backwards`: return inner and later targets first, for their removal."""
+    """Return the container and the key of each target.
+
+    `backwards`: return inner and later targets first, for their removal.
+    """
     if backwards:
         targets = sorted(
             set(targets), key=lambda steps: [(isinstance(step, int), step) for step in steps], reverse=True

@@ -42,7 +42,7 @@ class ParseError(ValueError):
 
 
 def parse(raw: bytes, problems: ProblemCollector, file: str = "") -> tuple[Any, Format]:
-    """Return the data of a document and its format. `file` prefixes the pointers of problems.
+    """Return the data of a document and its format. `file` is a prefix for the pointers in problems.
 
     Raises:
         ParseError: not text, not JSON or YAML, too deep, too large, or an alias that contains itself.

@@ -312,7 +312,7 @@ def to_stored_document(document: Document, layout: DocumentFiles) -> Document:
     """Return the document as it will be read from the server's folder, so that `regenerate` has the same result.
 
     The keys of a document's files are URLs after fetching, but paths after storing. A document in one file without
-    references to others has no such keys and is returned unchanged.
+    references to other files has no such keys, and is returned unchanged.
 
     Raises:
         UnsafePathError: a file would be outside the server's folder.

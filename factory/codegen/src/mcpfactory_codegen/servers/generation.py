@@ -69,7 +69,7 @@ class GeneratedServer:
     `machine`, `person` and `document` are the server's files by owner; `template` is the template version of
     person-owned files. `operations` is the number of operations in the documents. `steps` has the action for each file.
     Before writing, and in a dry run, `steps` is empty. `groups` are suggested if there are too many tools for one list.
-    `address` has the API's URLs, as in the report, if there is a document. `apis` are the documents for the
+    If there is a document, `address` has the API's URLs in the form of the report. `apis` are the documents for the
     configuration, `recognised` is a text with their kinds and sizes, and `alike` is as in `CombinedApi`.
     """
 

@@ -159,7 +159,10 @@ def write_renamed(folder: Path, renaming: Renaming, beside: Path) -> Path:
 
 
 def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify) -> GeneratedServer:
-    """Return the server's files, generated again with `config`. Without its template, it has no person-owned files."""
+    """Return the server's files, generated again with `config`.
+
+    If the template is missing, the result has no person-owned files.
+    """
     version = read_package_version(folder, old)
     if not old.document:
         try:

@@ -273,8 +273,8 @@ def credential_origin_changes(
 ) -> tuple[Change, ...]:
     """Return a change for each new origin that receives credentials; the reports are from before and after an update.
 
-    A report of an earlier version, which has no URLs, is not compared. Origins of new documents (labels `added`) are
-    ignored, because their credentials are separate and not set yet.
+    A report of an earlier version, which has no URLs, is not compared. The origins of new documents (labels `added`)
+    are ignored: no credentials have been set for new documents.
     """
     known = {origin for _, _, origin in _destinations(before)}
     if not known:

@@ -243,7 +243,9 @@ class FilePlan:
 
 
 def apply(folder: Path, changes: Mapping[str, bytes | None], lock: Lockfile) -> None:
-    """Write or remove (None) all `changes`, and the lock last. If any step fails, restore the directory.
+    """Write the changed files, remove files whose new content is None, and write the lock last.
+
+    If any step fails, restore the directory.
 
     Raises:
         UnsafePathError: a path leaves the directory; nothing was written.

@@ -44,7 +44,7 @@ def read_questions(template: ServerTemplate) -> tuple[TemplateQuestion, ...]:
 def unsafe_settings(template: ServerTemplate) -> tuple[str, ...]:
     """Return the settings of a template that would run code during rendering.
 
-    A template with such settings is refused.
+    A template with settings that would run code is refused.
     """
     return tuple(name for name in _REFUSED if _settings(template).get(name))
 

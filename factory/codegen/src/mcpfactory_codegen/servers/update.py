@@ -325,7 +325,7 @@ def _take_file(path: str, content: bytes, plan: FilePlan) -> None:
 
 
 def _drop_file(path: str, plan: FilePlan) -> None:
-    """Plan the removal of a file that a former document used. An edited file is kept and left to the user."""
+    """Plan the removal of a file that a former document used. A file that the user edited is kept."""
     target = server_files.resolve_server_path(plan.folder, path)
     plan.entries.pop(path)
     if not target.is_file():

@@ -28,10 +28,10 @@ from mcpfactory_codegen.sources.translation_helpers import Translation
 class DocumentKind:
     """A kind of document.
 
-    `file` is the stem of its file in a server's directory; `counted` is the noun for its operations. `translate` is
-    None if no translation is needed. `stored` reduces a document to the part to store; Without `stored`, the whole
-    document is stored. `text` is for formats other than JSON and YAML: a pattern for the bytes, and the data key for
-    the text.
+    `file` is the stem of the document's file name in a server's directory; `counted` is the noun for the operations in
+    a document of this kind. `translate` is None if no translation is needed. `stored` reduces a document to the part to
+    store; Without `stored`, the whole document is stored. `text` is for formats other than JSON and YAML: a pattern for
+    the bytes, and the data key for the text.
     """
 
     name: str

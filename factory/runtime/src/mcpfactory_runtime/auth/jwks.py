@@ -63,7 +63,7 @@ class KeyLookup:
     """The result of a key lookup.
 
     Attributes:
-        keys: candidates for the signature.
+        keys: keys that can have made the signature.
         fetch: True if the caller should fetch the keys and repeat the lookup.
         known: True if the issuer's keys are available; otherwise a token can be neither accepted nor rejected.
     """

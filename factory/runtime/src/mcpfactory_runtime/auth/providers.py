@@ -1,8 +1,8 @@
 """Common authorization servers: the URLs of their keys, and checks of opaque tokens.
 
-Each function returns an `Authorization`; `options` set its other fields. The provider checks an opaque token once per
-minute; the result is cached under the token's hash. The provider must confirm that the token was issued to this
-server's client, so a token of another application is refused.
+Each function returns an `Authorization`; `options` set the other fields of the `Authorization`. The provider checks an
+opaque token once per minute; the result is cached under the token's hash. The provider must confirm that the token was
+issued to this server's client, so a token of another application is refused.
 """
 
 from __future__ import annotations

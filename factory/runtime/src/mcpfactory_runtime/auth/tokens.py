@@ -155,7 +155,7 @@ class Principal(str):
     """The caller of a request. `str(principal)` is the caller's identity: issuer, subject and client.
 
     Sessions, sealed states and tasks are bound to the principal's identity. The attributes describe the token of one
-    request. A client that sends other scopes later is the same principal.
+    request. A client remains the same principal if it sends different scopes later.
 
     Attributes:
         issuer: issuer of the token.

@@ -60,7 +60,10 @@ class ClientChannel(ABC):
         """Close the connection, and end its tasks and processes."""
 
     def forget(self, request_id: Any) -> bool:
-        """Forget a request that the caller abandoned. Return True if the server needs no notification about this."""
+        """Forget a request that the caller abandoned.
+
+        Return True if the server needs no notification about the abandoned request.
+        """
         return False
 
     async def start_listening(self, headers: Mapping[str, str]) -> bool:

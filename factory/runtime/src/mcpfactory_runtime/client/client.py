@@ -140,8 +140,9 @@ class Client:
     ) -> Client:
         """Return a client for a server in a child process.
 
-        `env` is the server's environment; `inherit` adds the variables of this process. With `start_new_session`
-        (setsid), Ctrl-C in our terminal does not interrupt the server. `options` are those of `Client`.
+        `env` is the server's environment; `inherit` adds the environment variables of this process. With
+        `start_new_session` (setsid), Ctrl-C in our terminal does not interrupt the server. `options` are those of
+        `Client`.
         """
         return cls(StdioChannel(command, env, cwd, inherit=inherit, start_new_session=start_new_session), **options)
 

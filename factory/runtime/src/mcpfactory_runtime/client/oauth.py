@@ -1,8 +1,9 @@
 """Client side of authorization for MCP servers over HTTP (basic/authorization): discovery, step-up, refresh.
 
-A refusal (401, or 403 for missing scopes) starts this procedure. The client finds the authorization server, and
-registers there. The client gets a token by a login in a browser or by a refresh token, and stores the token.
-Registrations are stored per authorization server, and tokens per MCP server; neither is ever sent to another server.
+The authorization starts when the MCP server refuses a request (401, or 403 for missing scopes). The client finds the
+authorization server, and registers with it. The client gets a token by a login in a browser or by a refresh token, and
+stores the token. Registrations are stored per authorization server, and tokens per MCP server; neither is ever sent to
+another server.
 """
 
 from __future__ import annotations
@@ -296,8 +297,9 @@ def _find_authorization_server(
     """Return the metadata of the resource's authorization server.
 
     Args:
-        resource: metadata from `_find_resource`. None means the first revision with authorization: the server's origin
-            is the issuer. If the issuer has no metadata, the endpoints are `/authorize`, `/token` and `/register`.
+        resource: metadata from `_find_resource`. None means that the server uses the first revision with authorization,
+            in which the server's origin is the issuer. If the issuer has no metadata, the endpoints are `/authorize`,
+            `/token` and `/register`.
         url: URL of the MCP server.
         issuer: issuer to choose if the resource has several.
 

@@ -149,7 +149,7 @@ class ClientSession:
         Args:
             request_id: ID from `next_id`.
             method: name of the method.
-            params: params of the request; None omits them.
+            params: params of the request; None omits the params.
             timeout: seconds; None to wait forever.
             progress: receives the params of the request's progress notifications.
             cancel: True to notify the server if the request is abandoned.
@@ -386,7 +386,10 @@ class Subscription:
     """
 
     def __init__(self, session: ClientSession, wanted: Json, listen: Json | None, timeout: float | None) -> None:
-        """Create a subscription. `listen` are the params of `subscriptions/listen`; None in revisions without it."""
+        """Create a subscription.
+
+        `listen` are the params of `subscriptions/listen`; None in revisions without this method.
+        """
         self.honoured = wanted
         self._session = session
         self._listen = listen

@@ -1,8 +1,8 @@
 """Procedures and records of the OAuth client: steps, server metadata, challenges.
 
-A procedure is a generator without I/O. It can be tested without a server, and works with any HTTP client. A procedure
-yields steps, and returns a result. After a `Fetch`, the procedure receives the `HttpAnswer`; after a `Visit`, the URL
-of the redirect; after a `Pause`, nothing.
+A procedure is a generator without I/O. A procedure can be tested without a server, and works with any HTTP client. A
+procedure yields steps, and returns a result. After a `Fetch`, the procedure receives the `HttpAnswer`; after a `Visit`,
+the URL of the redirect; after a `Pause`, nothing.
 """
 
 from __future__ import annotations

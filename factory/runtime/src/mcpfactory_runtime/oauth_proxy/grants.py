@@ -133,7 +133,10 @@ class GrantStore:
         return code
 
     async def redeem_code(self, code: str) -> Json | None:
-        """Return the data of a code, once. If a code is used twice, the grant ends (RFC 6749 §4.1.2)."""
+        """Return the data of a code that was not used before.
+
+        If a code is used twice, the grant ends (RFC 6749 §4.1.2).
+        """
         space = f"oauth/code/{digest(code)}"
         kept = await self._store.get(space, _KEY)
         waiting = _load(kept)

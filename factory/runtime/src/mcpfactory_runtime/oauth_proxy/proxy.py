@@ -264,7 +264,9 @@ class OAuthProxy:
         return _short_id(client_id)
 
     async def _find_client(self, client_id: str) -> ProxyClient | None:
-        """Return a client, from the registration in its ID or the document at its ID.
+        """Return the client with a client ID.
+
+        The ID contains the client's registration, or is the URL of a metadata document.
 
         Return None if the client is unknown.
         """
@@ -542,7 +544,10 @@ class OAuthProxy:
         return "*" in self._allow or not names.isdisjoint(self._allow)
 
     def _granted(self, scope: str) -> tuple[str, ...]:
-        """Return the requested scopes that this server supports. If a client requests none, use the required scopes."""
+        """Return the requested scopes that this server supports.
+
+        If a client requests no scopes, use the required scopes.
+        """
         supported = self._supported()
         asked = scope.split() or self.authorization.required_scopes
         return tuple(dict.fromkeys(word for word in asked if word in supported))

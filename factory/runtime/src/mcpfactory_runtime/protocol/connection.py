@@ -6,7 +6,8 @@ Rules for changes to this module:
 1. Only the tables below decide about lifecycles and states.
 2. The lifecycle is determined for each request separately. A request with a protocol version in the request's metadata
    uses the per-request lifecycle. The connection's state does not affect such a request, and stays unchanged. Other
-   requests use the handshake (basic/versioning, Backward Compatibility). So one stream may mix both lifecycles.
+   requests use the handshake (basic/versioning, Backward Compatibility). So one stream may have messages of both
+   lifecycles.
 3. Never answer a message that looks like a response, even if it is invalid: two peers could exchange errors forever.
 """
 
@@ -220,7 +221,10 @@ class ErrorReply(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Messages in one array. The responses to requests in the array are sent as one array (basic/index, Batching)."""
+    """Messages of one JSON array.
+
+    The responses to requests in the array are sent as one array (basic/index, Batching).
+    """
 
     events: list[Event]
 

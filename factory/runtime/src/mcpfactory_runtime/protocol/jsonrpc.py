@@ -202,8 +202,9 @@ OVERSIZE: Final = OversizeMessage()
 class LineReader:
     """Splits bytes into lines (basic/transports, stdio: one message per line, without line breaks inside).
 
-    A line of more than `max_size` bytes is reported as OVERSIZE, immediately and once. The rest of the line is skipped.
-    Blank lines are dropped. A carriage return before the line break is whitespace in JSON, and stays in the line.
+    For a line of more than `max_size` bytes, OVERSIZE is reported once, before the line ends. The rest of the line is
+    skipped. Blank lines are dropped. A carriage return before the line break is whitespace in JSON, and stays in the
+    line.
     """
 
     __slots__ = ("_buffer", "_held", "_max_size", "_skipping")

@@ -1,7 +1,8 @@
 """Table of all protocol methods, for dispatch, projection, HTTP headers, the client and the gateway.
 
-A revision lists its rows by name (`revisions/records.py`). A row contains facts that are valid in all revisions that
-have the method. If a revision uses another name in messages, its record contains that name (`Revision.wire_names`).
+Each revision lists the names of its methods, which are rows of this table (`revisions/records.py`). A row contains
+facts that are valid in all revisions that have the method. If a revision uses another name in messages, the record of
+the revision contains that name (`Revision.wire_names`).
 """
 
 from __future__ import annotations

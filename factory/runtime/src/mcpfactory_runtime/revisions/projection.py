@@ -5,8 +5,8 @@ have, according to `records` and the table of nested types below. Types without 
 arguments are never modified.
 
 `normalize_elicitation_form` converts any supported schema to the newest kind of form. `project_elicitation_form`
-converts the newest kind of form for an older peer. A single choice keeps its titles. A multiple choice is an error in
-revisions without multiple choices.
+converts the newest kind of form for an older peer. A field with a single choice keeps the titles of its options. A
+multiple choice is an error in revisions without multiple choices.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The released revisions as data: the first one in full, the others as differences from the previous one.
 
-`RELEASED`, at the end, lists them. Rules for changes to this module:
+`RELEASED`, at the end, lists all released revisions. Rules for changes to this module:
 
 1. Only this package mentions a revision by name; other code uses the attributes of a record.
 2. A line describes one change. Anything not mentioned is unchanged.

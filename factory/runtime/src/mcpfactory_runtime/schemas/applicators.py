@@ -247,7 +247,7 @@ def _has_unchecked_keyword(part: Mapping[str, Any]) -> bool:
 
 
 def _excludes_required(part: Mapping[str, Any]) -> bool:
-    """Return True if the schema requires a property that it also forbids. Validation accepts this property."""
+    """Return True if the schema both requires and forbids a property. Validation accepts this property."""
     if part.get("additionalProperties") is not False:
         return False
     properties, patterns = properties_of(part), part.get("patternProperties")

@@ -159,7 +159,10 @@ def _bound(value: Any, sign: int) -> float:
 
 
 def _only(old: Json, new: Json, path: str) -> Iterator[_Found]:
-    """Yield the changes of keywords whose values are compared as a whole. Adding such a keyword narrows the schema."""
+    """Yield the changes of keywords whose values are compared as a whole.
+
+    Adding one of these keywords narrows the schema.
+    """
     for keyword in _ONLY:
         before, after = old.get(keyword) or None, new.get(keyword) or None
         if before != after:

@@ -80,7 +80,7 @@ class _FoundProblem:
 def pydantic_argument_error(text: str) -> PydanticCustomError:
     """Return an error for an invalid argument.
 
-    Its text continues a sentence that begins with the argument's name: "must be at least 1".
+    The text continues a sentence that begins with the argument's name: "must be at least 1".
     """
     return PydanticCustomError("problem", "{text}", {"text": text})
 
@@ -258,7 +258,7 @@ class EnumValidator:
         self._by_text = dict(zip(texts, values, strict=True)) if lenient and len(set(texts)) == len(texts) else {}
 
     def __call__(self, value: Any) -> Any:
-        """Return the value or, if lenient, the listed value with the same text.
+        """Return the value or, in lenient mode, the listed value with the same text.
 
         If the value is not listed, raise a `pydantic_argument_error`.
         """
@@ -297,7 +297,10 @@ def number_from_text(text: str) -> Any:
 
 
 def text_from_integer(value: Any) -> Any:
-    """Return the text of an integer, otherwise the value. The text of 1.0 is ambiguous: it could be 1.0 or 1.00."""
+    """Return the text if the value is an integer, otherwise return the value.
+
+    The text of 1.0 is ambiguous: it could be 1.0 or 1.00.
+    """
     return str(value) if type(value) is int and abs(value) < 10**40 else value
 
 

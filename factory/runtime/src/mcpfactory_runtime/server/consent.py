@@ -1,7 +1,7 @@
 """Consent of a person to a costly or destructive action: the question, its answer, and the messages of a refusal.
 
-`Context.consent` asks the question. An answer applies only to the sentence that the person read, and to the bound
-values. If a tool is rerun, it cannot use the answer for another question.
+`Context.consent` asks the question. An answer applies only to the sentence that the person read, and to the values in
+`bound_to`. If a tool is rerun, it cannot use the answer for another question.
 """
 
 from __future__ import annotations

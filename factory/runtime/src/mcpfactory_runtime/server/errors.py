@@ -35,8 +35,8 @@ class InputRequired(BaseException):
 def is_keyboard_interrupt(error: BaseException) -> bool:
     """Return True if an exception comes from Ctrl-C, which ends the process.
 
-    Ctrl-C raises no exception if the event loop or a server handles the signal. A KeyboardInterrupt is then an error of
-    the handler.
+    Ctrl-C raises no exception if the event loop or a server handles the signal. A KeyboardInterrupt then counts as an
+    error of the handler.
     """
     if not isinstance(error, KeyboardInterrupt) or threading.current_thread() is not threading.main_thread():
         return False

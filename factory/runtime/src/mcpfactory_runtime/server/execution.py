@@ -116,7 +116,10 @@ async def run_handler(tool: Tool, arguments: Json, make_context: Callable[[], In
 
 
 async def _in_time(running: Awaitable[Any], name: str, seconds: float) -> Any:
-    """Await a handler; after the timeout, cancel the handler and fail. A function in a thread continues to run."""
+    """Await a handler; after the timeout, cancel the handler and fail.
+
+    A handler in a thread continues to run after the timeout.
+    """
     limit = asyncio.timeout(seconds)
     try:
         async with limit:
@@ -145,7 +148,7 @@ async def call_other(
 
     Raises:
         ToolError: the tool failed (with its own message), does not exist, or needs scopes that the access token lacks.
-        McpError: the tool itself raised it.
+        McpError: the tool itself raised this error.
         InputRequired (a BaseException): the tool must ask the client first.
     """
     tool = registry.tool(name)

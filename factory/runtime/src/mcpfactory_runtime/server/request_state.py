@@ -1,9 +1,9 @@
 """Sealed `requestState`: questions and answers that pass through the client (basic/patterns/mrtr).
 
 A client must not be able to change a state, to use a state twice or after its expiry, or to use it for another request,
-principal or server. A client must not answer questions that were not asked. Therefore an HMAC covers the answers, the
-question keys, a random challenge, the expiry, and a digest of server, principal, method and parameters. A state is not
-encrypted, because it contains only questions and answers of the client that holds it.
+principal or server. A client must not be able to answer questions that the server did not ask. Therefore an HMAC covers
+the answers, the question keys, a random challenge, the expiry, and a digest of server, principal, method and
+parameters. A state is not encrypted, because it contains only questions and answers of the client that holds it.
 
 For a client without elicitation, a code replaces the state. The model sends the code again if the person agrees.
 """

@@ -92,9 +92,10 @@ Check = Callable[[], Any]
 
 
 class ReadinessChecks:
-    """The readiness checks of one server. Event loop only.
+    """The readiness checks of one server. Use them only in the event loop.
 
-    If a check is slow, all probes share one run of it. After `patience`, a check counts as failed until it returns.
+    If a check is slow, all probes share one run of it. A check that takes longer than `patience` counts as failed until
+    it returns.
 
     Args:
         patience: maximum seconds for one check.

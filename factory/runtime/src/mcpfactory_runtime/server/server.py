@@ -316,7 +316,7 @@ class Server(ObservabilityMixin, CompositionMixin):
             mode: `full` lists each tool separately; `search` lists three tools that find, describe and call all others;
                 None keeps the current mode.
             profile: `full`, `read-only`, or one that `mcpfactory.toml` defines; None keeps the current profile.
-            dialect: `standard`, or `plain` or `flat` for clients with limits; None keeps the current one.
+            dialect: `standard`, or `plain` or `flat` for clients with limits; None keeps the current dialect.
 
         Returns:
             The previous mode and profile.

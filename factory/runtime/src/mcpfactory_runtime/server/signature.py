@@ -292,7 +292,7 @@ _OTHER_TYPE: Final = re.compile(r"(?:int|float|bool|string|list|dict)_(?:type|pa
 def _refuse_defaults(handler: Handler, parameters: dict[str, tuple[Any, Any, bool]], validator: Any) -> None:
     """Refuse defaults of the wrong type, and defaults that are not among the choices.
 
-    Other invalid defaults may mean "not given".
+    Do not refuse other invalid defaults, because they may mean "not given".
     """
     plain = {name: one for name, (_, one, _) in parameters.items() if isinstance(one, str | int | float | list | dict)}
     for problem in _problems(validator, plain):

@@ -57,7 +57,7 @@ def make_output_converter(annotation: Any, structured: bool | None) -> tuple[Con
 def unstructured_result(value: Any) -> Json:
     """Convert a value without an output schema: content stays, bytes become base64, other values become JSON text.
 
-    Objects are also returned as structured content. In a list with content blocks, the other items become text blocks.
+    Objects are also returned as structured content. In a list with content blocks, all other items become text blocks.
 
     Raises:
         TypeError: the value has no JSON form.

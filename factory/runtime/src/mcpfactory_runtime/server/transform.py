@@ -86,7 +86,7 @@ def transformed_tool(
 
     Raises:
         TypeError: an option is unknown, or `result` is not a function of one value.
-        ValueError: an invalid name, default or combination of arguments.
+        ValueError: a name, a default or a combination of arguments is invalid.
     """
     changes = dict(arguments or {})
     schema, passed = _transformed_schema(inner.name, inner.wire["inputSchema"], changes)

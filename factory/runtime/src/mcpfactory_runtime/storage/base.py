@@ -96,7 +96,7 @@ class SharedStore(ABC):
     async def receive(self, mailbox: str, wait: float) -> list[bytes]:
         """Take a mailbox's messages in order; if the mailbox is empty, wait up to `wait` seconds.
 
-        One reader at a time.
+        Only one reader may wait at a time.
         """
 
 
@@ -104,7 +104,7 @@ _SWEEP_EVERY: Final = 256  # number of writes between two removals of expired da
 
 
 class MemoryStore(SharedStore):
-    """Store that keeps its data in the memory of the process. Event loop only.
+    """Store that keeps its data in the memory of the process. Use it only in the event loop.
 
     Args:
         clock: returns seconds.

@@ -120,8 +120,8 @@ class SharedSessions:
 class SessionJournal:
     """One session in the store, and the recorder of its streams. Only the event loop may use a journal.
 
-    The session's key is a digest of the session ID, so that readers of the store cannot use the session. Recording
-    methods return at once; reading methods first wait until all changes are written.
+    The session's key is a digest of the session ID, so that readers of the store cannot use the session. Methods that
+    record return at once. Methods that read first wait until all changes are written.
 
     Attributes:
         on_lost: called after another process has taken over the session.
@@ -145,7 +145,10 @@ class SessionJournal:
     # -- ownership -----------------------------------------------------------------------------------------------
 
     async def claim(self) -> str | None:
-        """Return the other live process that owns the session, or None. Take the session over if its owner is dead."""
+        """Return the process that owns the session if another live process owns it, else None.
+
+        Take the session over if its owner is dead.
+        """
         while True:
             owner = await self._store.get(self._space, _OWNER)
             if owner is None or owner == self._me:

@@ -3,8 +3,8 @@
 A worker thread needs two wake-ups per call, and each wake-up takes longer than a quick handler. Therefore, if no other
 request is in flight, the thread of a call takes over the input stream, and also answers the next calls of `def` tools.
 The thread returns the stream after a pause, or when another kind of message arrives. If a handler is slow, the event
-loop takes the stream back, and the call continues in its worker thread. Only the side with the stream receives messages
-and answers calls.
+loop takes the stream back, and the call continues in its worker thread. Only the side that holds the stream receives
+messages and answers calls.
 """
 
 from __future__ import annotations

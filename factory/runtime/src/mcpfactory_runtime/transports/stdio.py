@@ -1,8 +1,9 @@
 """MCP over standard input and output, one message per line (basic/transports, stdio).
 
 Descriptor 1 is redirected to stderr for the rest of the process, so that neither a handler's `print` nor a child
-process can write into the protocol. The end of the input stops the server at once; after SIGTERM or SIGINT, requests in
-flight may finish. The amount of unread output for a client is limited (docs/reference/transports.md, Bounds).
+process can write between the protocol messages. The end of the input stops the server at once; after SIGTERM or SIGINT,
+requests in flight may finish. The amount of unread output for a client is limited (docs/reference/transports.md,
+Bounds).
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class AwsKeys:
 
 
 def sign(keys: AwsKeys, method: str, url: str, headers: Headers, content: bytes | None) -> Headers:
-    """Return the headers of a request with a signature. A signature expires after minutes, so sign each attempt.
+    """Return the headers of a request, including a signature. A signature expires after minutes, so sign each attempt.
 
     Raises:
         ToolError: botocore is not installed.

@@ -120,7 +120,7 @@ class ConnectionPool:
     """Keep-alive connections of one event loop, with a list of idle connections per origin.
 
     httpcore's own pool polls the socket of each connection whenever a request begins or ends. With thirty calls in
-    flight, that takes half of the time of a call. The connections themselves are objects of httpcore.
+    flight, this polling takes half of the time of a call. The connections themselves are objects of httpcore.
 
     Args:
         trust: TLS context for https.

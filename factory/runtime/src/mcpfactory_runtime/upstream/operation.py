@@ -176,8 +176,8 @@ class Xml:
     An empty `name` stands for the name of the member with the value; an item of an array takes the name of the array.
     A value of kind "none" has no node; the value's members become members of the parent. `members` describes the
     members of an object that are not simply elements under their own names. `items` describes each item of an array;
-    items are siblings unless `wrapped` in a node. `shape` names the entry of `Body.shapes` with the `members` and
-    `items` that several values share.
+    items are siblings unless `wrapped` in a node. If several values share `members` and `items`, `shape` is the name of
+    their entry in `Body.shapes`.
     """
 
     name: str = ""
@@ -194,7 +194,7 @@ class Xml:
 class Body:
     """Request body: its media type, and the arguments that it contains.
 
-    `xml` is the root of a body that is sent as XML; `shapes` are the shapes that it refers to. Without `xml`, an XML
+    `xml` is the root of a body that is sent as XML; `shapes` are the shapes that `xml` refers to. Without `xml`, an XML
     body is a string argument. `graphql` is the document of a GraphQL request. The document is sent as `query` (GraphQL
     over HTTP §5.2); the fields are its variables.
     """
@@ -219,9 +219,9 @@ class Paging:
     offset    the number of items so far
 
     Paths are member names from the root of the answer; () as `items` is the answer itself. `size` is the argument that
-    limits the size of a page; `limit` is the argument's default (0 if unknown). `more` is the path of a flag for
-    further items, `done` of a flag for the last page. `total` is the path of the number of all items, `pages` of the
-    number of all pages.
+    limits the size of a page; `limit` is the argument's default (0 if unknown). `more` is the path of a flag that
+    reports further items. `done` is the path of a flag that reports the last page. `total` is the path of the total
+    number of items. `pages` is the path of the total number of pages.
     """
 
     kind: Literal["link", "cursor", "last", "page", "offset"]
@@ -241,15 +241,15 @@ class Paging:
 class Operation:
     """One operation of an upstream API.
 
-    `security` lists alternatives; each is the set of scheme names that must be satisfied together. () means that the
-    operation needs no credentials; an empty alternative among others makes them optional. `scopes` are the scopes that
-    the operation needs from its OAuth schemes, by scheme name. `server` is the name of a server of the API other than
-    its root; "" is the root. In older generated servers it is a URL, which settings cannot change. `accept` is sent as
-    the Accept header ("": not set). If the body is a GraphQL request, the base URL is the endpoint, and `path` contains
-    only the operation's name. `paging` describes how to get the next page if the answer is one page of a list. `select`
-    names the argument that holds a JMESPath expression. The result is the selected part of the response. `lists` are
-    pairs of element names in an XML response: the wrapper of a list (or ""), and its item. `once`: never retry a call,
-    even with an idempotent method, because each call has a further effect.
+    `security` lists alternatives; each alternative is a set of schemes (by name) that must all be satisfied. () means
+    that the operation needs no credentials; with an empty alternative, credentials are optional. `scopes` are the
+    scopes that the operation needs from its OAuth schemes, by scheme name. `server` is the name of a server of the API
+    other than its root; "" is the root. In older generated servers it is a URL, which settings cannot change. `accept`
+    is sent as the Accept header ("": not set). If the body is a GraphQL request, the base URL is the endpoint, and
+    `path` contains only the operation's name. `paging` describes how to get the next page if the answer is one page of
+    a list. `select` names the argument that holds a JMESPath expression. The result is the selected part of the
+    response. `lists` are pairs of element names in an XML response: the wrapper of a list (or ""), and its item.
+    `once`: never retry a call, even of an idempotent method, because each call has another effect.
     """
 
     method: str

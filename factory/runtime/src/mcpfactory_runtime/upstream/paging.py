@@ -214,7 +214,7 @@ def _flag(paging: Paging, value: Any) -> bool | None:
 
 
 def _number(value: Any, default: int | None = None) -> int | None:
-    """Return an integer, also from a string. A missing value gives the default; any other value gives None."""
+    """Return an integer from a number or a string. A missing value gives the default; any other value gives None."""
     if value is UNSET or value is None:
         return default
     if isinstance(value, str) and value.isdecimal() and len(value) < 16:

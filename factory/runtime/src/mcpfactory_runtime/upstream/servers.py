@@ -1,9 +1,9 @@
 """Base URLs of an API, and messages about redirects that are not followed.
 
 `MCPF_<SERVER>_BASE_URL` moves the root, `MCPF_<SERVER>_<NAME>_BASE_URL` moves the server NAME. A server at the root's
-host moves with the root if the new URL ends with the path of the root's URL in the document. Other servers move only
-with their own variable. `unchanged_servers` returns the servers that did not move: a user who moved the root to a
-sandbox might not notice that other calls still go to production.
+host moves with the root if the new URL keeps the path of the old URL at its end. Other servers move only with their own
+variable. `unchanged_servers` returns the servers that did not move: a user who moved the root to a sandbox might not
+notice that other calls still go to production.
 """
 
 from __future__ import annotations

@@ -253,8 +253,8 @@ class StubUpstream:
 
     A case is `{"tool", "arguments", "request": {"method", "path", "query": [[name, value]…], "headers": {…}, "json":
     any}, "response": {"status", "content_type", "body", "headers": {…}}}`; see docs/reference/upstream.md for the other
-    members of `request`. Paths are compared decoded; members missing in a case are not compared. A case without `path`
-    applies if no other case has the path. If several cases match, the case with the most query pairs answers.
+    members of `request`. Decoded paths are compared. Members that a case does not have are not compared. A case without
+    `path` applies if no other case has the path. If several cases match, the case with the most query pairs answers.
 
     A request gets 404 if no case has its method and path, 400 if it differs from its cases, and 401 if its credentials
     are wrong. Requests with status 400 or 401 are recorded in `mismatches`. `response` may be a list with one response

@@ -3,7 +3,7 @@
 This module is loaded only for servers whose API has an oauth2 scheme. Tokens come from these sources, in this order:
 the environment (a refresh token, or the key of a service account), a login, the client's own credentials. Rules:
 
-1. A single exchange renews a token for all calls that find the token expired or refused. The exchange continues if the
+1. One exchange renews a token for all calls that find the token expired or refused. The exchange continues if the
    call that started it is canceled, because the authorization server may already have invalidated the refresh token.
 2. Processes share the tokens of logins through the store. A renewal holds the store's lock, and first checks for a
    renewal by another process.
@@ -501,8 +501,9 @@ class OAuthCredentials:
     ) -> Credentials:
         """Return new credentials for a retry after a refusal, or NO_CREDENTIALS if the call must not be retried.
 
-        A 401 renews the token. A call that is not repeatable is retried only if the API reports `invalid_token` (RFC
-        6750 §3.1), because such a call had no effect. If the call is not retried, the next call uses the new token.
+        A response with status 401 causes a renewal of the token. A call that is not repeatable is retried only if the
+        API reports `invalid_token` (RFC 6750 §3.1), because such a call had no effect. If the call is not retried, the
+        next call uses the new token.
 
         Raises:
             ToolError: no new token is available.

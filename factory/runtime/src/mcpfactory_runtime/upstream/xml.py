@@ -14,9 +14,9 @@ Rules for responses:
    Namespaces are omitted.
 2. An element without attributes and elements is its text; with `xsi:nil` it is null. In any other element, the member
    `#text` has the text.
-3. Siblings with the same name are a list. A single element is a list only if the API document declares it (`lists`).
-4. An attribute with the name of a sibling element is `@name`.
-5. Document type declarations (and thus custom entities) and excessive nesting are refused.
+3. Siblings with the same name are a list. A single element is a list only if the API document declares a list
+(`lists`). 4. An attribute with the name of a sibling element is `@name`. 5. Document type declarations (and thus custom
+entities) and excessive nesting are refused.
 """
 
 from __future__ import annotations

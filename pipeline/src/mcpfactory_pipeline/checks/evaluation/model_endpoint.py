@@ -157,7 +157,7 @@ class ModelChat(ABC):
 
         Raises:
             EndpointError: every attempt failed to return a usable answer.
-            ModelUnreachableError: the endpoint will not answer at all.
+            ModelUnreachableError: the endpoint cannot answer any question.
         """
         endpoint, name = self._endpoint, self._endpoint.name
         asked = {"model": endpoint.model, "messages": self._messages, **({"tools": self._tools} if self._tools else {})}

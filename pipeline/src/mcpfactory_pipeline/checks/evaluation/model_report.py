@@ -1,7 +1,8 @@
 """Report of a model's answers: pass rates with confidence intervals.
 
 The sampled unit is the question, not the repetition, because answers to one question are alike. With more questions,
-the overall interval becomes narrower. Repetitions do not: they only make the pass rate of one question more certain.
+the overall interval becomes narrower. Repetitions do not narrow the interval: they only make the pass rate of one
+question more certain.
 """
 
 from __future__ import annotations

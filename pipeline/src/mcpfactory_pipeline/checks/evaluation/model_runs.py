@@ -192,7 +192,7 @@ async def ask_model_cases(
         ConfigError: the client library is not installed, the server lacks a setting, or a simulated API does not
             start.
         RefusedError: the server has no API that calls could reach.
-        ModelUnreachableError: the endpoint refuses, or did not answer several times in a row.
+        ModelUnreachableError: the endpoint refuses all requests, or did not answer several requests in a row.
         ServerError, StageError: the server does not start, or ends too early.
     """
     if not OfferedServer(server, "full", options.timeout).callable:

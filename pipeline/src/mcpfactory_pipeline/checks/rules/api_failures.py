@@ -31,7 +31,7 @@ _ONCE: Final = frozenset({"POST", "PATCH"})
 def _rows(
     choose: Callable[[FailureOutcome, Evidence], bool] = lambda _row, _evidence: True, *, none: str = ""
 ) -> Scope[FailureOutcome]:
-    """Return a scope with the outcomes that `choose` selects; `none` is the reason if it selects no outcome."""
+    """Return a scope with the outcomes that `choose` selects; `none` is the reason if `choose` selects no outcome."""
 
     def scope(evidence: Evidence) -> RuleSubjects[FailureOutcome] | RuleOutcome:
         if not evidence.with_cases:

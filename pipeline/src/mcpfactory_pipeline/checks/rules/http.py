@@ -26,8 +26,8 @@ rule, row = RULES.rule, RULES.row
 class HttpScope:
     """The answers to HTTP probes, in the order of the probes.
 
-    The probe `after` has a wrong header. If its answer is not the error for wrong headers, the server does not check
-    the header. In that case, the rule does not apply, and `reason` is the explanation.
+    The probe `after` has a wrong header. If the answer to this probe is not the error for wrong headers, the server
+    does not check the header. In that case, the rule does not apply, and `reason` is the explanation.
     """
 
     names: tuple[str, ...]

@@ -58,7 +58,7 @@ def _answers(
 ) -> Scope[WireExchange]:
     """Return a scope of chosen answers to per-request messages; by default all results.
 
-    With `by_method`, each method counts once. `none` is the reason if no answer matches.
+    If `by_method` is set, each method counts once. `none` is the reason if no answer matches.
     """
 
     def scope(evidence: Evidence) -> RuleSubjects[WireExchange] | RuleOutcome:

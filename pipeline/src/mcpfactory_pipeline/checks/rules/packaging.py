@@ -1,4 +1,4 @@
-"""Rules about a server's package. They apply only to servers of a workspace, whose sources are available."""
+"""Rules about a server's package. These rules apply only to servers of a workspace, whose sources are available."""
 
 from __future__ import annotations
 

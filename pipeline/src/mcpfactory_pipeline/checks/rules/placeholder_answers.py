@@ -240,7 +240,7 @@ def _answered_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutc
 def _lost(call: RecordedCall, evidence: Evidence) -> Iterator[Fault]:
     """Compare the answer of one call with the API's answer.
 
-    Converted values are correct if they change with the API's answer.
+    A converted value is correct if it changes with the API's answer.
     """
     found = compare_with_answer(call)
     if is_answer_only_text(call):

@@ -30,7 +30,10 @@ _STDERR: Final = 1500  # maximum characters of stderr in a finding; the end is k
 
 
 def _started(reason: str = "") -> Scope[Session]:
-    """Return a scope of the sessions in which the server answered. With `reason`, the rule does not apply over HTTP."""
+    """Return a scope of the sessions in which the server answered.
+
+    If `reason` is set, the rule does not apply over HTTP.
+    """
 
     def scope(evidence: Evidence) -> RuleSubjects[Session] | RuleOutcome:
         if reason and evidence.transport != "stdio":

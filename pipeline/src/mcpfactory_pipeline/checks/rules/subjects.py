@@ -93,7 +93,7 @@ def tools_as_subjects(evidence: Evidence) -> RuleSubjects[tuple[str, Any]] | Rul
 def calls_as_subjects(calls: Iterable[RecordedCall], *, once: bool = False) -> RuleSubjects[RecordedCall]:
     """Return calls as subjects of a rule; each tool counts once.
 
-    With `once`, only the first fault of each tool is kept.
+    If `once` is set, keep only the first fault of each tool.
     """
     found = list(calls)
     return RuleSubjects(found, len({call.tool for call in found}), once)

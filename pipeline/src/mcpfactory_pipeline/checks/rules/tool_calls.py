@@ -85,7 +85,10 @@ def _fault(call: RecordedCall, words: str, lesser: Severity | None = None) -> Fa
 
 
 def _calls(choose: Callable[[Evidence], Iterable[RecordedCall]], none: str) -> Scope[RecordedCall]:
-    """Return a scope of chosen calls; each tool counts once. `none` is the reason to report if there are no calls."""
+    """Return a scope of chosen calls; several calls of one tool count once.
+
+    `none` is the reason to report if there are no calls.
+    """
 
     def scope(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
         calls = calls_as_subjects(choose(evidence))

@@ -73,7 +73,7 @@ class Conversation(Protocol):
     """One session with one server: a process, or a series of HTTP requests.
 
     The checks do not use the runtime's client. The checks must send invalid messages (half a message, a wrong
-    revision). They must observe details that a client hides (other text on stdout, the end of the process). In
+    revision). The checks must observe details that a client hides (other text on stdout, the end of the process). In
     addition, a bug that the server and the runtime's client share would stay hidden.
     """
 
@@ -102,7 +102,7 @@ class Conversation(Protocol):
     async def overlap(self, messages: Sequence[Json], patience: float, pause: float = 0.0) -> list[WireExchange]:
         """Send messages without waiting for answers, with a pause between messages; return the exchanges. Never raises.
 
-        A message can be the `cancellation_message` of an earlier one. In the result, canceled requests and
+        A message can be the `cancellation_message` of an earlier message. In the result, canceled requests and
         notifications have no exchange.
         """
 
@@ -168,7 +168,7 @@ def is_jsonrpc_answer(message: Json) -> bool:
 
 
 def progress_token(request: Json) -> Any:
-    """Return the progress token of a request; None if the request has none."""
+    """Return the progress token in a request; None if the request has none."""
     params = request.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     return meta.get("progressToken") if isinstance(meta, dict) else None

@@ -53,11 +53,12 @@ HttpExpectation = Callable[[HttpProbeAnswer], Iterator[Fault]]
 class HttpProbe:
     """One HTTP request with a single defect, and the expected answer.
 
-    `headers` has the headers that differ from a correct request (None removes a header), or is a function of the asker
-    and the correct headers. The request body is a per-request message with `method` and `params`, or `body`. With both
-    `method` and `body`, it is an array of two such messages, and `body` is the id of the second message. `meta`
-    replaces members of the per-request metadata; None removes the member. `session` is the probe that began the session
-    of the request (handshake lifecycle only). `place` returns the URL. `when` selects the servers to probe.
+    `headers` has the headers that differ from a correct request (None removes a header), or is a function that returns
+    them. The request body is a per-request message with `method` and `params`, or `body`. With both `method` and
+    `body`, it is an array of two such messages, and `body` is the id of the second message. `meta` replaces members of
+    the per-request metadata; None removes the member. `session` is the probe that began the session of the request
+    (handshake lifecycle only). The function `place` returns the URL of the request. `when` selects the servers that get
+    the probe.
     """
 
     name: str
@@ -519,8 +520,8 @@ def _events(
 ) -> tuple[bytes, EventStreamAnswer]:
     """Return the first answer in an event stream (without an answer, the first event), and the state of the stream.
 
-    The events before the answer are progress and log messages. With `wait`, a function that sets the read timeout, also
-    wait for the end of the stream.
+    The events before the answer are progress and log messages. If `wait` (a function that sets the read timeout) is
+    given, also wait for the end of the stream.
     """
     began, read, rest, lines = time.monotonic(), 0, b"", list[bytes]()
     answer, other, data = b"", b"", list[bytes]()

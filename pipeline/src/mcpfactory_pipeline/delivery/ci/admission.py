@@ -1,9 +1,9 @@
 """Admission of the events that a job submits: events of the assigned run, in a valid order, about built files. Pure.
 
-A job runs server code, so its claims are not trusted. `admit_job_events` replays the events by the rules of a run. A
-stage ends only after its own start and the end of all stages that it needs. A candidate comes from the build stage, and
-a check refers to a known candidate. Only the stage that fills a channel moves the channel, under the conditions of a
-run.
+A job runs server code, so its claims are not trusted. `admit_job_events` replays the events by the rules of a run. An
+event may end a stage only after the stage has started, and after all stages that it needs have ended. A candidate comes
+from the build stage, and a check refers to a known candidate. Only the stage of a channel moves the channel, under the
+same conditions as in a run.
 """
 
 from __future__ import annotations

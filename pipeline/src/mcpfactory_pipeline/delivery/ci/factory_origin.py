@@ -242,7 +242,10 @@ def read_ci_settings(settings: WorkspaceSettings) -> CiSettings:
 
 
 def factory_install_command(origin: FactoryOrigin) -> str:
-    """Return the line of a script that installs the factory. Wheels are given as files, so that no index is used."""
+    """Return the line of a script that installs the factory.
+
+    Wheels are given as file names, so that no index is used.
+    """
     if origin.kind == INDEX:
         return f"python -m pip install mcpfactory=={installed_version('mcpfactory')}"
     if origin.kind == FOLDER:

@@ -1,7 +1,7 @@
 """Merge the results of CI jobs into the workspace.
 
-The merged histories give the new states. Files that the states list are copied from the jobs (`bundle`), if their
-hashes match the hashes in the events.
+The new states are computed from the merged histories. Files that the states list are copied from the jobs (`bundle`),
+if their hashes match the hashes in the events.
 """
 
 from __future__ import annotations
@@ -143,10 +143,10 @@ def fold_results(
 ) -> tuple[list[FoldedServer], list[RefusedShardResult]]:
     """Add the job results of one run to the workspace, write the resulting states, and return results and refusals.
 
-    A server's result is accepted completely or not at all. Known events are not added again, so a repeated fold has no
-    effect. Files are accepted if their bytes have the hashes in the events. With `released`, the results are from the
-    publish job, which can also report promotions and publications. `branch` is a commit whose histories contain the
-    decisions of people.
+    A server's result is accepted completely or not at all. Events that the history already has are not added again, so
+    a repeated fold has no effect. Files are accepted if their bytes have the hashes in the events. With `released`, the
+    results are from the publish job, which can also report promotions and publications. `branch` is a commit whose
+    histories contain the decisions of people.
 
     Raises:
         NotFoundError: the folder or commit does not exist.

@@ -3,18 +3,18 @@
 The pipeline workflow has four jobs. `plan` lists the changed servers, assigns them to jobs and sets the ID of the run.
 `shard` (a matrix) runs the pipeline for some of the servers. `fold` accepts the results of a shard only for the servers
 that `plan` assigned to that shard. It merges and verifies the results, and writes the summary. `keep` commits state and
-history, only on the workspace's branch, and is the only job with write access. It uploads the channels, with the exact
-bytes that the shards built and checked.
+history, only on the workspace's branch, and is the only job with write access. The job `keep` uploads the channels,
+with the exact bytes that the shards built and checked.
 
 External input is never part of a script: values are passed in `env`. A pull request must not change histories.
-People's decisions are on the branch. `keep` works on the newest commit of the branch, so decisions that people made
-while the shards ran are valid. A push is compared with the commit before the push.
+Decisions of people are stored on the branch. `keep` works on the newest commit of the branch, so decisions that people
+made while the shards ran are valid. A push is compared with the commit before the push.
 
 The release workflow has four jobs. `check` inspects the tag before any of its code runs. The tag must be on the
 workspace's branch, and must match the version of its sources. `run` runs the server through the pipeline; the server's
 code and tests run here, without any permissions. `publish` uses the files that `run` built, and people's decisions on
-the branch; it determines the candidate itself. It is the only job with secrets and an identity, and runs no server
-code. `keep` commits state and history, and is the only job with write access.
+the branch; it determines the candidate itself. Only the job `publish` has secrets and an identity, and it runs no
+server code. `keep` commits state and history, and is the only job with write access.
 """
 
 from __future__ import annotations

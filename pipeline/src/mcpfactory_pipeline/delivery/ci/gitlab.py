@@ -3,7 +3,7 @@
 GitLab fixes a matrix when the file is written, so `plan` writes and starts a second pipeline with a job for each shard.
 The jobs and their permissions are the same as in `github.py`. A job gets a secret only if the secret's variable is
 defined for the job's environment. The tag names the server to publish, and a separate job sets the run ID, so neither
-comes from a job that ran server code. A shard submits only the folder with its own results.
+value comes from a job that ran server code. A shard submits only the folder with its own results.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@ A pull request must not add events to a history. The only exception is an approv
 requires signatures. The base must list its key, and no other event may have its signature.
 
 A push to the branch may also add people's decisions about candidates in the commit before the push. A candidate, and a
-decision about this candidate, must not arrive in the same push. Both arrive in one push if a pull request was merged
-without review.
+decision about this candidate, must not arrive in the same push. A candidate and its decision arrive in one push if a
+pull request was merged without review.
 
-Promotions of a push are checked again (`pushed`), because `promote` checks the policy of the working tree. A person
+Promotions in a push are checked again (`pushed`), because `promote` applies the policy of the working tree. A person
 could have written a line by hand, or the same push could have removed a stage or lowered a policy. Each promotion is
 checked with the stages and channels of the commit before the push, at the time of the promotion's event. Therefore a
 stricter policy in the push revokes no promotion. For a channel that the push adds, the policy in the push applies.

@@ -1,4 +1,6 @@
-"""MCP clients that a server can be installed into, one row each. Only this table contains the names of clients.
+"""MCP clients that a server can be installed into, with one row per client.
+
+Only this table contains the names of clients.
 
 `docs/reference/clients.md` is generated from these rows. A path begins with `~` (the home folder) or `{config}` (the
 settings folder of programs: `~/.config` or `$XDG_CONFIG_HOME`, `~/Library/Application Support`, `%APPDATA%`). A
@@ -23,8 +25,8 @@ System = Literal["linux", "mac", "windows"]
 class ClientConfigFile:
     """A configuration file: its format, and the content of a new file.
 
-    The first path in `paths` that exists is used, otherwise the first path. `systems` has the paths of operating
-    systems with other paths.
+    The first path in `paths` that exists is used, otherwise the first path. `systems` has the paths for operating
+    systems that use other paths.
     """
 
     paths: tuple[str, ...]
@@ -56,7 +58,7 @@ class ClientProfile:
             client has no references.
         header: how a header refers to such a variable; None if headers cannot refer to variables.
         folder: project folder in an entry of a project's file: `.` if the client starts servers in that
-            folder, or the client's placeholder for it. None if the client has neither, so it cannot start servers from
+            folder, or the client's placeholder for it. None if the client has neither, and so cannot start servers from
             the project.
         gui: True if the client is started from a desktop, without the PATH of a shell.
         moved: environment variable with another folder for the user's file.

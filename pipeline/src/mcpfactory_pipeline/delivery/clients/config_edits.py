@@ -1,7 +1,7 @@
 """Insertion and removal of a server in the text of a client's configuration: text in, text out.
 
-After an edit, the result is parsed again and compared with the expected data. If they differ, the edit is refused. So
-an unknown syntax causes an error, but never a loss of settings.
+After an edit, the result is parsed again and compared with the expected data. If the result differs from the expected
+data, the edit is refused. So an unknown syntax causes an error, but never a loss of settings.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def uninstall(
 ) -> str | None:
     """Return the text without the entry, or None if `install` created the file and the file should be removed.
 
-    `backups` are earlier texts of the file. If inserting the entry into a backup gives the current text, the backup is
+    `backups` are earlier texts of the file. If a backup with the inserted entry equals the current text, the backup is
     returned. The backup also lacks a container that was added for the entry.
 
     Raises:

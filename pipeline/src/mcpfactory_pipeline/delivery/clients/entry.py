@@ -22,9 +22,9 @@ class LaunchEntry:
     """A program to start.
 
     `program` is the program's name, and `path` is its location on this machine. If the program is started by its path,
-    the arguments in `before` precede the others. `variables` are the names of its secrets, `plain` are other variables
-    that it reads, and `literals` are values of its environment. `todo` lists tasks that the user must do, one sentence
-    each.
+    the arguments in `before` precede the other arguments. `variables` are the names of secret variables, `plain` are
+    other variables that the program reads, and `literals` are values in its environment. `todo` lists tasks that the
+    user must do, one sentence each.
     """
 
     program: str

@@ -58,7 +58,8 @@ def select_entry_variables(
     Args:
         server: the server.
         given: variables from the command line.
-        environ: environment of the shell. Its settings for the server, except secrets, are written if a person agrees.
+        environ: environment of the shell. If a person agrees, the shell's variables for the server are written, except
+            secrets.
         ask: asks the person; None if there is nobody to ask.
 
     Raises:
@@ -317,7 +318,7 @@ def install(
 
     Raises:
         ClientConfigError: the client does not support the entry, another server has its name, or the file cannot be
-            changed. The file is unchanged.
+            changed. The file stays unchanged.
     """
     file, config = client_config_path(row, home, project)
     text = read_text(file)

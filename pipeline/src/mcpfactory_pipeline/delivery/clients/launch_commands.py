@@ -99,7 +99,7 @@ class IndexedPackage(NamedTuple):
 def recorded_package(workspace: Workspace, server: WorkspaceServer, project: str) -> IndexedPackage | None:
     """Return the recorded publication under a project's normalized name; None if no publication is recorded.
 
-    Sends no request.
+    Do not send a request.
     """
     live = Store(workspace).state(server.name).published.get(_TARGET)
     known = live.evidence if live and "index" in live.evidence else {}

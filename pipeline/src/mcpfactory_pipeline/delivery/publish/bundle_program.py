@@ -115,7 +115,7 @@ EVERY: Final = "every"  # platform of a lock that works on all platforms
 
 @dataclass(frozen=True, slots=True)
 class BundlePlatform:
-    """Platform of packages: uv's name and Python's `major.minor`.
+    """Platform of packages: uv's name for it, and the `major.minor` version of Python.
 
     With the name `EVERY`, the version is the minimum Python.
     """

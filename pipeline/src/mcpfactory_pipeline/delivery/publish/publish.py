@@ -1,8 +1,8 @@
 """Publish a server: the table of targets, the check for problems and secrets, and the upload to each target.
 
 Each publication records two events: `publish.started` before anything is sent, and `published` with evidence after the
-upload. If the process is killed in between, only the first event exists, and `inbox` shows it. A repeated `publish`
-inspects the target, uploads missing files if any, and records the evidence.
+upload. If the process is killed between the two events, only the first event exists, and `inbox` shows it. A repeated
+`publish` inspects the target, uploads missing files if any, and records the evidence.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Target for the official MCP registry or a compatible registry: send `server.json` once, and read it back.
 
-The registry requires its own short-lived token. If no token is set, one is requested. The request uses a GitHub token
-(`auth = "github"`), or the identity of a GitHub Actions job (`auth = "github-oidc"`, without any secret). The token is
-stored only in memory.
+The registry requires a short-lived token that it issues itself. If no token is set, one is requested. The request uses
+a GitHub token (`auth = "github"`), or the identity of a GitHub Actions job (`auth = "github-oidc"`, without any
+secret). The token is stored only in memory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rules of a `server.json` (schema 2025-12-11, and the official MCP registry's additions), and their checks. Pure.
 
-A JSON Schema describes the shape of the document: fields, types, lengths and fixed choices. The rules check constraints
-that a schema cannot express. The rules treat a field of a wrong type as missing.
+A JSON Schema describes the shape of the document: fields, types, lengths and fixed choices. The rules in this module
+check constraints that a schema cannot express. The rules treat a field of a wrong type as missing.
 """
 
 from __future__ import annotations

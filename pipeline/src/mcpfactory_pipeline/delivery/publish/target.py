@@ -90,11 +90,11 @@ class PublishTarget:
     `build` returns the files for the target (name → bytes). The same release always gives the same bytes. `check`
     validates the release without a network. `inspect` returns the current state of the target. `upload` sends only the
     missing parts, and thereby continues an interrupted upload. It is called only if `inspect` found no `other` content.
-    A target without `upload` is a file that people copy: it is built, and nothing is recorded. `options` is the model
-    of the target's settings. `needs` returns the targets that must have the release first.
+    A target without `upload` is a file that people copy. The file is built, and no event is recorded. `options` is the
+    model of the target's settings. `needs` returns the targets that must have the release first.
 
-    All functions raise `ConfigError` for invalid settings. `inspect` and `upload` also raise `TargetUnavailableError`
-    if the target fails or is unreachable, and `PublishError` if it refuses the release.
+    All functions raise `ConfigError` for invalid settings. `inspect` and `upload` raise `TargetUnavailableError` if the
+    target fails or is unreachable, and `PublishError` if the target refuses the release.
     """
 
     id: str

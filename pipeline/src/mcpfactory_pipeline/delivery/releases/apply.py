@@ -36,7 +36,7 @@ _SHOWN: Final = 5  # maximum dirty files in a message; also the maximum releases
 class ReleaseResult(JsonRecord):
     """The result for one server: `released`, `continued` (the commit existed, and only the tag was added) or `current`.
 
-    `released`, `continued` (the commit existed, the tag was added) or `current`.
+    `released`, `continued` (the commit existed already, and got its tag) or `current`.
     """
 
     server: str
@@ -52,7 +52,8 @@ def apply_releases(
 ) -> list[ReleaseResult]:
     """Release the changed servers among the named servers, or among all: version, changelog, commit and tags.
 
-    Either all changed servers are released, or none is. With `dry_run`, everything is computed and nothing is written.
+    Either all changed servers are released, or none is. If `dry_run` is True, all changes are computed, but no file is
+    written.
 
     Raises:
         NotFoundError: the server does not exist.

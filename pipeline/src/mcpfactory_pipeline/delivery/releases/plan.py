@@ -5,7 +5,7 @@ is compared with its candidate in a channel that people promote into. Without su
 server's sources is used.
 
 A server is released if its package has changed since the last release, or if it has a changelog fragment. The contract
-(`contract.py`) determines the version, and fragments can raise it.
+(`contract.py`) determines the version, and fragments can raise the version.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The plugin determines outcomes from the exceptions of tests. Therefore a hook of the server cannot change a failed test
 to passed by changing the report. Test code shares the process with the plugin; `docs/explanation/checks.md` describes
-the limits. The plugin is loaded by name from a separate folder, in an environment without mcpfactory-pipeline, so it
-uses only the standard library and pytest.
+the consequences. The plugin is loaded by name from a separate folder, in an environment without mcpfactory-pipeline, so
+it uses only the standard library and pytest.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Selection of response fields for a type, as GraphQL text and as the JSON Schema of the response.
 
 The selection contains the scalars of the response, some of its objects, and identifying fields of these objects. For a
-connection, the selection contains the nodes and the cursor of the next page. It excludes fields with required
-arguments, deprecated fields, and types that contain themselves. The size of the selection is limited.
+connection, the selection contains the nodes and the cursor of the next page. The selection excludes fields with
+required arguments, deprecated fields, and types that contain themselves. The size of the selection is limited.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ docs/reference/generated-server.md, `manifest.json`, for the format.
         call.arguments.setdefault("limit", 20)
 
 A hook before a call may change the arguments, which are already validated, or raise `ToolError` to refuse the call. A
-hook that runs after a call may return a different result. Hooks run in the order of their definition. They also run for
-calls through search mode, as a task, or by `Context.call`. Hooks apply to generated tools only; hand-written tools do
-not need hooks.
+hook that runs after a call may return a different result. Hooks run in the order of their definition. Hooks also run
+for calls through search mode, as a task, or by `Context.call`. Hooks apply to generated tools only; hand-written tools
+do not need hooks.
 
 MCP (server/tools, Output Schema): with an output schema, structured content MUST conform to it. The responses of APIs
 do not always match their documents. A call that the API carried out must not look like a failed call, because a model
@@ -19,10 +19,10 @@ would repeat the call. Therefore:
 1. Content that conforms stays unchanged.
 2. Members (and items of lists) that do not conform are left out of the structured content; the text has the complete
    response, and a note lists the missing parts. A null that the schema does not permit is left out without a note,
-   since an absent member means the same. A string is converted if the schema requires a number or a boolean (all values
-   of XML are strings), unless digits would be lost.
-3. If a required member is missing, the result is an error. Its text reports that the call was carried out.
-4. Missing content, or content that is not JSON, becomes the empty object.
+   because an absent member has the same meaning. A string is converted if the schema requires a number or a boolean
+   (all values of XML are strings), unless digits would be lost.
+3. If a required member is missing, the result is an error. The text reports that the call was carried out.
+4. If content is missing or is not JSON, the result is the empty object.
 
 Generated output schemas (`mcpfactory_codegen.describe.tool_schemas`) use only `type`, `properties`, `required`,
 `items`, `additionalProperties` and `enum`. Other keywords are ignored.

@@ -6,7 +6,7 @@ behaves as without search mode: the called tool checks its arguments, requires i
 at the first search.
 
 A schema is shortened in steps until it fits. The steps remove nested parts of arguments, the ends of descriptions of
-arguments, and most values of a long enumeration. They never remove an argument or its required flag.
+arguments, and most values of a long enumeration. The steps never remove an argument or its required flag.
 """
 
 from __future__ import annotations

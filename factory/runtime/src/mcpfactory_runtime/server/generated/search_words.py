@@ -2,8 +2,9 @@
 
 This module covers questions in general, independent of the available tools.
 
-Its tables are in `search_words.txt`. Add a row only if the row helps in many APIs. Do not add the names of a single
-API, because the index learns their relations from the API's descriptions. The notation of a row of `[relations]`:
+The tables of this module are in `search_words.txt`. Add a row only if the row helps in many APIs. Do not add the names
+of a single API, because the index learns their relations from the API's descriptions. The notation of a row of
+`[relations]`:
 
 - `a b c`: each word may mean any other word of the row.
 - `a b > c d`: a or b in a question may mean the API terms c or d, but c does not mean a.

@@ -105,10 +105,10 @@ class _Connection:
 class RemoteConnections:
     """The connections to one server.
 
-    The first connection serves lists. It also serves all calls if the server uses the per-request lifecycle, or the
-    caller is the only client of this process. In the handshake lifecycle, a server's question belongs to a connection,
-    not to a call. Therefore each HTTP session has a separate connection, which declares the capabilities of the
-    session's client. A call without a session also gets a separate connection if its client can answer questions.
+    The first connection serves lists. It also serves all calls if the server uses the per-request lifecycle, or if this
+    process has only one client. In the handshake lifecycle, a server's question belongs to a connection, not to a call.
+    Therefore each HTTP session has a separate connection, which declares the capabilities of the session's client. If
+    the caller can answer questions, a call without a session also gets a separate connection.
 
     Args:
         name: the server's name, for errors.

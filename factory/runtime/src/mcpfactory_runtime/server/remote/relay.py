@@ -33,7 +33,7 @@ _NOT_FOUND: Final = {INVALID_PARAMS, -32002}
 
 
 class RelayNames:
-    """Map of remote names and URIs to local ones.
+    """Map of remote names and URIs to local names and URIs.
 
     This base class keeps all names and URIs; subclasses override its methods.
     """

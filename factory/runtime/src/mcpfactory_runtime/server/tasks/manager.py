@@ -308,7 +308,7 @@ class TaskManager:
     async def cancel(self, task: Task) -> Task | None:
         """Cancel a task and its handler, and drop any result that arrives later.
 
-        Return None if the task had already ended.
+        Return None if the task has already ended.
         """
         return await self.change(task.id, lambda now: now.cancelled("The task was cancelled by request."))
 
@@ -369,7 +369,10 @@ class TaskManager:
         return True
 
     def unclaim(self, task_id: str, key: str) -> None:
-        """Release the claim, so that another call can ask the question again. Watchers get the task again."""
+        """Release the claim, so that another call can ask the question again.
+
+        Watchers are notified of the task again.
+        """
         self._claims.discard((task_id, key))
         watch = self._watches.get(task_id)
         if watch is not None:

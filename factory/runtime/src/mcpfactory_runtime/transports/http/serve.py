@@ -48,7 +48,7 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
 
     A request that is incomplete after `_READ_TIME` seconds, plus the time that its size needs at `_READ_RATE`, ends the
     connection. Data that arrives after a request and before its response is discarded, and the connection is closed
-    after the response. The size of incomplete heads and trailers is bounded here, because httptools has no limit;
+    after the response. This class bounds the size of incomplete heads and trailers, because httptools has no limit;
     `HttpApp` checks complete requests instead.
     """
 
@@ -84,7 +84,7 @@ class _BoundedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # - 
             self._begin_reading()
 
     def on_message_begin(self) -> None:
-        """Discard a further request in the same data.
+        """Discard a second request in the same data.
 
         Only httptools calls this callback and the following callbacks.
         """

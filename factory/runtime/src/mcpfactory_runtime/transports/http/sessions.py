@@ -3,7 +3,7 @@
 Messages that belong to a request are sent in the response to its POST. All other messages are sent on the session's own
 stream.
 
-In HTTP+SSE, a session is one GET connection. It begins with an `endpoint` event that contains the URL for
+In HTTP+SSE, a session is one GET connection. The connection begins with an `endpoint` event that contains the URL for
 POSTs, and ends when the client disconnects. Responses are sent on the stream of the GET; the response to a POST is only
 status 202.
 """
@@ -212,7 +212,7 @@ class HttpSession(Session):
         }
 
     async def restore_session(self, state: Json, unfinished: list[UnfinishedStream]) -> None:
-        """Take over a session of another process. Requests that the other process did not answer get an error."""
+        """Take over a session of another process. A request that the previous process did not answer gets an error."""
         assert self._journal is not None
         revision = LEGACY[state["revision"]]
         self.connection.peer = Peer(revision, state["info"], state["capabilities"], state["log_level"])

@@ -1,8 +1,8 @@
 """Server-sent events that clients can resume (basic/transports, Resumability and Redelivery).
 
-A `EventStreamAnswer` keeps its latest messages in memory. Its follower, the code that sends the response, may be absent
-for a while. The stored data is bounded for any client behavior (docs/reference/transports.md, Bounds). With a store,
-events that were sent with IDs are also available to the next process (`storage/events.py`).
+An `EventStreamAnswer` keeps its latest messages in memory. Its follower, the code that sends the response, may be
+absent for a while. The stored data is bounded for any client behavior (docs/reference/transports.md, Bounds). With a
+store, events that were sent with IDs are also available to the next process (`storage/events.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OVERHEAD: Final = 128  # additional bytes that each message needs in memory
 class EventStreamAnswer:
     """Numbered messages of one response, or of the stream that belongs to the session itself.
 
-    Event loop only. Only one task at a time may wait in `ready`.
+    Use it only in the event loop. Only one task at a time may wait in `ready`.
 
     Args:
         name: unique within the session; event IDs are `<name>-<number>`. None: events have no IDs.
