@@ -29,7 +29,7 @@ from mcpfactory_pipeline.workspace.workspace import (
 )
 
 
-@dataclass(frozen=True)  # no slots, because cached properties need a `__dict__`
+@dataclass(frozen=True)  # no slots: cached properties need a `__dict__`
 class InputReader:
     """The inputs and state of one server. Each file is read only once; to read a file again, create a new reader."""
 

@@ -206,7 +206,7 @@ def unreadable_server_item(server: str, about: str, message: str, hint: str) -> 
     return InboxItem("problem", server, about, f"{message}; hint: {hint}" if hint else message, command)
 
 
-@dataclass(frozen=True)  # no slots, because cached properties need a `__dict__`
+@dataclass(frozen=True)  # no slots: cached properties need a `__dict__`
 class InboxReader:
     """Shared context for the items of all servers at the same time of reading."""
 

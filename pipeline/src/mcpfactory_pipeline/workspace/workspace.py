@@ -119,7 +119,7 @@ class WorkspaceServer:
         return self.folder / REPORT
 
 
-@dataclass(frozen=True)  # no slots, because cached properties need a `__dict__`
+@dataclass(frozen=True)  # no slots: cached properties need a `__dict__`
 class Workspace:
     """A root folder whose `mcpfactory.toml` has a `[workspace]` table."""
 

@@ -264,12 +264,7 @@ class OAuthProxy:
         return _short_id(client_id)
 
     async def _find_client(self, client_id: str) -> ProxyClient | None:
-        """Return the client with a client ID.
-
-        The ID contains the client's registration, or is the URL of a metadata document.
-
-        Return None if the client is unknown.
-        """
+        """Return the client from the registration or document that its ID names, or None for an unknown client."""
         read = self._keys.read("client", client_id)
         if read is not None:
             return ProxyClient(client_id, _short_id(client_id), read["name"], tuple(read["redirect_uris"]))
@@ -544,10 +539,7 @@ class OAuthProxy:
         return "*" in self._allow or not names.isdisjoint(self._allow)
 
     def _granted(self, scope: str) -> tuple[str, ...]:
-        """Return the requested scopes that this server supports.
-
-        If a client requests no scopes, use the required scopes.
-        """
+        """Return the requested scopes that are supported, or the required scopes if none are requested."""
         supported = self._supported()
         asked = scope.split() or self.authorization.required_scopes
         return tuple(dict.fromkeys(word for word in asked if word in supported))

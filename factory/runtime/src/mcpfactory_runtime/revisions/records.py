@@ -26,7 +26,7 @@ Names = frozenset[str]
 _METHOD_SETS: Final = ("methods", "client_requests", "notifications", "client_notifications")
 
 
-@dataclass(frozen=True, eq=False)  # no slots, because cached properties need a `__dict__`
+@dataclass(frozen=True, eq=False)  # no slots: cached properties need a `__dict__`
 class Revision:
     """One released revision. A feature exists in a revision if a set in the record contains the feature's name.
 

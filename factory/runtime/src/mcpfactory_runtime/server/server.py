@@ -159,7 +159,7 @@ class Server(ObservabilityMixin, CompositionMixin):
             app: URI of the page that shows results (docs/reference/extensions.md).
             visibility: permitted callers.
             options: name, title, description, annotations (`readOnlyHint` …), icons, meta. structured: True requires
-                structured output, and False forbids it. input_schema and output_schema replace the listed schemas, but
+                structured output, False turns it off. input_schema and output_schema replace the listed schemas, but
                 do not change the checks. scopes: scopes that an access token needs (HTTP only, see
                 docs/reference/authorization.md). task: "optional" if calls may be tasks, "required" if calls must be
                 tasks (docs/reference/tasks.md). defer_task: the handler decides when a call becomes a task. inline:
@@ -389,8 +389,7 @@ class Server(ObservabilityMixin, CompositionMixin):
     def tool_middleware(self, *tools: Any) -> Any:
         """Decorate an `async def (ToolRequest, call_next)` that wraps tools: `@server.tool_middleware("search")`.
 
-        The function wraps every call, including calls through search mode, calls as a task, and calls by
-        `Context.call`.
+        The function wraps every call, also through search mode, as a task, or by `Context.call`.
 
         Args:
             tools: names; without any, all tools (`@server.tool_middleware`).
@@ -523,8 +522,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         Only the transport enters this context, once.
 
         Args:
-            alone: False for a mounted server, because its parent waits until all mounted servers have listed their
-                items.
+            alone: False for a mounted server; its parent waits until all mounted servers have listed their items.
 
         Raises:
             CatalogError: the environment selects an unknown mode, profile or dialect.

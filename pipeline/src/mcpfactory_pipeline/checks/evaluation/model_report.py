@@ -157,7 +157,7 @@ def read_prices(settings: EndpointSettings) -> ModelPrices | None:
     return ModelPrices(settings.read, settings.written, cached, settings.currency)
 
 
-@dataclass(frozen=True)  # no slots, because cached properties need a `__dict__`
+@dataclass(frozen=True)  # no slots: cached properties need a `__dict__`
 class ModelReport:
     """Results of asking a model.
 
