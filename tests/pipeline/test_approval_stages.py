@@ -98,7 +98,7 @@ def test_what_stands_behind_waits_until_the_people_who_are_named_have_approved(g
     (item,) = read_inbox(gated.space, ["books"], stages=gated.stages)
     assert "Are these the tools that callers need?" in item.message
     assert "servers/books/TOOLS.md" in item.message
-    with refused("eve has no permission to decide tools-approved"):
+    with refused("eve has no permission to decide about tools-approved"):
         gated.approve("eve")
     assert gated.approve("ada")["missing"] == "1 of 2 approvals missing, from grace"
     with refused("ada has already approved the output of tools-approved of books"):

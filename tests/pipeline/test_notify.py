@@ -282,7 +282,7 @@ def test_hostile_names_stay_text_in_every_form(workspace, receiver, post, form):
         ('[pipeline.events.mail]\nto = ["a@b.example"]\nfrom = "a@b.example"', "smtp is missing"),
         ('[pipeline.events.mail]\nto = ["a@b.example"]\nfrom = "a@b.example"\nsmtp = "x:y"', "mail.smtp: .* is not valid"),
         ('[pipeline.events.mail]\nto = ["a@b.example"]\nfrom = "a@b.example"\nsmtp = "x"\ntls = "ssl"', 'mail.tls: "ssl" is not valid'),
-        ('[pipeline.events.mail]\nto = ["a@b.example"]\nfrom = "a@b.example"\nsmtp = "x"\nuser = "u"', "together"),
+        ('[pipeline.events.mail]\nto = ["a@b.example"]\nfrom = "a@b.example"\nsmtp = "x"\nuser = "u"', "password_variable"),
         ('[pipeline.events.mail]\nto = ["a@b.example"]\nfrom = "a@b.example"\nsmtp = "x"\ntls = "none"\nuser = "u"\npassword_variable = "P"', "password unencrypted"),
     ],
 )  # fmt: skip

@@ -52,7 +52,7 @@ def test_values_replace_their_names_everywhere_and_others_stay(tmp_path):
         ("cases: [{name: a, question: q, right: [], wrong: 1}]", "case 1.wrong"),
         ("cases: [{name: A b, question: q, right: []}]", "case 1.name"),
         ("cases: [{name: a, question: '', right: []}]", "case 1.question"),
-        ("cases: [{name: a, question: q, right: []}, {name: a, question: r, right: []}]", "two cases 'a'"),
+        ("cases: [{name: a, question: q, right: []}, {name: a, question: r, right: []}]", "the name 'a'"),
         ("cases: {}", "Input should be a valid list"),
         ("tests: []", "must contain a list of cases"),
         ("cases: [", "cannot be read"),

@@ -144,7 +144,7 @@ async def test_checks_are_called_once_for_all_who_ask_and_once_a_second() -> Non
 def test_a_check_with_parameters_or_a_name_twice_says_what_to_write() -> None:
     server = _checked()
     with pytest.raises(
-        TypeError, match=r"has parameters: pool\nhint: remove them; the check is called without arguments"
+        TypeError, match=r"has parameters: pool\nhint: remove the parameters; the check is called without arguments"
     ):
         server.ready_check(lambda pool: None)
     with pytest.raises(ValueError, match="ready check 'disk' already exists"):

@@ -50,7 +50,7 @@ COMMANDS: Final = {
     "doctor": CommandEntry("Operate", f"{_COMMANDS}.doctor:doctor", "Check this machine, the workspace and server credentials"),
     "update": CommandEntry("Operate", f"{_COMMANDS}.servers:update", "Update a server after its document or template changed"),
     "template": CommandEntry("Advanced", f"{_COMMANDS}.template:app", "Manage templates from mcpfactory, folders, git and packages"),
-    "diff": CommandEntry("Advanced", f"{_COMMANDS}.servers:diff", "Compare a server's tools with those that callers have"),
+    "diff": CommandEntry("Advanced", f"{_COMMANDS}.servers:diff", "Compare a server's tools with the tools that callers use"),
     "waive": CommandEntry("Advanced", f"{_OPERATIONS}.decisions:Waive", "Accept the findings of a rule until a date, with a reason"),
     "rename": CommandEntry("Advanced", f"{_OPERATIONS}.removal:Rename", "Rename a server"),
     "remove": CommandEntry("Advanced", f"{_OPERATIONS}.removal:Remove", "Remove a server and its channel releases"),
