@@ -105,7 +105,7 @@ def test_a_tool_that_cannot_be_tried_says_why(ada: Browser, builder: WorkspaceBu
     assert "mcpfactory pipeline run shop --until validate --force" in page
     assert 'name="ticket"' not in page
     (builder.root / "servers/shop/tests/_generated/cases.json").unlink()
-    assert "no case from an API document" in ada.get("/servers/shop/tools/get_book/try/").text
+    assert "the API document has no example" in ada.get("/servers/shop/tools/get_book/try/").text
 
 
 def test_nobody_tries_a_tool_without_a_login(ada: Browser) -> None:

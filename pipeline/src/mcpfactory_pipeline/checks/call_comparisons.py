@@ -36,7 +36,7 @@ _IDLE: Final = 1.1  # seconds; minimum pause before a repetition, so that the re
 _MAX_IDLE: Final = 10.0  # seconds
 _CANCELABLE: Final = 100  # milliseconds; a quicker call is answered before its cancellation arrives
 _LONGEST: Final = 5_000  # milliseconds; slower calls are not repeated
-_CANCELED: Final = 3  # calls to cancel; a server may have several slots
+_CANCELED: Final = 3  # number of canceled calls; a server that loses one slot per call may have two
 _PAUSE: Final = 0.2  # seconds between a call and its cancellation
 
 

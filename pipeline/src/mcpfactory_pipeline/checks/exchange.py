@@ -90,7 +90,7 @@ class ValidationTarget:
                 )
         if self.url is not None and self.cases is not None:
             raise ValidationTargetError(
-                "cases require a server that mcpfactory can start, so that the server calls the stub API",
+                "a server at a URL cannot be validated with cases: only a started server calls the simulated API",
                 hint="use --command instead of --url, or leave out the cases",
             )
 
@@ -242,7 +242,7 @@ def result_text(result: Mapping[str, Any]) -> str:
 
 
 def is_nested_deeper(value: Any, levels: int) -> bool:
-    """Return True if lists and objects in `value` are nested deeper than `levels`, without recursion."""
+    """Return True if lists and objects in `value` are nested deeper than `levels`. The function does not recurse."""
     level = [value]
     for _ in range(levels + 1):
         level = [child for item in level for child in _children(item)]

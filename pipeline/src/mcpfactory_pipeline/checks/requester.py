@@ -21,7 +21,7 @@ from mcpfactory_runtime.types import Json
 
 ANSWER: Final = 10.0  # seconds; timeout of one answer
 SLOWER: Final = 10  # the timeout of an answer is at least this many times the duration of the first answer
-TIRED: Final = 2.0  # seconds; timeout of an answer after three requests got no answer
+TIRED: Final = 2.0  # seconds; timeout of all later answers, after the server left three requests unanswered
 _STARTS: Final = 10  # the total time limit grows by this many times the duration of the first answer
 
 

@@ -249,7 +249,7 @@ class OmittedServerCount:
 class GraphPage:
     """The graph.
 
-    If `counted` is True, the chips show numbers of servers. `total` is the number of all servers; `shown` of these
+    The chips show numbers of servers if `counted` is True. `total` is the number of all servers; `shown` of these
     servers match the `query`.
     """
 

@@ -274,7 +274,7 @@ def _question(
 
 
 def _refusal(detail: ServerDetail, channel: str, candidate: str, advise: _Advise) -> tuple[str, str]:
-    """If no decision is pending, return the reason that forbids a promotion, and the remedy ("" for none)."""
+    """Return the reason that forbids a promotion, and the remedy ("" for none). No decision is pending."""
     name = detail.facts.name
     command, refused = advise(f"mcpfactory pipeline promote {name} --channel {channel} --candidate {candidate}")
     return str(refused or ""), "" if command == f"mcpfactory pipeline status {name}" else command

@@ -75,7 +75,7 @@ class ServerDetail:
 class RunFacts:
     """The events of one run, by server, and the logs of its steps that are still on this machine, by (server, stage).
 
-    Instances are compared by identity. `going` is True if the run's process exists; before its first step, a run has no
+    Instances are compared by identity. `going` is True if the run's process exists. A run that is about to start has no
     events. `now` is the time of reading, in seconds as in `id_creation_time`. `waits` maps each awaited server to the
     run that holds this server ("" if unknown). `kept` are the ids of the events of failed steps whose logs have not
     been overwritten. `needs` maps each stage, except approvals, to all stages that it requires, in workspace order.

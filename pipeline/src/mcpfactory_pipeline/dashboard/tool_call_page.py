@@ -266,7 +266,7 @@ def _case(server: WorkspaceServer, tool: str) -> Mapping[str, Any] | None:
     own = [case for case in cases if case.get("tool") == tool]
     if not own:
         raise StageError(
-            f"{tool} cannot be tried: no case from an API document describes the response of its API",
+            f"{tool} cannot be tried: the API document has no example of its response",
             hint=f"call the real API with 'mcpfactory call {server.name} {tool}'",
         )
     if "path" not in own[0]["request"]:

@@ -49,7 +49,7 @@ ATTRIBUTES: Final = ("pipeline/history/*.jsonl merge=union",)
 
 CODEOWNERS: Final = ("CODEOWNERS", ".github/CODEOWNERS", ".gitlab/CODEOWNERS", "docs/CODEOWNERS")  # read by code forges
 
-NOBODY: Final = "@OWNER"  # placeholder that a person replaces by the owner
+NOBODY: Final = "@OWNER"  # placeholder; a person replaces it with the owner's name
 
 
 def _template(name: str) -> str:

@@ -15,7 +15,7 @@ from mcpfactory_runtime.types import Json
 class ServerRow:
     """One server.
 
-    If `tools` or `source` are unknown, they are null. `problem` is the error in broken files: message and hint.
+    Unknown `tools` or `source` are null. `problem` is the error in broken files: message and hint.
     """
 
     server: str

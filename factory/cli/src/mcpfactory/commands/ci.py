@@ -35,7 +35,7 @@ def ci(
         bool,
         typer.Option(
             "--pushed",
-            help="With --against: check a push, and accept decisions about candidates in BASE",
+            help="With --against: check a push instead of a pull request",
         ),
     ] = False,
     release: Annotated[
@@ -246,7 +246,7 @@ def fold(
         str, typer.Option(metavar="BRANCH", help="Also include the decisions recorded on this branch")
     ] = "",
     released: Annotated[
-        bool, typer.Option("--released", help="Also accept promote and publish events of the publish job")
+        bool, typer.Option("--released", help="Also accept the publish job's events `promoted` and `published`")
     ] = False,
     summary: Annotated[Path | None, typer.Option(metavar="FILE", help="Append a Markdown summary to this file")] = None,
 ) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 
-_COUNTED: Final = 5  # a search passes if the tool of the question is among this number of first results
+_COUNTED: Final = 5  # results of a search that count: the right tool must be one of them
 _PAGE: Final = Path("evals", "report.md")
 _REPORTS: Final = Path("evals", "reports")
 
@@ -83,7 +83,7 @@ class EvaluateOptions:
         bool,
         typer.Option(
             "--suggest",
-            help=f"List tools that models confused, with descriptions and questions, from {_REPORTS}; run no evaluation",
+            help=f"Run nothing; list the confused tools in {_REPORTS}",
         ),
     ] = False
     propose: Annotated[

@@ -42,7 +42,9 @@ def serve(
     port: Port = 8000,
     token: Annotated[
         str,
-        typer.Option(metavar="env:NAME|file:PATH", help="With --http: location of the token that callers must send"),
+        typer.Option(
+            metavar="env:NAME|file:PATH", help="With --http: variable or file with the token that callers must send"
+        ),
     ] = "",
     public_url: Annotated[
         str, typer.Option(metavar="URL", help="With --token: public URL of the endpoint (https)")

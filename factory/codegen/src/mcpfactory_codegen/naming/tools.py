@@ -72,7 +72,7 @@ class _UnnamedOperation:
         return self.at >= len(self.forms) or len("_".join(self.forms[self.at])) <= TOOL_LIMIT
 
     def keep(self, rivals: Iterable[tuple[str, ...]]) -> bool:
-        """If the form is too long, keep the words that the rivals lack. Return True if `kept` changes."""
+        """Keep the words of a too long form that the rivals lack. Return True if `kept` changes."""
         if self.fits():
             return False
         own, before = Counter(self.forms[self.at]), self.kept
@@ -143,7 +143,7 @@ def _winner(group: Sequence[_UnnamedOperation]) -> _UnnamedOperation | None:
 
 def _claimant(operation: ApiOperation) -> _UnnamedOperation:
     said = operation_id_words(operation)
-    # With an operationId, the path only adds words, so it is not shortened.
+    # Words of the path are dropped only if there is no operationId.
     path = path_words(operation, TOOL_LIMIT) if operation.operation_id else path_words(operation)
     literal = words(re.sub(r"\{[^{}]*\}", " ", operation.path))
     every = {*map(singular, literal), *re.findall(r"\{[^{}]*\}", operation.path)}

@@ -411,7 +411,7 @@ class Client:
         progress: Progress | None = None,
         timeout: float | None = -1,  # noqa: ASYNC109 - as `request`
     ) -> Json:
-        """Call a tool. If the tool fails, the result has `isError`."""
+        """Call a tool. The result of a failed tool has `isError`."""
         params = {"name": name, "arguments": arguments or {}}
         try:
             return await self.call("tools/call", params, timeout=timeout, progress=progress)

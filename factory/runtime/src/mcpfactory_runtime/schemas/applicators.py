@@ -225,7 +225,7 @@ def is_fully_checked(
                 target = references.follow(part)[1]
             except UnusableSchemaError:
                 return False
-            if target is schema:  # the schema may refer to itself for the same value; cycles are not checked
+            if target is schema:  # a cycle: the schema refers to itself for the same value
                 return False
             waiting.append(target)
         waiting += [child for _, child in children(part)]

@@ -68,7 +68,7 @@ class Consent(Elicit):
         return f"{self._otherwise}: the person could not be asked ({error}). ({self._what})"
 
     def refused(self, hint: str) -> str:
-        """If the tool has no argument for a code, return the tool's message for a client that cannot ask."""
+        """Return the message of a tool without a code argument to a client that cannot ask its user."""
         more = hint or "use a client that can ask its user (elicitation by forms)"
         return f"{self._otherwise}: a person must agree to this, and this client cannot ask one. ({self._what})\nhint: {more}"
 

@@ -69,7 +69,7 @@ def _without_texts(schema: Any) -> Any:
 LISTS: Final = ("own", *DISTORTIONS)
 """Variants of the tool list: with the server's own names and descriptions, and with each of `DISTORTIONS`."""
 
-_NEAR: Final = 3  # a search finds a tool if the tool is among this number of first results
+_NEAR: Final = 3  # results of a search that count: the tool must be one of them
 _HALF: Final = 0.5  # minimum share of attempts that must pass, so that a case counts as passed
 
 

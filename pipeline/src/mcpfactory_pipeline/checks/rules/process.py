@@ -195,7 +195,7 @@ _SOURCE: Final = "the policy of this workspace, or --limit"
 
 
 def _limited(limit: str) -> Scope[tuple[int, float]]:
-    """If the measured value exceeds this limit of the policy, return a scope with the subject (measured, allowed)."""
+    """Return a scope with the subject (measured, allowed) if the measured value exceeds this limit of the policy."""
 
     def scope(evidence: Evidence) -> RuleSubjects[tuple[int, float]] | RuleOutcome:
         most = evidence.limits.get(limit)

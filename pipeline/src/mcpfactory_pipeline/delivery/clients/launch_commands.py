@@ -56,7 +56,7 @@ def entry_channel_and_version(
     find_channel(read_channels(workspace), channel)
     if project is not None:
         raise ClientConfigError(
-            f"channel {channel} is on this machine only, but a project's file is shared with others",
+            f"a project's configuration is shared, but channel {channel} exists only on this machine",
             hint="use --from source, or leave out --project",
         )
     if not _is_here(workspace, state, channel):

@@ -43,7 +43,7 @@ CALLS: Final = "mcpfactory/calls"
 
 _DEFAULT_COUNT: Final = 8  # default number of tools in a search result
 _MAX_COUNT: Final = 50
-_NAMED: Final = 10  # maximum number of further tools in a search result, which lists only their names
+_NAMED: Final = 10  # maximum number of tools that a search result lists only by name
 _OPTIONAL: Final = 3  # maximum number of optional arguments to list; of more arguments, only the number is shown
 _MAX_DESCRIBED: Final = 10
 _DESCRIPTION_SIZE: Final = 40_000  # maximum characters of all complete descriptions in one response

@@ -2,7 +2,7 @@
 
 An error, which may be raised late, determines the status (404, 400). Therefore nothing is sent before the first
 notification, the result, or `KEEP_ALIVE` seconds. A later error is sent on the stream, with status 200. A disconnect
-cancels the handler (basic/patterns/cancellation), so comments prevent proxies from closing idle connections.
+cancels the handler (basic/patterns/cancellation). Therefore SSE comments keep idle connections open at proxies.
 """
 
 from __future__ import annotations

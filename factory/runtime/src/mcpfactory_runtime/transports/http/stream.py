@@ -126,7 +126,7 @@ class EventStreamAnswer:
         return after >= self._count or (bool(self._events) and self._events[0][0] <= after + 1)
 
     def push(self, data: bytes, *, droppable: bool = False) -> None:
-        """Add a message. If the client does not read, drop a `droppable` message."""
+        """Add a message. A `droppable` message is dropped if the client does not read."""
         if self._unsent is not None:
             if droppable and self._unsent > DROP_AT:
                 return
