@@ -36,7 +36,7 @@ _LOAD: Final = ("mcpfactory_codegen.read.document:load", "mcpfactory_codegen.doc
 _SELECT: Final = ("mcpfactory_codegen.select:select",)
 _SELECTION: Final = ("mcpfactory_codegen.curation:Selection", "mcpfactory_codegen.select:Selection")
 _NAME_API: Final = ("mcpfactory_codegen.naming:name_api",)
-_DESCRIBE: Final = ("mcpfactory_codegen.describe:describe_all", "mcpfactory_codegen.describe.tools:describe_all")
+_DESCRIBE: Final = ("mcpfactory_codegen.describe:make_api_tools", "mcpfactory_codegen.describe.tools:make_api_tools")
 _EMIT: Final = ("mcpfactory_codegen.emit:emit",)
 _OPTIONS: Final = ("mcpfactory_codegen.emit:Options",)
 
@@ -198,11 +198,11 @@ def _trace_operation() -> None:
 
 
 def _generate(document: Path, steps: list[Any]) -> None:
-    load, read_api, select, selection, name_api, describe_all, emit, options = steps
+    load, read_api, select, selection, name_api, make_api_tools, emit, options = steps
     api = select(read_api(load(document)), selection())
     names = name_api(api, server="books")
     code_only = {"tests": False} if "tests" in options.__dataclass_fields__ else {}  # `emit` once made the tests, too
-    emit(api, names, describe_all(api, names).tools, options("books", "books_mcp", **code_only))
+    emit(api, names, make_api_tools(api, names).tools, options("books", "books_mcp", **code_only))
 
 
 def _trace_call() -> None:

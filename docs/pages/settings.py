@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from mcpfactory.commands.init import settings_schema
 from mcpfactory_codegen.settings import additional_properties_schema, schema_alternatives
-from mcpfactory_runtime.schemas.walk import items_of, properties_of, required_of
+from mcpfactory_runtime.schemas.walk import items_schema_of, properties_of, required_of
 
 _HEAD: Final = """\
 # Settings
@@ -52,7 +52,7 @@ def _tables(schema: Mapping[str, Any], root: Mapping[str, Any], place: str) -> I
     rows, below = [], []
     for name, field in properties_of(schema).items():
         key, options = f"{place}.{name}" if place else name, list(schema_alternatives(field, root))
-        lists = _tables_of(map(items_of, options), root)
+        lists = _tables_of(map(items_schema_of, options), root)
         headers = [(f"[[{key}]]", key, one) for one in lists]
         headers += [(f"[{key}]", key, one) for one in options if properties_of(one) and not lists]
         named = _tables_of(map(additional_properties_schema, options), root)

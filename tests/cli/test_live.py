@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console, RenderableType
 
-from mcpfactory.output import is_interactive
+from mcpfactory.output import supports_styling
 from mcpfactory_pipeline.base.events import (
     RunFinished,
     RunStarted,
@@ -82,8 +82,8 @@ def test_colour_and_movement_are_for_terminals_that_people_read(
     for name in ("NO_COLOR", "CI", "TERM"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(variable, value)
-    assert is_interactive(Terminal()) is read
-    assert not is_interactive(io.StringIO())
+    assert supports_styling(Terminal()) is read
+    assert not supports_styling(io.StringIO())
 
 
 class Clock:

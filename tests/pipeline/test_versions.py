@@ -11,7 +11,7 @@ from benchmarks.trials.fake_stages import environment
 from mcpfactory_pipeline.base.errors import PromotionError
 from mcpfactory_pipeline.decisions.decision import approve
 from mcpfactory_pipeline.decisions.promote import promote, rollback
-from mcpfactory_pipeline.decisions.restore import restore_candidate
+from mcpfactory_pipeline.decisions.restore import restore_candidate_files
 from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 from mcpfactory_pipeline.stages import STAGES
 from mcpfactory_pipeline.state.store import Store
@@ -53,7 +53,7 @@ def test_other_bytes_get_a_local_version_which_staging_offers_and_production_ref
         to_production(workspace)
     assert caught.value.hint == "mcpfactory release apply books"
     shutil.rmtree(workspace.artifacts / "books" / state.candidate)
-    assert restore_candidate(workspace, "books", state.candidate).outcome == "rebuilt"
+    assert restore_candidate_files(workspace, "books", state.candidate).outcome == "rebuilt"
     assert release("one") == "1.0", "its own bytes keep the version"
     assert release("two", "1.1") == "1.1"
     assert release("three", "1.1.0").startswith("1.1.0+dev"), "1.1.0 is 1.1 to installers"

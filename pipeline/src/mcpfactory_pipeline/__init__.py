@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.decisions.promote import promote_due as promote_due
     from mcpfactory_pipeline.decisions.promote import rollback as rollback
     from mcpfactory_pipeline.decisions.restore import restore as restore
-    from mcpfactory_pipeline.decisions.restore import restore_candidate as restore_candidate
+    from mcpfactory_pipeline.decisions.restore import restore_candidate_files as restore_candidate_files
     from mcpfactory_pipeline.plan.stage import Stage as Stage
     from mcpfactory_pipeline.plan.stage import StageInputs as StageInputs
     from mcpfactory_pipeline.plan.stage import StageOutputs as StageOutputs
@@ -41,7 +41,7 @@ _NAMES: Final = {
     "channels.candidate": "prune",
     "decisions.decision": "approve hold reject unhold retire revive",
     "decisions.promote": "promote promote_due rollback",
-    "decisions.restore": "restore restore_candidate",
+    "decisions.restore": "restore restore_candidate_files",
     "plan.stage": "Stage StageInputs StageOutputs",
     "run.run": "plan_servers run_pipeline",
     "state.store": "Store",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcpfactory_codegen.cases.cases import test_files
-from mcpfactory_codegen.describe.tools import ApiTool, describe_all
+from mcpfactory_codegen.describe.tools import ApiTool, make_api_tools
 from mcpfactory_codegen.emit import Options, emit
 from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, ApiSecurityScheme, Response
 from mcpfactory_codegen.naming import name_api
@@ -70,7 +70,7 @@ BOOKSHOP = Api(
 def one(operation: ApiOperation, schemas: dict[str, Any] | None = None) -> ApiTool:
     """Return the tool of an API with one operation."""
     api = Api("Shop", operations=(operation,), schemas=schemas or {})
-    (tool,) = describe_all(api, name_api(api)).tools
+    (tool,) = make_api_tools(api, name_api(api)).tools
     return tool
 
 
@@ -83,6 +83,6 @@ def with_body(schema: Any, *, schemas: dict[str, Any] | None = None, required: b
 def files_of(api: Api, options: Options = OPTIONS) -> dict[str, str]:
     """Return the machine-owned files of an API."""
     names = name_api(api, server=options.server)
-    tools = describe_all(api, names).tools
+    tools = make_api_tools(api, names).tools
     tests = test_files(api, names, tools, options.package, dialect="dialect" in options.offer)
     return emit(api, names, tools, options) | tests

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcpfactory_codegen.cases.cases import cases, untested
-from mcpfactory_codegen.describe.tools import describe_all
+from mcpfactory_codegen.describe.tools import make_api_tools
 from mcpfactory_codegen.emit import accept_header
 from mcpfactory_codegen.ir import Api, ApiBody, ApiOperation, ApiParameter, Encoding, Response
 from mcpfactory_codegen.naming import name_api
@@ -28,7 +28,7 @@ FIELDS = {
 
 def of(api: Api) -> list[dict[str, Any]]:
     names = name_api(api)
-    return cases(api, names, describe_all(api, names).tools)
+    return cases(api, names, make_api_tools(api, names).tools)
 
 
 def case(operation: ApiOperation) -> dict[str, Any]:
@@ -177,7 +177,7 @@ def test_what_cannot_be_stated_has_no_case() -> None:
     api = Api("Shop", operations=(ApiOperation("GET", "/a/{p}", "", parameters=(shape,)),))
     names = name_api(api)
     assert of(api) == []
-    assert list(untested([], describe_all(api, names).tools).values()) == [
+    assert list(untested([], make_api_tools(api, names).tools).values()) == [
         "its request is too complex to predict, or sample arguments cannot be generated",
     ]
 

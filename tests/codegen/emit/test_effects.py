@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcpfactory_codegen.describe.tools import describe_all
+from mcpfactory_codegen.describe.tools import make_api_tools
 from mcpfactory_codegen.effects import effect_of, is_idempotent, sounds_like_change, tool_annotations
 from mcpfactory_codegen.ir import Api, ApiOperation
 from mcpfactory_codegen.naming import name_api
@@ -232,7 +232,7 @@ def test_a_reading_method_that_changes_something_is_reported_unless_its_path_nam
         "/books": ApiOperation("GET", "/books", "/paths/c", "listBooks"),
     }
     api = Api("Books", operations=tuple(said.values()))
-    described = describe_all(api, name_api(api, server="books"))
+    described = make_api_tools(api, name_api(api, server="books"))
     assert [one.pointer for one in described.problems if one.code == "hints-doubtful"] == ["/paths/a"]
     assert [tool.annotations["readOnlyHint"] for tool in described.tools] == [False, False, True]
 

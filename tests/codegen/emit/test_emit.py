@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mcpfactory_codegen.describe.tools import describe_all
+from mcpfactory_codegen.describe.tools import make_api_tools
 from mcpfactory_codegen.emit.python import literal
 from mcpfactory_codegen.ir import (
     Api,
@@ -92,7 +92,7 @@ def test_the_manifest_lists_the_tools_as_models_see_them() -> None:
         "title": "Bookshop",
         "instructions": "Books, and who wrote them.",
     }
-    tools = describe_all(BOOKSHOP, name_api(BOOKSHOP)).tools
+    tools = make_api_tools(BOOKSHOP, name_api(BOOKSHOP)).tools
     assert manifest["tools"] == [
         {**tool.listed(), "handler": f"books:{tool.name}", "operation": tool.key} for tool in tools
     ]

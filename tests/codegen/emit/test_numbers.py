@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcpfactory_codegen.cases.cases import cases
-from mcpfactory_codegen.describe.tools import describe_all
+from mcpfactory_codegen.describe.tools import make_api_tools
 from mcpfactory_codegen.naming import name_api
 from mcpfactory_codegen.openapi import read_api
 from mcpfactory_codegen.read.document import Document, load
@@ -81,7 +81,7 @@ def _document(schema: Any) -> Document:
 def test_no_number_ends_generation_or_leaves_a_tool_without_a_call(schema: dict[str, Any]) -> None:
     api = read_api(_document(schema))
     names = name_api(api, server="numbers")
-    tools = describe_all(api, names).tools
+    tools = make_api_tools(api, names).tools
     json.dumps([tool.input_schema for tool in tools], allow_nan=False)
     (case,) = cases(api, names, tools)  # no number may keep the tool from being called
     json.dumps(case, allow_nan=False)

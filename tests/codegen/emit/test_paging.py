@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcpfactory_codegen.describe.tools import DescribedTools, describe_all
+from mcpfactory_codegen.describe.tools import DescribedTools, make_api_tools
 from mcpfactory_codegen.ir import Api, ApiOperation, ApiParameter, Response
 from mcpfactory_codegen.naming import name_api
 from mcpfactory_runtime.upstream import Paging
@@ -29,7 +29,7 @@ def described(parameters: dict[str, Any], answer: Any, *headers: str, method: st
         responses=(Response("200", content_type="application/json", schema=answer, headers=headers),),
     )
     api = Api("Shop", operations=(operation,), schemas={"Page": obj(next_cursor=TEXT)})
-    return describe_all(api, name_api(api))
+    return make_api_tools(api, name_api(api))
 
 
 ROWS: list[tuple[str, dict[str, Any], Any, Paging | None]] = [

@@ -7,7 +7,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from mcpfactory_codegen.describe.tool_schemas import BUDGET
-from mcpfactory_codegen.describe.tools import ApiTool, describe_all
+from mcpfactory_codegen.describe.tools import ApiTool, make_api_tools
 from mcpfactory_codegen.ir import Api, ApiOperation, ApiParameter, Encoding
 from mcpfactory_codegen.naming import name_api
 from mcpfactory_codegen.text import dump_json
@@ -20,7 +20,7 @@ def bindings(tool: ApiTool) -> dict[str, tuple[str, str]]:
 
 
 def test_a_body_of_known_properties_becomes_arguments_beside_the_parameters() -> None:
-    tool = describe_all(BOOKSHOP, name_api(BOOKSHOP)).tools[1]
+    tool = make_api_tools(BOOKSHOP, name_api(BOOKSHOP)).tools[1]
     assert bindings(tool) == {
         "limit": ("query", "limit"),
         "subtitle": ("body", "subtitle"),
@@ -35,10 +35,10 @@ def test_a_body_of_known_properties_becomes_arguments_beside_the_parameters() ->
 
 
 def test_every_input_schema_is_valid_and_stands_alone() -> None:
-    for tool in describe_all(BOOKSHOP, name_api(BOOKSHOP)).tools:
+    for tool in make_api_tools(BOOKSHOP, name_api(BOOKSHOP)).tools:
         Draft202012Validator.check_schema(tool.input_schema)
         assert tool.input_schema["type"] == "object"
-    validator = Draft202012Validator(describe_all(BOOKSHOP, name_api(BOOKSHOP)).tools[1].input_schema)
+    validator = Draft202012Validator(make_api_tools(BOOKSHOP, name_api(BOOKSHOP)).tools[1].input_schema)
     assert validator.is_valid({"title": "A", "parts": [{"title": "B", "parts": [{"title": "C"}]}]})
     assert not validator.is_valid({"title": "A", "parts": [{"parts": []}]})
 
@@ -115,7 +115,7 @@ def test_definitions_beyond_the_budget_are_left_open_and_reported() -> None:
         parameters=tuple(ApiParameter("query", name, {"$ref": f"#/$defs/{name}"}) for name in schemas),
     )
     api = Api("Shop", operations=(operation,), schemas=schemas)
-    described = describe_all(api, name_api(api))
+    described = make_api_tools(api, name_api(api))
     assert len(dump_json(described.tools[0].input_schema)) < BUDGET * 1.5
     assert [(one.code, one.pointer) for one in described.problems] == [("schema-cut", "/paths/~1a/get")]
     Draft202012Validator.check_schema(described.tools[0].input_schema)

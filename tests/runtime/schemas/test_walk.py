@@ -9,7 +9,7 @@ from mcpfactory_runtime.schemas.value_validation import parse_argument_text
 from mcpfactory_runtime.schemas.walk import (
     APPLICATORS,
     children,
-    items_of,
+    items_schema_of,
     map_schema,
     pointer,
     properties_of,
@@ -63,7 +63,7 @@ def test_each_keyword_of_the_table_is_walked_and_mapped():
 @parametrize_subtests("schema", [None, 5, "text", [], {"type": 5, "properties": [], "required": "a", "allOf": {}}])
 def test_readers_accept_anything(schema: Any):
     assert (types_of(schema), properties_of(schema), required_of(schema)) == ([], {}, [])
-    assert (items_of(schema), subschemas_of(schema, "allOf", "anyOf")) == (True, [])
+    assert (items_schema_of(schema), subschemas_of(schema, "allOf", "anyOf")) == (True, [])
     assert list(children(schema)) == []
 
 

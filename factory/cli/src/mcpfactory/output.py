@@ -21,7 +21,7 @@ from mcpfactory_runtime.errors import Exit
 _COLORS: Final = {"good": "32", "bad": "31", "warn": "33", "dim": "2", "strong": "1"}
 
 
-def is_interactive(stream: TextIO) -> bool:
+def supports_styling(stream: TextIO) -> bool:
     """Return True if the stream is a terminal that allows colors and cursor movement.
 
     False in a pipe, in CI, with NO_COLOR or with TERM=dumb.
@@ -40,7 +40,7 @@ def styled(text: str, style: str, *, err: bool = False) -> str:
     from mcpfactory_pipeline.base.text import printable
 
     text = printable(text)
-    return f"\x1b[{_COLORS[style]}m{text}\x1b[0m" if is_interactive(sys.stderr if err else sys.stdout) else text
+    return f"\x1b[{_COLORS[style]}m{text}\x1b[0m" if supports_styling(sys.stderr if err else sys.stdout) else text
 
 
 def data(value: Any) -> None:
@@ -68,7 +68,7 @@ def print_untrusted_text(text: str) -> None:
     """
     from mcpfactory_pipeline.base.text import printable
 
-    sys.stdout.write(printable(text, color=is_interactive(sys.stdout)))
+    sys.stdout.write(printable(text, color=supports_styling(sys.stdout)))
 
 
 def print_document(text: str) -> None:
@@ -80,7 +80,7 @@ def _write(stream: TextIO, text: str) -> None:
     """Write a line without control sequences, because names and messages come from untrusted documents."""
     from mcpfactory_pipeline.base.text import printable
 
-    stream.write(printable(text, color=is_interactive(stream)) + "\n")
+    stream.write(printable(text, color=supports_styling(stream)) + "\n")
 
 
 def fail(message: str, hint_text: str = "", code: Exit = Exit.BAD_INPUT) -> NoReturn:
@@ -137,7 +137,7 @@ def progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
     """Yield a function that reports each new step. Short operations do not show their steps."""
     if quiet:
         yield lambda _step: None
-    elif is_interactive(sys.stderr):
+    elif supports_styling(sys.stderr):
         with _Live() as live:
             yield live.step
     else:

@@ -15,7 +15,7 @@ from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_sc
 
 from mcpfactory_codegen.text import did_you_mean, strip_controls
 from mcpfactory_runtime.errors import Exit, McpfactoryError
-from mcpfactory_runtime.schemas.walk import children, items_of, properties_of, resolve, subschemas_of, types_of
+from mcpfactory_runtime.schemas.walk import children, items_schema_of, properties_of, resolve, subschemas_of, types_of
 
 CONFIG: Final = "mcpfactory.toml"
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -244,7 +244,7 @@ def _noun(schema: Mapping[str, Any]) -> str:
         return _toml(schema["const"])
     kind = "date" if schema.get("format") == "date" else str(schema.get("type"))
     if kind == "array":
-        return "a list of strings" if types_of(items_of(schema)) else "a list of tables"
+        return "a list of strings" if types_of(items_schema_of(schema)) else "a list of tables"
     return _NOUNS.get(kind, "another value")
 
 
@@ -273,7 +273,9 @@ def _schemas(root: Mapping[str, Any], keys: Keys, data: Any) -> list[Mapping[str
     for key in keys:
         data = data[key]
         below = [
-            items_of(one) if isinstance(key, int) else properties_of(one).get(key) or additional_properties_schema(one)
+            items_schema_of(one)
+            if isinstance(key, int)
+            else properties_of(one).get(key) or additional_properties_schema(one)
             for one in found
         ]
         found = [branch for one in below if isinstance(one, Mapping) for branch in schema_alternatives(one, root, data)]

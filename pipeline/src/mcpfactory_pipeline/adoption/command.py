@@ -109,7 +109,7 @@ _ORDINARY: Final = re.compile(
 _PASSWORD: Final = re.compile(r"//[^/@\s:]*:[^/@\s$]+@")
 
 
-def refuse_secrets_in_command(what: str, commands: Sequence[Sequence[str]]) -> None:
+def refuse_secrets_in_commands_and_urls(what: str, commands: Sequence[Sequence[str]]) -> None:
     """Refuse secrets in the address of a server and in command lines.
 
     Raises:

@@ -26,7 +26,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from mcpfactory_pipeline.adoption import npm, pypi, remote_offers
-from mcpfactory_pipeline.adoption.command import NO_IMAGE, refuse_secrets_in_command, refuse_wrapper_program
+from mcpfactory_pipeline.adoption.command import NO_IMAGE, refuse_secrets_in_commands_and_urls, refuse_wrapper_program
 from mcpfactory_pipeline.adoption.projects import recognize_project
 from mcpfactory_pipeline.adoption.proposal import (
     RecognizedServer,
@@ -64,7 +64,7 @@ def recognize(workspace: Workspace, request: AdoptionRequest) -> RecognizedServe
     """
     if bool(request.what) == bool(request.command):
         raise ConfigError("exactly one of a server and --command is required", hint=f"mcpfactory adopt {FORMS}")
-    refuse_secrets_in_command(request.what, [_words(text) for text in (request.command, request.start)])
+    refuse_secrets_in_commands_and_urls(request.what, [_words(text) for text in (request.command, request.start)])
     with tempfile.TemporaryDirectory(prefix="mcpfactory-adopt-") as work:
         try:
             found = _by_form(workspace, request)(Path(work))

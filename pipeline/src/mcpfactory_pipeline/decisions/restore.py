@@ -102,7 +102,7 @@ def _unreadable(one: BrokenServer) -> RestoredChannel:
     return RestoredChannel(one.name, "", "", "missing", one.message, one.hint)
 
 
-def restore_candidate(workspace: Workspace, server: str, candidate: str) -> RestoredChannel:
+def restore_candidate_files(workspace: Workspace, server: str, candidate: str) -> RestoredChannel:
     """Restore the files of one candidate (given by an ID prefix) on this machine, without changing a channel.
 
     Raises:

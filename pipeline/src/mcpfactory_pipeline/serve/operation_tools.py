@@ -36,8 +36,8 @@ from mcpfactory_pipeline.plan.policy import find_channel, read_channels
 from mcpfactory_pipeline.serve.workspace_access import (
     WorkspaceAccess,
     agent_name,
-    as_tool_error,
     client_person,
+    errors_as_tool_errors,
     run_in_stoppable_thread,
 )
 from mcpfactory_pipeline.stages import workspace_stages
@@ -163,7 +163,7 @@ def make_operation_tool(
 
     async def tool(ctx: Context, **values: Any) -> Any:
         options = {"dry_run": values.pop("dry_run", False)} if dry_run else {}
-        with as_tool_error():
+        with errors_as_tool_errors():
             wanted = operation.read(values)
         return await perform(ctx, wanted, **options)
 

@@ -56,7 +56,7 @@ class WorkspaceAccess:
         """Run a function of the workspace off the event loop and return its result.
 
         Raises:
-            ToolError: the function raised an error with a hint (`as_tool_error`).
+            ToolError: the function raised an error with a hint (`errors_as_tool_errors`).
         """
         return await run_in_thread(lambda: function(self.workspace(), *arguments, **options))
 
@@ -142,7 +142,7 @@ def client_person(ctx: Context) -> str:
 
 
 @contextmanager
-def as_tool_error() -> Iterator[None]:
+def errors_as_tool_errors() -> Iterator[None]:
     """Convert errors with a `hint` into a `ToolError`; other errors pass unchanged."""
     try:
         yield
@@ -157,9 +157,9 @@ async def run_in_thread(function: Callable[..., Result], *arguments: Any, **opti
     """Run a slow function in a worker thread and return its result.
 
     Raises:
-        ToolError: the function raised an error with a hint (`as_tool_error`).
+        ToolError: the function raised an error with a hint (`errors_as_tool_errors`).
     """
-    with as_tool_error():
+    with errors_as_tool_errors():
         return await asyncio.to_thread(function, *arguments, **options)
 
 
@@ -170,7 +170,7 @@ async def run_in_stoppable_thread(function: Callable[[threading.Event], Result])
     """
     stop = threading.Event()
     work = asyncio.ensure_future(asyncio.to_thread(function, stop))
-    with as_tool_error():
+    with errors_as_tool_errors():
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:

@@ -193,7 +193,7 @@ def run(
     from mcpfactory_pipeline.run.run import run_pipeline
 
     workspace = selected_workspace()
-    reporter = make_reporter("live" if output.is_interactive(sys.stdout) else "plain")
+    reporter = make_reporter("live" if output.supports_styling(sys.stdout) else "plain")
     adopt_orphans()
     outcome = run_pipeline(
         workspace,

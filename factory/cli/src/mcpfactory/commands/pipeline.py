@@ -203,13 +203,13 @@ def restore(
     Missing wheels are built again.
     """
     from mcpfactory_pipeline.decisions.restore import restore as restore_channels
-    from mcpfactory_pipeline.decisions.restore import restore_candidate
+    from mcpfactory_pipeline.decisions.restore import restore_candidate_files
 
     workspace = selected_workspace()
     if candidate:
         if len(names or ()) != 1:
             output.usage_error("--candidate needs one NAME", "mcpfactory pipeline history NAME")
-        found = [restore_candidate(workspace, (names or [""])[0], candidate)]
+        found = [restore_candidate_files(workspace, (names or [""])[0], candidate)]
     else:
         found = restore_channels(workspace, names or None)
     missing = [entry for entry in found if entry.outcome == "missing"]

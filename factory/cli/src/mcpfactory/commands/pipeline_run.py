@@ -58,7 +58,7 @@ def _run(wanted: Run, context: OperationContext, *, as_json: bool) -> None:
     from mcpfactory_pipeline.reporting import make_reporter
     from mcpfactory_pipeline.views.inbox_notifications import notify_inbox_items
 
-    reporter = make_reporter("json" if as_json else "live" if output.is_interactive(sys.stdout) else "plain")
+    reporter = make_reporter("json" if as_json else "live" if output.supports_styling(sys.stdout) else "plain")
     outcome = wanted.carry_out(replace(context, reporter=reporter))
     warn_missing_isolation(context.workspace, outcome)
     notify_inbox_items(context.workspace, list(outcome.servers))

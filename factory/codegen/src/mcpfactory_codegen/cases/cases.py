@@ -32,7 +32,7 @@ from mcpfactory_codegen.text import dump_json, dump_json_rows
 from mcpfactory_runtime.schemas.sample import NOTHING, alternative_values, invalid_values, sample, two_item_arrays
 from mcpfactory_runtime.schemas.validation import ArgumentValidator, compile_schema
 from mcpfactory_runtime.schemas.value_validation import ArgumentError
-from mcpfactory_runtime.schemas.walk import items_of, properties_of, required_of, resolve
+from mcpfactory_runtime.schemas.walk import items_schema_of, properties_of, required_of, resolve
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.secrets import server_override_variables
 
@@ -326,7 +326,7 @@ def _encoded(item: Input, value: Any, one: _Callee) -> Sequence[Any]:
         return ()
     if parameter is not None and (parameter.content_type or parameter.allow_reserved or parameter.style == "segments"):
         return ()
-    if isinstance(value, list) and item.place == "path" and _is_free(items_of(schema), one):
+    if isinstance(value, list) and item.place == "path" and _is_free(items_schema_of(schema), one):
         return [[text, *value[1:]] for text in _ENCODED]
     if isinstance(value, dict) and item.place == "path":
         free = [name for name in value if _is_free(properties_of(schema).get(name), one)]

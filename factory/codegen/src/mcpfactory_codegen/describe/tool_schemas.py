@@ -23,7 +23,7 @@ from mcpfactory_runtime.schemas.walk import (
     TYPES,
     definition,
     definition_reference,
-    items_of,
+    items_schema_of,
     map_schema,
     properties_of,
     references,
@@ -382,7 +382,7 @@ class OutputSchemas:
             self._values(shape, values)
         if "object" in kinds and depth > 0:
             self._members(shape, schema, depth)
-        if "array" in kinds and "prefixItems" not in schema and (items := self._shape(items_of(schema), depth)):
+        if "array" in kinds and "prefixItems" not in schema and (items := self._shape(items_schema_of(schema), depth)):
             shape["items"] = items
         return shape
 
@@ -427,7 +427,7 @@ def _kinds(schema: dict[str, Any], values: Any) -> list[str]:
     kinds = [one for one in types_of(schema) if one in TYPES]
     if not kinds and "properties" in schema:
         kinds = ["object"]
-    if not kinds and isinstance(items_of(schema), dict):
+    if not kinds and isinstance(items_schema_of(schema), dict):
         kinds = ["array"]
     if values is not None:
         seen = [_NAMES[type(one)] for one in values if type(one) in _NAMES]

@@ -19,7 +19,7 @@ from mcpfactory_runtime.schemas.walk import (
     COMBINATORS,
     definition,
     definitions_of,
-    items_of,
+    items_schema_of,
     properties_of,
     required_of,
     subschemas_of,
@@ -119,15 +119,7 @@ class DescribedTools:
     problems: tuple[Problem, ...] = ()
 
 
-def describe(api: Api, names: Names) -> tuple[ApiTool, ...]:
-    """Return the tools of an API, in the order of the API's operations.
-
-    `describe_all` also reports the operations that were omitted.
-    """
-    return describe_all(api, names).tools
-
-
-def describe_all(api: Api, names: Names, responses: ResponseOptions | None = None) -> DescribedTools:
+def make_api_tools(api: Api, names: Names, responses: ResponseOptions | None = None) -> DescribedTools:
     """Return the tools of an API. An operation that cannot become a tool is skipped and reported."""
     library = SharedDefinitions(api.schemas)
     responses = responses or ResponseOptions()
@@ -342,5 +334,5 @@ def _depth(schema: Any, known: Mapping[str, Any], seen: frozenset[str] = frozens
 def _needed(schema: Mapping[str, Any]) -> Iterator[Any]:
     properties = properties_of(schema)
     yield from (properties[name] for name in required_of(schema) if name in properties)
-    yield items_of(schema)
+    yield items_schema_of(schema)
     yield from subschemas_of(schema, "allOf")

@@ -13,7 +13,7 @@ from typing import Any, Final
 from mcpfactory_codegen.read.parse import TextPreservingFloat, TextPreservingInt
 from mcpfactory_codegen.text import strip_controls
 from mcpfactory_runtime.schemas.merge import enum_values
-from mcpfactory_runtime.schemas.walk import definition, items_of, subschemas_of, types_of
+from mcpfactory_runtime.schemas.walk import definition, items_schema_of, subschemas_of, types_of
 
 _WIDTH: Final = 110
 
@@ -118,7 +118,7 @@ class _Annotations:
 
     def _of_kind(self, kind: Any, schema: dict[str, Any], depth: int) -> str:
         if kind == "array":
-            return f"list[{self.of(items_of(schema), depth + 1)}]"
+            return f"list[{self.of(items_schema_of(schema), depth + 1)}]"
         if kind == "object":
             return "dict[str, Any]"
         return _PLAIN.get(kind, "Any")

@@ -20,7 +20,7 @@ from mcpfactory_codegen.openapi.references import Location, References, Unresolv
 from mcpfactory_codegen.openapi.schema_translation import SchemaTranslator
 from mcpfactory_codegen.openapi.security import Security
 from mcpfactory_codegen.openapi.servers import (
-    operation_server_url,
+    operation_server_override,
     report_missing_root,
     resolve_servers,
     root_server_urls,
@@ -263,7 +263,7 @@ def _read(security: Security, servers: tuple[str, ...], written: RawOperation) -
         responses=_responses(operation, method),
         security=security.of(operation),
         scopes=security.scopes_of(operation),
-        server=operation_server_url((operation, item), servers),
+        server=operation_server_override((operation, item), servers),
         external_docs=text(table(operation.value, "externalDocs"), "url"),
         extensions=_extensions(item.context.document.data, item.value, operation.value),
     )

@@ -74,7 +74,7 @@ def report_missing_root(root: Node, assumed: str) -> None:
     root.report("server-missing", message, _HINT)
 
 
-def operation_server_url(owners: tuple[Node, ...], roots: tuple[str, ...]) -> str:
+def operation_server_override(owners: tuple[Node, ...], roots: tuple[str, ...]) -> str:
     """Return the server URL of the operation, else of the path; "" without servers, or if the root is among them."""
     root = roots[0] if roots else ""
     for owner in owners:

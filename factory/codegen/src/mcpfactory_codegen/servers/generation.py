@@ -13,7 +13,7 @@ from typing import Any, Final
 from mcpfactory_codegen.cases.cases import test_files
 from mcpfactory_codegen.curation import Selection
 from mcpfactory_codegen.describe.curate import ToolGroup, check_pinned_names, curate, rename, suggest_tool_groups
-from mcpfactory_codegen.describe.tools import ApiTool, describe_all
+from mcpfactory_codegen.describe.tools import ApiTool, make_api_tools
 from mcpfactory_codegen.describe.workflows import check_workflows
 from mcpfactory_codegen.emit import Options, emit
 from mcpfactory_codegen.ir import Api, Problem, ProblemCollector, SkippedOperation
@@ -135,7 +135,7 @@ def generate(
     pinned = {**known.names, **config.names}
     named = name_api(api, server=config.name, pinned=pinned, prefix=known.prefix)
     renamed = rename(named, config.tools)
-    described = describe_all(api, renamed.names, config.responses)
+    described = make_api_tools(api, renamed.names, config.responses)
     curated = curate(described.tools, renamed)
     profiles = resolve_profiles(api, curated.tools, config)
     workflows, unmade = check_workflows(config.workflows, curated.tools)

@@ -23,7 +23,7 @@ from mcpfactory_runtime.client.session import (
     Transcript,
     subscription_filter,
 )
-from mcpfactory_runtime.client.stdio import ByteStream, MemoryChannel, StdioChannel
+from mcpfactory_runtime.client.stdio import MemoryChannel, MemoryConnectionEnd, StdioChannel
 from mcpfactory_runtime.protocol.connection import (
     META_CAPABILITIES,
     META_CLIENT,
@@ -163,7 +163,7 @@ class Client:
         return cls(HttpChannel(url, headers, oauth), **options)
 
     @classmethod
-    def connect_memory(cls, stream: ByteStream, **options: Any) -> Client:
+    def connect_memory(cls, stream: MemoryConnectionEnd, **options: Any) -> Client:
         """Return a client for a server in this process, connected by a byte stream; `options` are those of `Client`."""
         return cls(MemoryChannel(stream), **options)
 

@@ -78,7 +78,7 @@ def _deliver(line: Any, receiver: Receiver) -> None:
     receiver.received(message)
 
 
-class ByteStream(Protocol):
+class MemoryConnectionEnd(Protocol):
     """One end of a connection in memory."""
 
     async def send(self, data: bytes) -> None:
@@ -92,9 +92,9 @@ class ByteStream(Protocol):
 
 
 class MemoryChannel(_LineChannel):
-    """Channel over a `ByteStream`."""
+    """Channel over a `MemoryConnectionEnd`."""
 
-    def __init__(self, stream: ByteStream) -> None:
+    def __init__(self, stream: MemoryConnectionEnd) -> None:
         self._stream = stream
 
     async def open(self, receiver: Receiver) -> None:

@@ -18,7 +18,7 @@ from mcpfactory_runtime.protocol.methods import METHODS
 from mcpfactory_runtime.revisions.records import RELEASED, Revision
 from mcpfactory_runtime.schemas.walk import (
     definitions_of,
-    items_of,
+    items_schema_of,
     properties_of,
     required_of,
     resolve_definition,
@@ -186,7 +186,7 @@ def _read_field(name: str, field: Any, definitions: Mapping[str, Any]) -> Json:
             f"the field {name!r} must be a string, number, boolean or choice of strings; forms cannot be nested"
         )
     if kind == "several":
-        known["items"] = _resolve(items_of(known), definitions)
+        known["items"] = _resolve(items_schema_of(known), definitions)
     return {key: value for key, value in known.items() if key in _NEWEST_FIELDS[kind]}
 
 
@@ -216,7 +216,7 @@ def _kind(field: Json) -> str | None:
         case "boolean":
             return "boolean"
         case "array":
-            items = items_of(field)
+            items = items_schema_of(field)
             known = isinstance(items, Mapping) and (
                 "enum" in items or _choices(subschemas_of(items, "anyOf")) or "$ref" in items
             )

@@ -21,7 +21,7 @@ from mcpfactory_runtime.schemas.merge import intersect_schemas, unite_schemas
 from mcpfactory_runtime.schemas.references import SchemaReferences, UnusableSchemaError
 from mcpfactory_runtime.schemas.walk import (
     COMBINATORS,
-    items_of,
+    items_schema_of,
     map_schema,
     properties_of,
     required_of,
@@ -223,7 +223,7 @@ def _summary(branch: Mapping[str, Any]) -> str:
         return str(branch["const"])[:60]
     if needed := required_of(branch):
         return "with " + " and ".join(needed[:_SHOWN])
-    kinds, items = types_of(branch), items_of(branch)
+    kinds, items = types_of(branch), items_schema_of(branch)
     if kinds == ["array"] and isinstance(items, Mapping):
         return f"array of {items.get('type', 'any')}"
     if names := list(properties_of(branch)):

@@ -14,7 +14,7 @@ from mcpfactory_runtime.schemas.merge import enum_values
 from mcpfactory_runtime.schemas.walk import (
     TYPES,
     definitions_of,
-    items_of,
+    items_schema_of,
     map_schema,
     properties_of,
     required_of,
@@ -64,7 +64,7 @@ def removed_or_retyped_properties(old: Any, new: Any, path: str = "") -> Iterato
             yield inner
         else:
             yield from removed_or_retyped_properties(one, after[member], inner)
-    yield from removed_or_retyped_properties(items_of(old), items_of(new), f"{path}[]")
+    yield from removed_or_retyped_properties(items_schema_of(old), items_schema_of(new), f"{path}[]")
 
 
 def _compare(old: Any, new: Any, path: str, defs: _Defs, above: frozenset[tuple[str, ...]]) -> Iterator[_Found]:
@@ -79,7 +79,7 @@ def _compare(old: Any, new: Any, path: str, defs: _Defs, above: frozenset[tuple[
     yield from _only(before, after, path)
     yield from _members(before, after, path, defs, above)
     if "items" in before or "items" in after:
-        yield from _compare(items_of(before), items_of(after), path + "[]", defs, above)
+        yield from _compare(items_schema_of(before), items_schema_of(after), path + "[]", defs, above)
     for keyword in _BRANCHES:
         yield from _branches(keyword, before, after, path, defs)
     plain = [

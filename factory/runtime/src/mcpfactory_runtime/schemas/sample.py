@@ -17,7 +17,7 @@ from mcpfactory_runtime.schemas.patterns import MAX_TEXT_LENGTH, is_enforced, ma
 from mcpfactory_runtime.schemas.value_validation import has_json_type, is_number
 from mcpfactory_runtime.schemas.walk import (
     COMBINATORS,
-    items_of,
+    items_schema_of,
     properties_of,
     required_of,
     resolve,
@@ -116,7 +116,7 @@ def alternative_values(value: Any, schema: Any, root: Mapping[str, Any], step: i
 
 def two_item_arrays(value: list[Any], schema: Any, root: Mapping[str, Any]) -> Iterator[list[Any]]:
     """Yield arrays of two items if `value` has one item, because only several items show how an array is serialized."""
-    items = items_of(resolve(schema, root))
+    items = items_schema_of(resolve(schema, root))
     if len(value) == 1:
         yield from ([value[0], other] for other in alternative_values(value[0], items, root, 1))
 
@@ -244,7 +244,7 @@ class _Sampler:
         if fewest > _MAX_ITEMS or _count(schema, "maxItems", 1) < 1 or (self._minimal and fewest == 0):
             return [] if fewest == 0 else NOTHING
         before = self._left
-        value = self.of(items_of(schema), depth + 1)
+        value = self.of(items_schema_of(schema), depth + 1)
         # Charge the visits of one item for each further item, because arrays can be nested.
         more = (before - self._left) * max(0, fewest - 1)
         if more > max(0, self._left):
@@ -256,7 +256,7 @@ class _Sampler:
         if value is NOTHING:
             return NOTHING
         if schema.get("uniqueItems") and fewest > 1:
-            return _distinct(resolve(items_of(schema), self._root), value, fewest)
+            return _distinct(resolve(items_schema_of(schema), self._root), value, fewest)
         return [value] * max(1, fewest)
 
     def string(self, schema: Mapping[str, Any], _depth: float) -> Any:
@@ -430,13 +430,13 @@ def _invalid_texts(schema: Mapping[str, Any]) -> Iterator[str]:
 
 def _invalid_arrays(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Any]:
     fewest, most = _count(schema, "minItems", 0), _count(schema, "maxItems", _MAX_ITEMS)
-    value = sample(items_of(schema), root, 2)
+    value = sample(items_schema_of(schema), root, 2)
     if value is not NOTHING:
         if 0 < fewest <= _MAX_ITEMS:
             yield [value] * (fewest - 1)
         if most < _MAX_ITEMS:
             yield [value] * (most + 1)
-    yield from ([one] for one in invalid_values(items_of(schema), root))
+    yield from ([one] for one in invalid_values(items_schema_of(schema), root))
 
 
 def _one_kind(schema: Mapping[str, Any]) -> str:

@@ -59,7 +59,7 @@ from mcpfactory_runtime.schemas.value_validation import (
     pydantic_argument_error,
     text_from_integer,
 )
-from mcpfactory_runtime.schemas.walk import items_of, properties_of, required_of, subschemas_of, types_of
+from mcpfactory_runtime.schemas.walk import items_schema_of, properties_of, required_of, subschemas_of, types_of
 
 __all__ = ["ArgumentError", "ArgumentValidator", "UnusableSchemaError", "compile_schema"]
 
@@ -352,7 +352,7 @@ class _Compiler:
         return self._before(object_from_text, result) if lenient else result
 
     def array(self, schema: Mapping[str, Any], lenient: bool, depth: int) -> CoreSchema:
-        prefix, rest = subschemas_of(schema, "prefixItems"), items_of(schema)
+        prefix, rest = subschemas_of(schema, "prefixItems"), items_schema_of(schema)
         if self._dialect.tuples:
             prefix, rest = (rest, schema.get("additionalItems", True)) if isinstance(rest, list) else ([], rest)
         items = self._inside(rest, lenient, depth)

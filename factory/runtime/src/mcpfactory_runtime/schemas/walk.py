@@ -90,7 +90,7 @@ def required_of(schema: Any) -> list[str]:
     return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
 
-def items_of(schema: Any) -> Any:
+def items_schema_of(schema: Any) -> Any:
     """Return the schema of an array's items, or True (any value is valid) if the array has no schema for items."""
     return schema.get("items", True) if isinstance(schema, Mapping) else True
 

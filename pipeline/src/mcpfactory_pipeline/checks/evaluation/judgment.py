@@ -16,7 +16,7 @@ from typing import Any, Final
 from mcpfactory_pipeline.base.text import pluralize
 from mcpfactory_pipeline.checks.evaluation.model_endpoint import NO_TOKENS, TokenUsage
 from mcpfactory_pipeline.workspace.evaluation_case import EvaluationCase, ExpectedCall
-from mcpfactory_runtime.schemas.walk import items_of, properties_of
+from mcpfactory_runtime.schemas.walk import items_schema_of, properties_of
 
 NO_TOOL: Final = "(none)"
 """Placeholder for the name of the tool if no tool was expected, or no tool was called."""
@@ -317,7 +317,7 @@ def _compared(wanted: Any, given: Any, schema: Any, place: str) -> Iterator[tupl
         yield from _differences(wanted, given, schema, f"{place}.", frozenset())
     elif isinstance(wanted, list) and isinstance(given, list) and len(wanted) == len(given):
         for one, other in zip(wanted, given, strict=True):
-            yield from _compared(one, other, items_of(schema), f"{place}[]")
+            yield from _compared(one, other, items_schema_of(schema), f"{place}[]")
     elif not _same(wanted, given):
         yield place, "different", wanted, given
 

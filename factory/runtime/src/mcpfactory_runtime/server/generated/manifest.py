@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic_core import from_json
 
 from mcpfactory_runtime.schemas.value_validation import TYPES, boolean_from_text, number_from_text
-from mcpfactory_runtime.schemas.walk import items_of, properties_of, required_of, types_of
+from mcpfactory_runtime.schemas.walk import items_schema_of, properties_of, required_of, types_of
 from mcpfactory_runtime.server.generated.catalog import Catalog, CatalogError
 from mcpfactory_runtime.server.registry import GeneratedTool, Tool
 from mcpfactory_runtime.server.results import MAX_TEXT, ToolResult
@@ -313,7 +313,7 @@ def _fit(value: Any, schema: Any, place: str, missing: dict[str, None], absent: 
     if isinstance(value, dict):
         return _fit_object(value, schema, place, missing, absent)
     if isinstance(value, list):
-        fitted = [_fit(one, items_of(schema), f"{place}[]", missing, absent) for one in value]
+        fitted = [_fit(one, items_schema_of(schema), f"{place}[]", missing, absent) for one in value]
         return [one for one in fitted if one is not _REMOVED]
     return value
 

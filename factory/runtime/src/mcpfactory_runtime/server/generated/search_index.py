@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Self
 
-from mcpfactory_runtime.schemas.walk import COMBINATORS, items_of, properties_of, subschemas_of
+from mcpfactory_runtime.schemas.walk import COMBINATORS, items_schema_of, properties_of, subschemas_of
 from mcpfactory_runtime.server.generated.search_words import (
     SELF,
     VERBS,
@@ -183,7 +183,7 @@ def _collect(schema: Any, names: list[str], values: list[str], details: list[str
     if not isinstance(schema, dict) or depth > _DEPTH or len(names) >= _NAMES:
         return
     values += [value for value in schema.get("enum") or () if isinstance(value, str) and len(value) < _VALUE]
-    for part in (*subschemas_of(schema, *COMBINATORS), items_of(schema)):
+    for part in (*subschemas_of(schema, *COMBINATORS), items_schema_of(schema)):
         _collect(part, names, values, details, depth + 1)
     for name, part in properties_of(schema).items():
         names.append(name)

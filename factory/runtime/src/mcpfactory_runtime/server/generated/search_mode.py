@@ -21,7 +21,7 @@ from pydantic_core import to_json
 from mcpfactory_runtime.schemas.walk import (
     COMBINATORS,
     definitions_of,
-    items_of,
+    items_schema_of,
     properties_of,
     required_of,
     resolve_definition,
@@ -371,7 +371,7 @@ class _SchemaTruncator:
             }
             if required:
                 kept["required"] = required
-        if (items := items_of(schema)) is not True:
+        if (items := items_schema_of(schema)) is not True:
             kept["items"] = self.cut(items, depth, level + 1)
         for key in COMBINATORS:
             if parts := subschemas_of(schema, key):
