@@ -116,7 +116,7 @@ def _dead_never_found() -> None:
 
 
 def _events_not_recorded() -> None:
-    _runtime("storage.events:Journal.append", lambda *_given: None)
+    _runtime("storage.events:SessionJournal.append", lambda *_given: None)
 
 
 def _sent_twice() -> None:

@@ -169,7 +169,7 @@ def test_a_server_that_does_not_start_says_why_and_goes_nowhere(space):
         (("--command", "deno run -A npm:foo", "--copy"), "deno downloads", "npm:NAME@VERSION"),
         (("--command", "uv run server.py", "--copy"), "uv downloads", "pypi:NAME==VERSION"),
         (("--command", "npm run start", "--copy"), "npm starts a program of a project", "adopt FOLDER"),
-        (("--command", "env node greeter.js"), "env starts another program", "--command 'PROGRAM …'"),
+        (("--command", "env node greeter.js"), "starts another program", "--command 'PROGRAM …'"),
     ],
 )
 def test_what_cannot_be_adopted_is_said_with_what_to_do(space, words, says, hint):

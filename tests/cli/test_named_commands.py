@@ -167,7 +167,7 @@ REFUSED = (
     ("pipeline promote rejected", "rejected by tester", "pipeline approve rejected"),
     ("pipeline promote hasty --channel aged", "at least 90 wanted", "mcpfactory validate hasty"),
     ("pipeline promote waiting --channel aged", "2 of 2 approvals missing, from ada, tester; 23 h", ""),
-    ("pipeline promote fresh", "no candidate yet", "pipeline run fresh; pending approvals"),
+    ("pipeline promote fresh", "no candidate yet", "pipeline run fresh; list pending approvals"),
     ("pipeline approve waiting --channel staging", "requires no approval", "pipeline promote waiting"),
     ("pipeline approve approved", "has already approved candidate", "mcpfactory pipeline promote approved"),
     ("pipeline approve waiting --channel sealed", "must be signed", ""),

@@ -229,6 +229,8 @@ def test_no_suggestion_is_refused_when_it_is_followed(past: list[tuple[Any, ...]
             ):  # candidates of this shop have no sources
                 assert "hint: notes: copy pipeline/artifacts/notes/" in done.err, f"{command}: {done.err}"
                 continue
+            if command.startswith("mcpfactory pipeline verify --repair") and "mcpfactory pipeline restore" in done.err:
+                continue  # the state is repaired, and a wheel is missing as well
             assert done.code == 0, f"{command}: {done.err}"
             if command.startswith("mcpfactory pipeline run"):
                 assert "nothing to do" not in done.out + done.err, command

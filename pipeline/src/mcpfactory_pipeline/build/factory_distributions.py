@@ -85,13 +85,11 @@ def cached_runtime_wheel(artifacts: Path, *, build: bool = True) -> Path | None:
     if source is None:
         return _cached_wheel(house, installed_wheel_files(RUNTIME))
     folder = house / hash_files(source, distribution_source_files(source)).removeprefix("sha256:")[:16]
-    if not folder.is_dir():
-        if not build:
-            return None
+    found = next(folder.glob("*.whl"), None)
+    if found is None and build:
         with file_lock(house / ".lock", timeout=300):
-            if not folder.is_dir():
-                _build_into(folder, source)
-    return next(folder.glob("*.whl"))
+            found = next(folder.glob("*.whl"), None) or _build_into(folder, source)
+    return found
 
 
 def _cached_wheel(house: Path, files: Mapping[str, bytes]) -> Path:
@@ -107,12 +105,14 @@ def _cached_wheel(house: Path, files: Mapping[str, bytes]) -> Path:
         return write_wheel(files, place.parent)
 
 
-def _build_into(folder: Path, source: Path) -> None:
+def _build_into(folder: Path, source: Path) -> Path:
     # This process has the lock, so killed processes left these folders.
-    for leftover in folder.parent.glob(".building-*"):
+    for leftover in (folder, *folder.parent.glob(".building-*")):
         shutil.rmtree(leftover, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".building-") as work:
-        write_wheel(build_wheel_contents(source, log=True), Path(work) / "made").parent.rename(folder)
+        wheel = write_wheel(build_wheel_contents(source, log=True), Path(work) / "made")
+        wheel.parent.rename(folder)
+    return folder / wheel.name
 
 
 def installed_wheel_files(name: str) -> dict[str, bytes]:

@@ -240,7 +240,7 @@ _CANCELLATION: Final = {"jsonrpc": "2.0", "method": "notifications/cancelled", "
 _RESPONSE: Final = {"jsonrpc": "2.0", "id": _NEVER_ASKED, "result": {}}
 _ARRAY_PARAMS: Final = {"jsonrpc": "2.0", "id": "mcpfactory-array", "method": "tools/call", "params": []}
 _UNESCAPED: Final = (
-    '{"jsonrpc": "2.0", "id": "mcpfactory-text", "method": "ping", "params": {"_meta": {"mcpfactory.example/text": '
+    '{"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": {"_meta": {"mcpfactory.example/text": '
     '"a\u2028b\u2029c\u0085d \u00e9 \U0001f98a"}}}'
 )
 _NOT_UTF_8: Final = '{"jsonrpc": "2.0", "id": "mcpfactory-bytes", "method": "ping", "params": {"mcpfactory": "\udcff"}}'
@@ -300,8 +300,8 @@ _ROWS: Final = (
           "modern", "tools", meta={META + "clientInfo": {"name": "mcpfactory-validate-first", "version": "1"}}),
 
     Probe("unknown-version", "unknown revision", "initialize", initialize_params(UNKNOWN_REVISION)),
-    Probe("unescaped-text", "strays", raw=_UNESCAPED, answered=True, what="unescaped text",
-          expects=result("a ping with unescaped line separators (U+2028, U+2029, U+0085) in a text")),
+    Probe("unescaped-text", "strays", raw=_UNESCAPED, answered=True, what="unescaped text", capability="tools",
+          expects=result("tools/list with unescaped line separators (U+2028, U+2029, U+0085) in a text")),
     Probe("notification", "strays", raw=_NOTIFICATION, what="a notification that no revision has", expects=expect_no_answer),
     Probe("late-cancellation", "strays", raw=_CANCELLATION, what="a cancellation of nothing", expects=expect_no_answer),
     Probe("response", "strays", raw=_RESPONSE, what="an unsolicited response", expects=expect_no_answer),

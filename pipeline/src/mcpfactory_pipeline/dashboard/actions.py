@@ -162,9 +162,8 @@ def _run(workspace: Workspace, server: str, wanted: Run, start: Callable[[Run], 
         if not due:  # without stages, a run records no events, so it has no page
             return ActionResult(f"{server} has no stage to run, so no run was started")
         return ActionResult(f"a run of {server} has started", run=start(wanted))
-    # A hold applies to all steps of the server.
-    if held := next((step for step in steps if step.verdict == HELD), None):
-        raise RefusedError(f"{server} is {held.reasons[0]}", hint=f"mcpfactory pipeline revive {server}")
+    if steps and all(step.verdict == HELD for step in steps):  # the server is retired; a hold affects one channel only
+        raise RefusedError(f"{server} is {steps[0].reasons[0]}", hint=f"mcpfactory pipeline revive {server}")
     if not due:
         raise RefusedError(f"{server} has no stage to run", hint='select "Force" below')
     details = tuple(f"{step.stage}: {'; '.join(step.reasons) or step.verdict}" for step in steps)

@@ -117,12 +117,7 @@ def _utf_8(exchange: WireExchange) -> Iterator[Fault]:
         yield Fault(words + exchange.problem, "bytes that are not UTF-8", exchange)
 
 
-def _no_ping(evidence: Evidence) -> RuleOutcome | None:
-    ping = evidence.probes.get("ping")
-    return not_applicable("ping is not answered") if ping is None or ping.result is None else None
-
-
-row("legacy.unescaped-text", 5, gate=True, until=LATEST_HANDSHAKE, over=probed("unescaped-text", given=_no_ping),
+row("legacy.unescaped-text", 5, gate=True, until=LATEST_HANDSHAKE, over=probed("unescaped-text"),
     statement="A message with unescaped Unicode line separators in a text is answered: only line feeds end messages.",
     source="MCP basic/transports, stdio: messages are delimited by newlines, and encoded in UTF-8; RFC 8259 §7",
     hint="split the input at line feeds only, and decode it as UTF-8")  # fmt: skip

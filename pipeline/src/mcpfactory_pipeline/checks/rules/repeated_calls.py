@@ -63,7 +63,7 @@ def _side_effects(one: CallComparison) -> Iterator[Fault]:
         return
     if one.kind == "consumed":  # the first result may also come from a slower source, and the others from a cache
         yield Fault(
-            f"only the first of three equal calls has another result: {_both(one)}", one.tool, one.others[0], lesser=2
+            f"only the first of three equal calls has another result: {_both(one)}", one.tool, one.others[0], lesser=1
         )
     else:
         yield Fault(f"after calls of other read-only tools, the result is {_both(one)}", one.tool, one.others[0])

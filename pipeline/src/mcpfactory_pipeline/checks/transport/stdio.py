@@ -160,15 +160,19 @@ class StdioConversation:
     async def ask(self, message: Json | str, patience: float) -> WireExchange:
         """See `Conversation.ask`."""
         problem = await self._write(message)
-        return await self._answer_to(message, patience, problem)
+        return await self._answer_to(message, patience, problem, strays=True)
 
-    async def _answer_to(self, message: Json | str, patience: float, problem: str = "") -> WireExchange:
+    async def _answer_to(
+        self, message: Json | str, patience: float, problem: str = "", *, strays: bool = False
+    ) -> WireExchange:
         began = time.monotonic()
         received: Json | None = None
         if not problem:
             expected = message.get("id") if isinstance(message, dict) else None
             try:
                 received = await asyncio.wait_for(self._answer(), patience)
+                if strays and received is not None and expected is not None and received.get("id") is None:
+                    received = await self._answer_after(received, expected)
                 problem = "" if received is not None else await self._end_reason()
             except TimeoutError:
                 problem = f"no answer within {patience:g} s"
@@ -177,6 +181,14 @@ class StdioConversation:
         exchange = WireExchange(message, received, problem, milliseconds=taken)
         self.session.exchanges.append(exchange)
         return exchange
+
+    async def _answer_after(self, stray: Json, expected: object) -> Json:
+        """Return the answer that follows an answer without an id, which may be about an earlier notification."""
+        try:
+            answer = await asyncio.wait_for(self._answer(), _MOMENT)
+        except TimeoutError:
+            return stray
+        return answer if answer is not None and answer.get("id") == expected else stray
 
     async def notify(self, message: Json) -> None:
         """See `Conversation.notify`."""
@@ -191,7 +203,7 @@ class StdioConversation:
         `message`. Therefore a server that drops invalid messages causes no long wait.
         """
         problem = await self._write(text)
-        after = await self.ask(message, patience)
+        after = await self._answer_to(message, patience, await self._write(message))
         came: list[Json] = []
         while after.received is not None and str(after.received.get("id")) != str(message.get("id")):
             came.append(after.received)
