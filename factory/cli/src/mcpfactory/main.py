@@ -25,7 +25,7 @@ from mcpfactory_runtime.errors import Exit, McpfactoryError
 # Number of objects between two garbage collections. With Python's default of 700, commands about 1,000 servers take a
 # fifth longer.
 _ALLOCATIONS: Final = 100_000
-_UNBROKEN: Final = 10_000  # columns of help that is printed into a pipe; many, so that grep finds whole lines
+_UNBROKEN: Final = 10_000  # columns of help text in a pipe; wide, so that grep prints whole lines
 
 _COMMANDS: Final = "mcpfactory.commands"
 _OPERATIONS: Final = "mcpfactory_pipeline.operations"

@@ -59,7 +59,7 @@ _PERHAPS: Final = re.compile(
     f"{_CONTROL.pattern[:-1]}{''.join(f'{chr(low)}-{chr(high)}' for low, high in _NEVER)}{_JOINERS}]"
 )
 _GAP: Final = 2
-_WORD: Final = 20  # columns; a word up to this length is split only if the terminal is very narrow
+_WORD: Final = 20  # columns; longer words may be split
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 

@@ -23,7 +23,7 @@ from mcpfactory_pipeline.isolation.levels import Sandbox, make_sandbox
 _LEGACY: Final = {"requires": ["setuptools>=40.8.0"], "build-backend": "setuptools.build_meta:__legacy__"}
 _PATTERNS: Final = {"sdist": "*.tar.gz", "wheel": "*.whl"}
 _NAMES: Final = {"sdist": "source distribution", "wheel": "wheel"}
-_PATIENCE: Final = 3  # maximum calls of one hook, because each call may request further requirements
+_PATIENCE: Final = 3  # maximum calls of one hook; each call may request more requirements
 
 
 def build_in_sandbox(

@@ -514,7 +514,7 @@ class ServerProber:
             may = planned.tool in quick and self._may_call_again(conversation, planned.tool)
             if may and time.monotonic() < until:
                 call = await self._call(conversation, planned, patience=patience)
-                if patience == ANSWER or not call.exchange.problem.startswith("no answer"):  # others may be slow
+                if patience == ANSWER or not call.exchange.problem.startswith("no answer"):  # other calls may be slow
                     further.append(call)
 
     def _may_call_again(self, conversation: Conversation, tool: str) -> bool:

@@ -23,7 +23,7 @@ _SHOWN_BY: Final = (
     "calls with arguments that work (--cases FILE), the settings of its API (--env NAME=VALUE), "
     "calls of tools without readOnlyHint (--allow-calls)"
 )
-PLACES_SHOWN: Final = 3  # maximum places of a finding before "and n more"
+PLACES_SHOWN: Final = 3  # maximum number of places that a finding lists
 # Increase this version if a rule is added or removed, or if its weight, gate or applicability changes (tested).
 RULES_VERSION: Final = 17
 

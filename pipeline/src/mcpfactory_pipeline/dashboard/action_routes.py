@@ -109,7 +109,7 @@ class ActionRoutes:
             AccessError: the origin is foreign, or the request is not logged in.
         """
         kind, _, token = request.headers.get("authorization", "").partition(" ")
-        # If a proxy named the person, the token is not a program's, because some proxies forward their own token.
+        # If a proxy named the person, ignore the token: some proxies forward their own token.
         program = kind.lower() == "bearer" and not _caller(request).person
         self._refuse_foreign_origin(request, program=program)
         if program:

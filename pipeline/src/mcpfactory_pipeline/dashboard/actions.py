@@ -85,7 +85,7 @@ def _rules(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
 _CHOICES: Final[Mapping[str, ActionChoices]] = {
     "approve.channel": _approving,
     "reject.channel": _approving,
-    # Returns all channels. Channels with another available candidate come first.
+    # Return all channels. Channels with another available candidate come first.
     "promote.channel": lambda _, detail: tuple(
         dict.fromkeys((*decidable_channels(detail), *(c.name for c in detail.channels)))
     ),

@@ -246,7 +246,7 @@ def _waiting(item: InboxItem, people: _Whom, now: datetime | None) -> InboxEntry
 
 BATCHED: Final = ("approve", "promote", "reject")  # actions that can be applied to several candidates at once
 _MAX: Final = 60  # maximum candidates per batch action; equal to the number on a full page of the inbox
-_TOLD: Final = 5  # maximum number of finished decisions that the following page lists
+_TOLD: Final = 5  # maximum number of finished actions in a message
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,7 @@ _HISTORY: Final = 30  # maximum number of events that are shown; the history fil
 _TOOLS: Final = 40  # maximum number of tools that are shown; a separate page has all tools
 _LEFT_OUT: Final = 40  # maximum number of skipped operations that are shown
 _TEXT: Final = 240  # maximum characters of one text in a list; longer texts are truncated
-_WHOLE: Final = 4_000  # maximum characters of all full texts together that the page adds to truncated texts
+_WHOLE: Final = 4_000  # maximum characters of all full texts on a page together
 _KINDS: Final = {
     "publish.started": "publish started",
     "stage.started": "started",

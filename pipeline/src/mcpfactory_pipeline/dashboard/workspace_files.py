@@ -144,7 +144,7 @@ def file_stamps(paths: Iterable[str]) -> Stamps:
 
 _READ: Final = 4 * 1024 * 1024  # maximum bytes that are read of a log, from its end; a download contains the whole log
 _PAGE: Final = 12_000  # maximum characters per page, so that a page with escapes stays below 100 kB
-_LEAST: Final = 40  # number of characters of the HTML around each line; even an empty line counts as this number
+_LEAST: Final = 40  # number of characters of the HTML around each line
 _LINE: Final = 1_000  # maximum characters of a line that are shown; a longer line is usually data, not a message
 _QUERY: Final = 200  # maximum characters of a search text
 _WRONG: Final = re.compile(

@@ -235,7 +235,7 @@ def read_stage_inputs(stages: Sequence[Stage], subject: InputReader) -> dict[str
     values = {name: _read(name, subject) for name in dict.fromkeys(name for stage in stages for name in stage.reads)}
     found = {stage.name: {"stage": stage.stamp, **{name: values[name] for name in stage.reads}} for stage in stages}
     for stage in stages:
-        if "checks" in stage.reads:  # only checks that the stage needs count, not later checks of the channel
+        if "checks" in stage.reads:  # count only the checks that the stage needs
             found[stage.name]["checks"] = _checks(subject, stage.needs)
     return found
 

@@ -76,9 +76,9 @@ def make_health_page(read: Callable[[], Sequence[ChildHealth]]) -> Callable[[str
     return page
 
 
-IDLE: Final = 600.0  # seconds; if a server gets no call for this long, the server is stopped
+IDLE: Final = 600.0  # seconds without a call after which a server is stopped
 _MAX_INSTRUCTIONS: Final = 300  # maximum characters of each server's instructions that a gateway shows
-_STARTS_AT_ONCE: Final = 2  # maximum number of servers that start at the same time because their tools are unknown
+_STARTS_AT_ONCE: Final = 2  # maximum number of servers with unknown tools that start at the same time
 
 
 class Gateway:

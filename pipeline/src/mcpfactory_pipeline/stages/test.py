@@ -309,7 +309,7 @@ def _combine(
     """
     facts: dict[str, Any] = observed.facts()
     if not replayed:
-        assert judged is not None  # without replayed tests, pytest ran and so a verdict exists
+        assert judged is not None  # without replayed tests, pytest has run
         return replace(judged, summary=facts) if judged.summary else judged
     facts["declared"] = len(replayed)
     if judged is not None and judged.outcome != "passed":

@@ -167,7 +167,7 @@ def deleted_server_items(workspace: Workspace) -> list[InboxItem]:
     """Return the items of deleted servers whose releases are still in channels."""
     found = {
         one.server: one for one in reversed(list(orphaned_channel_offers(workspace)))
-    }  # if several servers have one name, keep the first one
+    }  # if several servers have the same name, keep the first server
     return [
         InboxItem("drift", name, one.kind, f"{one.message}; {one.means}", one.command) for name, one in found.items()
     ]

@@ -45,7 +45,7 @@ _ENCODED: Final = (
     "a c&d?é",
     "a é",
     "é",
-)  # the test uses the first text that the schema permits; each text needs encoding in URLs and forms
+)  # each text needs encoding in URLs and forms
 # First bytes of binary formats. Clients and `validate` check these bytes.
 _BEGINNINGS: Final[dict[str, bytes]] = {
     "application/pdf": b"%PDF-1.7\n",

@@ -49,7 +49,7 @@ _DESCRIPTION: Final = (400, 300, 160)
 _DEPTH: Final = 40
 _TINY: Final = 64
 _MOST_DEFAULT: Final = 200
-_OUTLINED: Final = 12  # maximum required members to list of a definition whose schema was omitted
+_OUTLINED: Final = 12  # maximum required members that are listed of an omitted definition
 _CHOICES: Final = 24
 
 

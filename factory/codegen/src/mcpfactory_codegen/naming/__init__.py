@@ -75,7 +75,7 @@ def name_api(api: Api, *, server: str = "", pinned: Mapping[str, str] | None = N
     /books/{id}") to tool names to keep; invalid names are ignored. `prefix` is the variable prefix of an existing
     server.
     """
-    # If several operations have one key, only the first operation gets a name.
+    # If several operations have the same key, only the first operation gets a name.
     operations = tuple({one.key: one for one in reversed(api.operations)}.values())[::-1]
     tools = name_labeled_tools(operations, pinned or {})
     modules = name_labeled_modules(operations)
@@ -198,7 +198,7 @@ def name_labeled_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, 
         if stays and plain[key].lower() not in taken:
             names[key] = plain[key]
             taken.add(plain[key].lower())
-    # If two documents propose one name, the name stays reserved, even if pinned names avoid the conflict.
+    # If two documents propose the same name, the name stays reserved, even if pinned names avoid the conflict.
     wanted = Counter(name.lower() for name in _each(operations, lambda some: name_tools(some, {})).values())
     taken |= {name for name, claims in wanted.items() if claims > 1}
     return names | choose_unique_names(

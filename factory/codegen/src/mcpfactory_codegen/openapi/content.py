@@ -35,7 +35,7 @@ _RANKS: Final = (
 )
 """Media types in order of preference: JSON, then types with defined field encodings, text, and raw content."""
 _LAST: Final = 8
-_XML: Final = 4  # rank of XML with described properties; without described properties, models would have to write XML
+_XML: Final = 4  # rank of XML, if its properties are described
 _NO_LIST: Final = re.compile(r"application/([\w.-]*-)?merge-patch\+json")
 _LIST: Final = re.compile(r"application/json-patch\+json")
 _SHORT: Final = {

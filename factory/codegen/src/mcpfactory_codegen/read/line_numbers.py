@@ -146,7 +146,7 @@ def _walk(events: Iterator[Event], root: _Wanted) -> dict[str, int]:
     node, mapping, index = _NOTHING, False, 0
     current: _Wanted | None = root
     key_line = depth = 0
-    is_value = True  # the next event is a value: True after a key of a mapping, and at the root
+    is_value = True  # True if the next event is a value, not a key
     for kind, text, line in events:
         if depth:  # skip a container without wanted nodes
             depth += (kind in "{[") - (kind == "}")

@@ -277,7 +277,7 @@ def locate_problems(documents: Mapping[str, Document], problems: Sequence[Proble
     return tuple(found)
 
 
-# --- locations of their files in a server's folder, below `api/` ---
+# --- locations of documents in a server's folder, below `api/` ---
 
 
 @dataclass(frozen=True, slots=True)

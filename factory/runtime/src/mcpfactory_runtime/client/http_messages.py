@@ -91,7 +91,7 @@ class SseReader:
     def __init__(self) -> None:
         self._pieces: list[bytes] = []  # pieces of an incomplete line
         self._held = b""
-        # This encoding applies to the first line only, which may start with a byte order mark.
+        # Encoding of the first line, which may start with a byte order mark.
         self._encoding = "utf-8-sig"
         self._data: list[str] = []
         self._event = ""

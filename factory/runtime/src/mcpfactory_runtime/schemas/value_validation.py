@@ -25,7 +25,7 @@ STRICT: Final = "\0x"
 LENIENT: Final = "\0l"
 _MAX_PROBLEMS: Final = 8  # maximum problems in one message
 _MAX_ECHO: Final = 60  # maximum characters of an echoed value
-_MISMATCH: Final = 100  # distance that counts if a value has another type than the branch
+_MISMATCH: Final = 100  # distance of a value from a branch of another type
 
 Place = tuple[str | int, ...]
 

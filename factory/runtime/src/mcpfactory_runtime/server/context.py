@@ -256,7 +256,7 @@ class Context(InjectedParameter):
             raise RuntimeError("ctx.wait() is only for def handlers\nhint: use await in an async def handler")
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
-    # -- tasks (`TaskContext` overrides these for calls that can become a task) ----------------------------------
+    # -- tasks (overridden by `TaskContext`) ---------------------------------------------------------------------
 
     @property
     def task_id(self) -> str | None:
@@ -484,7 +484,7 @@ class Context(InjectedParameter):
             if not isinstance(responses, dict):
                 raise McpError(INVALID_PARAMS, "Invalid params: inputResponses must be an object")
             self._answers, self._unasked = {}, responses
-            if "requestState" in params:  # a request without a state is the first one, so no question was asked yet
+            if "requestState" in params:  # the first request has no state, because no question was asked yet
                 opened = self._opened = self._server.sealer.open(
                     params["requestState"],
                     principal=self._channel.principal,

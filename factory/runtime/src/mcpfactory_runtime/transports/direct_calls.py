@@ -63,7 +63,7 @@ class DirectCalls:
         self._poll = select.poll()
         self._poll.register(fd, select.POLLIN)
         self._pending: deque[bytes | OversizeMessage] = deque()  # lines that were read but not handled yet
-        # The thread that has the stream; done when the event loop has the stream again.
+        # Future of the thread that reads the stream; done when the event loop reads the stream again.
         self._leading: asyncio.Future[Any] | None = None
         self._running: Call | None = None  # the call that runs in the thread; None after the event loop took the stream
         self._lock = threading.Lock()  # guards `_running`, because either the thread or the event loop ends a call

@@ -222,7 +222,7 @@ def _is_void(call: RecordedCall) -> bool:
     return not said and not result.get("structuredContent")
 
 
-# --- what the stub upstream answered, and what of it reaches the model ---
+# --- answers of the stub upstream, and their parts that reach the model ---
 
 
 def _answered_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:

@@ -170,7 +170,7 @@ def _ends(sessions: list[Session]) -> Iterator[Fault]:
       source="MCP basic/lifecycle, Shutdown, stdio: clients send SIGTERM if closing stdin did not end the server",
       hint="do not ignore the signal, and finish any cleanup at once")  # fmt: skip
 def _signals(sessions: list[Session]) -> Iterator[Fault]:
-    # If a process was busy with a call, it proves nothing that the process did not end.
+    # Ignore processes that were busy with a call and did not end.
     ended = [session for session in sessions if not session.busy or session.ended_after is not None]
     return _late(ended, "after SIGTERM", "after SIGTERM")
 

@@ -36,7 +36,7 @@ from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.urls import RedirectTracker, redirect_of
 
 _LINE: Final = 65_536
-_STREAM_START: Final = 0.5  # seconds; a server may send the headers of a GET stream with its first event
+_STREAM_START: Final = 0.5  # seconds; timeout of the headers of a GET stream
 _UPDATES: Final = 0.5  # seconds to wait for updates of resources on a stream
 _GLANCE: Final = 0.1  # seconds to wait for further messages on a stream
 

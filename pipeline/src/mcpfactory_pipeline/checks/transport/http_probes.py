@@ -38,8 +38,8 @@ _REBOUND: Final = {"Origin": FOREIGN_ORIGIN, "Host": FOREIGN_ORIGIN.removeprefix
 FOREIGN_HOST: Final = "mcpfactory-foreign-host.example"
 _MOST: Final = 1_000_000  # maximum bytes of a body that are read
 _EACH: Final = 5.0  # seconds; timeout of one answer, including its body
-_MOST_UNANSWERED: Final = 3  # number of unanswered probes after which no further probe is sent
-LINGER: Final = 2.0  # seconds after an answer within which its stream must end
+_MOST_UNANSWERED: Final = 3  # maximum number of unanswered probes; afterwards, no probe is sent
+LINGER: Final = 2.0  # maximum seconds between an answer and the end of its stream
 # Factor: a stream may take LINGER seconds, or the duration of its answer times this factor, whichever is longer.
 _SLOWER: Final = 10
 _WATCHED: Final = frozenset({"begin", "modern"})  # probes that also observe the end of the stream

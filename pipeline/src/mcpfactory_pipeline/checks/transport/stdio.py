@@ -92,7 +92,7 @@ _MOST_ARRAYS: Final = 1_000  # maximum number of batches whose ids are stored
 _MAX_NOTIFICATIONS: Final = 1_000  # maximum stored notifications
 _MAX_WAITING: Final = 1_000  # maximum number of unread messages, so that a server cannot fill the memory
 _MOMENT: Final = 0.5  # seconds to wait for a late answer to an invalid message
-END_PATIENCE: Final = 4.0  # seconds in which a process must exit before it is killed
+END_PATIENCE: Final = 4.0  # seconds to wait for the exit of a process before it is killed
 _KILLED: Final = 5.0  # seconds to wait for the exit of a killed process
 _LOOK: Final = 0.02  # seconds between checks for process exit
 # Factor: to exit, a process gets END_PATIENCE seconds, or its start-up time times this factor, whichever is longer.

@@ -53,10 +53,11 @@ _DETAILS: Final = 20  # maximum number of arguments whose descriptions are index
 _DETAIL: Final = 120  # maximum characters of each argument's description
 _NAMES: Final = 60  # maximum number of argument names
 _VALUES: Final = 80  # maximum number of enum values
-_VALUE: Final = 40  # characters; enum values of this length or more are skipped
+_VALUE: Final = 40  # characters; only shorter enum values are indexed
 _DEPTH: Final = 4  # maximum nesting level of schemas
 
-_SUPPORT: Final = 0.5  # of the tools that contain a word, this fraction or more must have the subject in name or path
+# Among the tools that contain a word, at least this share must have the subject in name or path.
+_SUPPORT: Final = 0.5
 # Among the tools that contain a word, the subject must be at least this many times as frequent as among all tools.
 _LIFT: Final = 3.0
 _COMMON: Final = 0.2  # maximum fraction of all tools that contain a word; a more common word is not specific

@@ -252,8 +252,7 @@ def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if shared else socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
         # Accepted sockets inherit TCP_NODELAY. Without this option, each response waits for the client's delayed
-        # acknowledgement (40 ms). asyncio sets the option only on sockets with the protocol number of TCP, which
-        # sockets that are accepted here lack.
+        # acknowledgement (40 ms). asyncio does not set the option on these sockets.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         listener.listen(_BACKLOG)  # listen before the URL is printed, because a reader may connect at once
     except OSError:
