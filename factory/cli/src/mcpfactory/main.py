@@ -22,8 +22,7 @@ from mcpfactory import output, version
 from mcpfactory.command_groups import CONTEXT, CommandEntry, lazy_group
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
-# Number of objects between two garbage collections. With Python's default of 700, commands about 1,000 servers take a
-# fifth longer.
+# Number of objects between two garbage collections. Python's default of 700 slows down commands about many servers.
 _ALLOCATIONS: Final = 100_000
 _UNBROKEN: Final = 10_000  # columns of help text in a pipe; wide, so that grep prints whole lines
 

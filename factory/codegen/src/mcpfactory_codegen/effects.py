@@ -73,7 +73,7 @@ _METHOD_FIRST: Final = re.compile(
 )
 
 _READ_CHARACTERS: Final = 1200  # maximum characters of a text to read
-_SENTENCES_READ: Final = 3  # later sentences rarely describe the effect
+_SENTENCES_READ: Final = 3  # maximum sentences to read
 _NOTE: Final = re.compile(
     r"^(?:\[[^\]]{0,40}\]|\([^)]{0,40}\)|!?\[?(?:note|warning|deprecated|experimental|beta|preview|alpha|important|tip)\]?[:.!\]-]+"
     r"|[^A-Za-z0-9'\"/`(\[]+|`?/[\w{}/._-]*`?)\s*",

@@ -101,8 +101,7 @@ _OPTION: Final = re.compile(r"-+([A-Za-z][\w.-]*)")
 _NAMED: Final = re.compile(r"-*([A-Za-z][\w.-]*)[\s=:]+(.+)", re.DOTALL)
 # A variable with one of these suffixes contains the location of a secret, not the secret.
 _PLACES: Final = ("file", "path", "dir", "url")
-# Values that are not secrets, although their names look like credentials: short values, numbers, words, references and
-# paths.
+# Values that are not secrets, although their names look like credentials.
 _ORDINARY: Final = re.compile(
     r".{0,7}|[\d.,:-]+|[A-Za-z]+([ _-][A-Za-z]+)*|\$\{?\w+\}?|(~|\.{1,2}|[A-Za-z]:)?[/\\](?!/).*", re.DOTALL
 )

@@ -40,8 +40,8 @@ _NEVER: Final = (
     (0x1D173, 0x1D17A),
     (0xE0000, 0xE0FFF),  # tags and supplementary variation selectors; they can encode whole hidden sentences
 )
-# Persian, Hindi, Mongolian and emoji need single joiners and variation selectors, but never between two ASCII
-# letters. Texts also need soft hyphens and direction marks, but never many in a row.
+# Persian, Hindi, Mongolian and emoji need single joiners and variation selectors, but never between ASCII letters.
+# Texts also need soft hyphens and direction marks, but never many in a row.
 _JOINERS: Final = "\u034f\u180b-\u180d\u180f\u200c\u200d\ufe00-\ufe0f"
 _MARKS: Final = f"\xad\u061c\u200e\u200f{_JOINERS}"
 _EMOJI: Final = "\ufe0f\u200d"  # variation selector 16 and zero width joiner; emoji contain no other pair of joiners

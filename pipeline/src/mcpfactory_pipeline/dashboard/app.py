@@ -115,8 +115,8 @@ def _endpoint(
     page: Page, reader: WorkspaceReader, acting: ActionRoutes | None
 ) -> Callable[[Request], Awaitable[Response]]:
     def answer(request: Request, visitor: Visitor | None) -> Response:
-        # Take the digest before building the view, so that the view is never older than the digest. A page about many
-        # servers uses `seen`, the digest of the data from which the page was built.
+        # Take the digest before building the view, so that the view is never older than the digest.
+        # A page about many servers uses `seen`, the digest of the data from which the page was built.
         if page.name in _ABOUT_MANY:
             reader.workspace()
         seen = reader.digest() if page.name in {"server", "decision"} else reader.seen

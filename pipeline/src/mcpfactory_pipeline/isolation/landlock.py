@@ -86,8 +86,7 @@ def restrict_this_process(read: list[str], write: list[str]) -> None:
         _checked(libc.syscall(_ADD, ruleset, 1, rule, 0))
         os.close(place)
     _checked(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
-    # Drop all capabilities, because they bypass Landlock. With CAP_PERFMON, a process can read variables of any
-    # process.
+    # Drop all capabilities, because capabilities bypass Landlock.
     for capability in range(_CAPABILITIES):
         libc.prctl(_DROP_CAPABILITY, capability, 0, 0, 0)
     _checked(libc.capset(*_NO_CAPABILITIES))

@@ -205,8 +205,7 @@ def _read_kept(file: Path) -> tuple[int, list[str]]:
         return 0, []
 
 
-# Exit codes of pytest: 0 passed, 1 failed, 2 interrupted (errors while collecting), 3 internal error, 4 usage error,
-# 5 no tests collected.
+# Exit codes of pytest: 0 passed, 1 failed, 2 interrupted, 3 internal error, 4 usage error, 5 no tests collected.
 _JUDGED: Final = (0, 1, 2, 4, 5)
 
 

@@ -93,7 +93,7 @@ def choose_media_type(content: Node) -> Media | None:
     content.is_object("media-invalid", "`content` has to be an object of media types; ignored")
     usable: dict[str, Node] = {}
     for key, one in content.members():
-        name = key.partition(",")[0].strip()  # if the key is a list of media types, use the first one
+        name = key.partition(",")[0].strip()  # if the key is a list of media types, use the first media type
         name = _SHORT.get(name.lower(), name)
         if _MEDIA_TYPE.match(name):
             usable.setdefault(name, one)

@@ -50,7 +50,7 @@ DROPPED: Final = frozenset(
         "discriminator", "example", "externalDocs", "nullable", "readOnly", "writeOnly", "xml", "collectionFormat",
         # `convert_old_draft_keywords` converts these keywords of older drafts.
         "additionalItems", "dependencies",
-        # Keywords of other objects, which authors often write into schemas by mistake.
+        # Keywords of other objects. Authors often write these keywords into schemas by mistake.
         "allowEmptyValue", "links",
     }
 )  # fmt: skip

@@ -140,8 +140,7 @@ def _yaml(text: str) -> Iterator[Event]:
 def _walk(events: Iterator[Event], root: _Wanted) -> dict[str, int]:
     """Return the lines of the wanted nodes; skip containers without wanted nodes."""
     found: dict[str, int] = {}
-    # Stack of the enclosing containers. Each entry has the wanted children, True for a mapping, and the index of a
-    # list.
+    # Stack of the enclosing containers. An entry has the wanted children, True for a mapping, and a list index.
     outer: list[tuple[_Wanted, bool, int]] = []
     node, mapping, index = _NOTHING, False, 0
     current: _Wanted | None = root

@@ -160,8 +160,8 @@ class State(Enum):
 
 _ANY: Final = "*"
 
-# (state, method) → next state. Methods that are missing here are refused. The state OPENING permits all methods,
-# because many clients do not wait for the response to `initialize`, or do not send `notifications/initialized`.
+# (state, method) → next state. Methods that are missing here are refused.
+# The state OPENING permits all methods, because many clients do not wait for the response to `initialize`.
 # A second `initialize` begins the handshake again, so that a gateway can restart its client while the process runs.
 _NEXT: Final[dict[tuple[State, str], State]] = {
     (State.FRESH, "initialize"): State.OPENING,

@@ -197,8 +197,7 @@ class Context(InjectedParameter):
             raise ValueError(f"unknown log level {level!r}\nhint: use one of {', '.join(LOG_LEVELS)}")
         peer = self._call.peer
         least = peer.log_level
-        # In the newest revision, a client gets log messages only if it set a level, and only on the stream of its
-        # request.
+        # In the newest revision, a request gets log messages only if it set a level, and only on its own stream.
         if peer.revision.modern and (least is None or self._ended):
             return _DONE
         if least is None:

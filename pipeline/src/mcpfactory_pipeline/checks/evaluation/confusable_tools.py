@@ -23,7 +23,7 @@ _FEWEST: Final = 5  # minimum number of words of a text that is compared
 _COMMON: Final = 0.2
 _SEVERAL: Final = 2  # number of tools; a word that more tools use may be ignored
 _NEAR: Final = 3  # number of top search results that must include a tool, in a search for its description
-_SHARE: Final = 3.0  # factor; minimum tokens of a too large tool, as a multiple of the average
+_SHARE: Final = 3.0  # factor; minimum size of a too large tool, as a multiple of the average size
 _SMALL: Final = 300  # minimum tokens of a tool that is reported as too large
 
 

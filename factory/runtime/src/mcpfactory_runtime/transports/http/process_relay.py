@@ -196,8 +196,7 @@ class ProcessRelay:
             return True
         if taken is None:
             return False
-        # Send the start of an event stream at once. Send the start of any other response only with its body, because
-        # clients may react to the start.
+        # Send the start of an event stream at once, but the start of any other response only with its body.
         start: Any = None
         started, read = False, 0
         while (frame := await exchange.frames.get()) is not None:

@@ -251,8 +251,8 @@ def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if shared else socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-        # Accepted sockets inherit TCP_NODELAY. Without this option, each response waits for the client's delayed
-        # acknowledgement (40 ms). asyncio does not set the option on these sockets.
+        # Accepted sockets inherit TCP_NODELAY; asyncio does not set this option on these sockets.
+        # Without the option, each response waits for the client's delayed acknowledgement (40 ms).
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         listener.listen(_BACKLOG)  # listen before the URL is printed, because a reader may connect at once
     except OSError:
