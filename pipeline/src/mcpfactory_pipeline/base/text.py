@@ -52,7 +52,7 @@ HIDDEN: Final = re.compile(
 """Characters that a model reads but a person does not see."""
 INVISIBLE: Final = re.compile(f"{HIDDEN.pattern}|[\x7f-\x9f]")
 """`HIDDEN`, DEL, and the control characters beyond ASCII."""
-_LONGEST_TEXT: Final = 100_000  # maximum characters of a text that are searched
+_LONGEST_TEXT: Final = 100_000  # maximum characters of a text to search
 _ESCAPED: Final = re.compile(f"{_CONTROL.pattern}|{HIDDEN.pattern}")
 _RARE: Final = re.compile("[^\n -~]")
 _PERHAPS: Final = re.compile(

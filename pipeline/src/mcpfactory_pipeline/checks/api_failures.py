@@ -267,7 +267,7 @@ FAILURES: Final[tuple[ApiFailure, ...]] = (
 )
 
 
-_GRACE: Final = 4.0  # seconds that are added to the timeout of a call, because the server may use a separate timeout
+_GRACE: Final = 4.0  # seconds that are added to the timeout of a call
 _START: Final = 20.0  # seconds; timeout of the first answer after a process starts
 _TRIES: Final = 4  # maximum number of calls until a call succeeds again
 _READING: Final = frozenset({"GET", "HEAD"})

@@ -116,7 +116,7 @@ def _with_cases(name: str, own: Sequence[Mapping[str, Any]]) -> list[PlannedCall
     if not own:
         return "it has no case"
     if not safe:
-        # The call may use a server URL that the test does not redirect to the stub, and so reach the real API.
+        # The call may reach the real API through a server URL that the test does not redirect.
         return "its case has no path, so the call may not reach the stub upstream"
     return [
         PlannedCall(

@@ -342,7 +342,7 @@ class ServerProber:
                 await self._probe_all(conversation, "first contact")
             alive = await self._send(conversation, PROBES["malformed"])
             if alive and self._cases is None and self._target.url is None:
-                # Do this last: extreme arguments may keep the server busy forever, and the process ends here anyway.
+                # Do this last, because extreme arguments may keep the server busy.
                 plan = [planned for planned, _ in self._planned]
                 extreme = plan_extra_valid_calls(self.evidence.read_only_tools, plan, extreme_arguments)
                 await self._call_further(conversation, extreme, _EXTREME)

@@ -28,7 +28,7 @@ from mcpfactory_runtime.types import Json
 
 NOTHING: Final = "mcpfactory_nothing"  # no server has a tool or prompt with this name
 UNKNOWN_REVISION: Final = "1999-01-01"  # no revision has this date
-# A future revision, because servers may treat the client of any version before `MODERNS` as a legacy client.
+# A future revision, because servers may treat unknown earlier revisions as legacy revisions.
 LATER_REVISION: Final = "2999-01-01"
 NOTHING_TO_ASK: Final = "the server lists no entry that the probe could use"
 _FURTHER_READS: Final = 30  # maximum number of further prompts, and of further resources, to read

@@ -16,7 +16,7 @@ from mcpfactory_pipeline.workspace.waivers import Waiver
 
 _EVIDENCE_LINES: Final = 12
 _FOLLOWS: Final = 5  # maximum number of effects that the report lists for a finding
-# Maximum number of inapplicable rules that the report names; of more rules, only the number is shown.
+# Maximum number of inapplicable rules that the report names; further rules are only counted.
 _NAMED: Final = 12
 _LINE: Final = 400  # maximum characters of one line of evidence
 _SHOWN_BY: Final = (

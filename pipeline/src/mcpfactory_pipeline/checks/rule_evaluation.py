@@ -162,7 +162,7 @@ def _root(at: int, parents: Mapping[int, int]) -> int:
     return at
 
 
-_NAMED: Final = 5  # maximum number of unchecked rules that a finding names; of more rules, only the number is shown
+_NAMED: Final = 5  # maximum number of unchecked rules that a finding names; further rules are only counted
 
 
 def evaluate_rules(

@@ -214,7 +214,7 @@ class WebhookSender:
         return {**headers, "X-MCPFactory-Timestamp": timestamp, "X-MCPFactory-Signature": signed}
 
 
-_MOST: Final = 200  # maximum number of events in one mail; of further events, only the number is shown
+_MOST: Final = 200  # maximum number of events in one mail; further events are only counted
 _SUBJECT: Final = 150  # maximum characters of a subject
 
 

@@ -25,7 +25,7 @@ from mcpfactory_pipeline.plan.stage import RUN_ENDED, StageOutputs
 
 _ROOM: Final = 512 * 2**20  # minimum bytes of free memory for each parallel job
 _POLL: Final = 0.25  # seconds between two checks of a job
-_ENDING: Final = 20.0  # maximum seconds to wait for the exit of a supervisor, which normally needs at most ten
+_ENDING: Final = 20.0  # maximum seconds to wait for the exit of a supervisor
 _PROC: Final = Path("/proc")
 
 

@@ -77,7 +77,7 @@ def make_health_page(read: Callable[[], Sequence[ChildHealth]]) -> Callable[[str
 
 
 IDLE: Final = 600.0  # seconds without a call after which a server is stopped
-_MAX_INSTRUCTIONS: Final = 300  # maximum characters of each server's instructions that a gateway shows
+_MAX_INSTRUCTIONS: Final = 300  # maximum characters of each server's instructions to show
 _STARTS_AT_ONCE: Final = 2  # maximum number of servers with unknown tools that start at the same time
 
 

@@ -108,7 +108,7 @@ _STALE_TOO: Final = {"document", "edited", "moved", "replaced", "offers"}
 _RUN: Final = "mcpfactory pipeline run"
 _STATUS: Final = "mcpfactory pipeline status"
 _VERIFY: Final = "mcpfactory pipeline verify"
-_RENEWED: Final = 90  # number of days by which a suggestion extends a waiver; the policy may limit this number
+_RENEWED: Final = 90  # number of days by which a suggestion extends a waiver
 _SURE: Final = {"approval", "hold"}  # kinds of items whose suggested commands always succeed
 # Maximum number of server names in a suggested command; with more servers, the command names no server.
 _NAMED: Final = 3

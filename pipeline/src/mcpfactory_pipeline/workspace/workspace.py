@@ -323,7 +323,7 @@ def simulated_api_files(paths: Iterable[str]) -> list[str]:
 
 
 CODEOWNERS: Final = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
-_LARGEST: Final = 1_000_000  # maximum characters of a CODEOWNERS file that are read
+_LARGEST: Final = 1_000_000  # maximum characters of a CODEOWNERS file to read
 
 Owners = Callable[[str], tuple[str, ...]]
 """The owners of a server, by its name."""

@@ -116,7 +116,7 @@ def _constant(function: str) -> str:
 # --- modules: one per first tag, or per first word of the path for operations without tags ---
 #
 # A group of more than `MAX_OPERATIONS_PER_MODULE` is divided by the next words of its paths.
-# Larger groups are divided by digests of method and path, so that the order of operations does not matter.
+# Groups that are still too large are divided by digests, so that the order of operations does not matter.
 
 
 MAX_OPERATIONS_PER_MODULE: Final = 60

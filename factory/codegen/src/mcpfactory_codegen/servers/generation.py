@@ -364,7 +364,7 @@ def _profile_members(
 
 _ROWS: Final = 60  # maximum tools in the table
 _ROW: Final = 120  # maximum characters of a tool's summary
-_NAMED: Final = 4  # maximum documents that are listed by name
+_NAMED: Final = 4  # maximum documents to list by name
 _TOPICS: Final = 12  # maximum tags with their descriptions
 
 

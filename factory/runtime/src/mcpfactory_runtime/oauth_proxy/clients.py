@@ -171,7 +171,7 @@ class ClientMetadataCache:
         now = self._clock()
         until, described = self._known.get(client_id, (0.0, None))
         exhausted = len(self._fetched) == _MOST_FETCHES and self._fetched[0] > now - 60.0
-        if until > now or exhausted:  # above the fetch limit, return cached documents even if they are stale
+        if until > now or exhausted:  # above the fetch limit, return even stale documents from the cache
             return described
         self._fetched.append(now)
         async with self._busy:

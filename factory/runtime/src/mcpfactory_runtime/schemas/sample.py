@@ -38,7 +38,7 @@ _DEPTH: Final = 8  # maximum nesting of schemas
 _OPTIONAL_DEPTH: Final = 2  # maximum nesting level at which optional members get values
 _MAX_PARTS: Final = 200  # maximum parts of a merged `allOf`
 _MAX_ITEMS: Final = 20  # maximum items of an array
-# Maximum visits for one sample; each array item counts. The depth limit is not enough: schemas can refer to each other.
+# Maximum visits for one sample; each array item counts as a visit.
 _MAX_VISITS: Final = 5_000
 _MAX_EXACT: Final = 2**53  # every integer up to this value is exact as a float
 _LONGEST_INVALID: Final = 500  # maximum characters of a sample that exceeds `maxLength`

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
-# Applies until a handshake client sets another level (server/utilities/logging).
+# Default level, until a handshake client sets another level (server/utilities/logging).
 _DEFAULT_LEVEL: Final = LOG_LEVELS["info"]
 
 

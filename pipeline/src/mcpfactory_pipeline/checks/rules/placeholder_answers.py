@@ -70,7 +70,7 @@ _NOTHING: Final = re.compile(
     re.IGNORECASE,
 )
 
-# Answers that each tool of a working server may return, without an error, if settings or the API are missing.
+# Answers of a working server if settings or the API are missing.
 _EXCUSED: Final = re.compile(
     rf"{_NOTHING.pattern}|\b(log|sign)(ged)? ?in|\b(api key|token|credential|auth|config|connect|environment|permission|"
     r"error|fail|unable|cannot|can't|could not|time ?out|refused|network|unavailable|missing|please|done|success|accepted"

@@ -86,7 +86,7 @@ def pollution_cause(line: bytes) -> str:
 
 
 _CHUNK: Final = 64 * 1024
-_MAX_STDERR: Final = 1024 * 1024  # maximum bytes of stderr that are stored
+_MAX_STDERR: Final = 1024 * 1024  # maximum bytes of stderr to store
 _MAX_POLLUTION: Final = 20  # maximum number of stored stdout lines that are not messages
 _MOST_ARRAYS: Final = 1_000  # maximum number of batches whose ids are stored
 _MAX_NOTIFICATIONS: Final = 1_000  # maximum stored notifications

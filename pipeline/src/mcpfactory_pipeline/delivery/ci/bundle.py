@@ -113,7 +113,7 @@ def _copy_logs(artifacts: Path, into: Path) -> None:
 def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> PackedServer:
     """Pack the files that the state lists and that are on this machine. Skip files that are only on other machines."""
     (folder / _FILES).mkdir(parents=True, exist_ok=True)
-    # Logs are for people; they include logs of unfinished stages, which the state does not list.
+    # Include logs of unfinished stages, although the state does not list these stages.
     if (artifacts / "logs").is_dir():
         _copy_logs(artifacts, folder / "logs" / state.server)
     sizes: list[int] = []

@@ -46,7 +46,7 @@ _LINKS: Final = {  # field of the manifest → labels of project URLs that can f
     "documentation": ("documentation", "docs"),
     "support": ("issues", "support", "bug tracker", "tracker", "bugs"),
 }
-_DESCRIPTION: Final = 300  # maximum characters of a tool's description that a settings page shows
+_DESCRIPTION: Final = 300  # maximum characters of a tool's description on a settings page
 
 
 def bundle_name(release: CandidateRelease, kind: str) -> str:
