@@ -28,7 +28,7 @@ _UNKNOWN: Final[Any] = None
 
 _LONGEST: Final = 1_000  # maximum characters of a text to match, because a bad pattern may take exponential time
 
-# Keywords whose texts are emptied before caching, because they do not affect validity.
+# Keywords that do not affect validity. Their texts are emptied before caching.
 _TEXTS: Final = frozenset({"description", "title"})
 
 

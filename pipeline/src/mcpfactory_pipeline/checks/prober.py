@@ -149,7 +149,7 @@ class ServerProber:
         self._stub = stub
         self._examples = examples
         self._start_patience = max(timeout / 3, 1.0)
-        # If there are cases, declare no features, to observe what each tool does if it cannot ask a person.
+        # If there are cases, declare no features, to observe tools that cannot ask a person.
         features = {} if cases is not None else FEATURES
         self._requests = Requester(timeout, features, evidence.dialogues)
         self._planned: list[tuple[PlannedCall, RecordedCall]] = []
@@ -474,7 +474,7 @@ class ServerProber:
         evidence, tools = self.evidence, self.evidence.named_tools
         allow_calls = self._target.allow_calls
         plan, evidence.uncalled = plan_calls(tools, self._cases, examples=self._examples, allow_calls=allow_calls)
-        # Calls to repeat, because their results contained nothing of the API's response.
+        # Calls to repeat: their results contained nothing of the API's response.
         unshown: list[PlannedCall] = []
         for planned in plan:
             if (problem := _last_problem(conversation)).startswith("the server"):

@@ -387,7 +387,7 @@ async def read_all_pages(method: str, ask: Callable[[str, Json], Awaitable[WireE
             problem = exchange.problem or f"{method} was not answered with a list of {LISTS[method]}"
             break
         if page not in [(earlier.result or {}).get(LISTS[method]) for earlier in exchanges[:-1]]:
-            items += page  # leave out a page that the server repeats because it ignores the cursor
+            items += page  # leave out repeated pages of a server that ignores the cursor
         cursor = (exchange.result or {}).get("nextCursor")
         if cursor is None:
             break

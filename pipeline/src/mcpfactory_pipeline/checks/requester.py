@@ -107,7 +107,7 @@ class Requester:
         if isinstance(message.get("id"), str) and (exchange.received is None or not exchange.id_echoed):
             self._text_ids = False  # from the next request, use numbers as ids
         if self.pace == 0 and exchange.received is not None:
-            # The first answer shows the speed of server and machine; the total time limit depends on its duration.
+            # The total time limit depends on the duration of the first answer.
             self.pace = exchange.milliseconds / 1000
             self._deadline += _STARTS * self.pace
         return exchange

@@ -278,7 +278,7 @@ def action_page(
     missing = [one.label for one in inputs if one.required and not one.value]
     result, problem, hint = ActionResult(""), "", ""
     changes: tuple[FactChange, ...] = ()
-    if broken := detail.facts.row.get("problem"):  # an unreadable server has no known facts, so it accepts no decision
+    if broken := detail.facts.row.get("problem"):  # an unreadable server accepts no decision
         problem, hint = broken["message"], broken["hint"]
     elif missing:
         problem = f"{missing[0]} is missing" if explain else ""
@@ -350,7 +350,7 @@ def possible_actions(
     `goes_through` tries a command on behalf of a permitted person. If the policy requires a signature, a decision is
     possible only in a terminal, so the command is not tried.
     """
-    if detail.facts.row.get("problem"):  # an unreadable server has no known facts, so it accepts no decision
+    if detail.facts.row.get("problem"):  # an unreadable server accepts no decision
         return {}
     server = detail.facts.name
     if detail.state.retired:

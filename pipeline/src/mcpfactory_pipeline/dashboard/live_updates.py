@@ -300,7 +300,7 @@ class RunPoll:
         except NotFoundError:
             if self._last is None:
                 raise
-            return replace(self._last, tails=(), over=True)  # the run has ended, and it had no stage to run
+            return replace(self._last, tails=(), over=True)  # the run has ended without a stage
         return PageSnapshot(render_state(view, self._links), self._tails(view), over=not view.going)
 
     def _tails(self, view: RunPage) -> tuple[LogTail, ...]:

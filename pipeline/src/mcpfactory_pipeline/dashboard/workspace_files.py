@@ -84,7 +84,7 @@ def read_validation_report(folder: Path, kept: Mapping[str, Any]) -> Mapping[str
 Stamps = tuple[FileStamp | None, ...]
 
 _FOLDERS: Final = ("state", "history", "locks", "locks/runs")
-_SUFFIXES: Final = (".json", ".jsonl", ".running")  # without lock files, because they do not change the view
+_SUFFIXES: Final = (".json", ".jsonl", ".running")  # without lock files, because lock files do not change the view
 _IGNORED: Final = frozenset(
     {".git", ".venv", "__pycache__", "node_modules", ".pytest_cache", ".mypy_cache", ".ruff_cache"}
 )

@@ -66,7 +66,7 @@ def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
     """
     ended: set[int] = set()
     seen: set[int] = set()
-    # Descendants that existed before the first signal; their own parent reaps these processes.
+    # Descendants that existed before the first signal. Each descendant is reaped by its own parent.
     started: set[int] | None = None
     quiet, deadline = 0, time.monotonic() + _PATIENCE
     while quiet < _LOOKS and time.monotonic() < deadline:

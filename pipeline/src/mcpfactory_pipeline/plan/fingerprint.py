@@ -170,7 +170,7 @@ INPUTS: Final[dict[str, Callable[[InputReader], str]]] = {
     "checks": _checks,
     "template": lambda subject: template_version(subject.server.template, subject.server.folder),
     "codegen": lambda _subject: distribution_version("mcpfactory-codegen"),
-    # Adopted servers do not use the runtime of this factory. If a server needs a runtime, its own files include one.
+    # Adopted servers do not use the runtime of this factory.
     "runtime": lambda subject: ABSENT if subject.server.adopted else distribution_version("mcpfactory-runtime"),
     "rules": lambda _subject: distribution_version("mcpfactory-pipeline", "checks"),
     "python": lambda _subject: python_version(),

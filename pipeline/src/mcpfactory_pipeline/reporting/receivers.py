@@ -190,7 +190,7 @@ class WebhookSender:
             try:
                 headers = self._headers(notice, body)
                 with client.stream("POST", self._settings.url, content=body, headers=headers) as answer:
-                    status = answer.status_code  # the body is not read, because it may be of any size
+                    status = answer.status_code  # the body is not read, because the body may be of any size
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 why = delivery_error_reason(error)
                 continue

@@ -144,7 +144,7 @@ class LocalExecutor:
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End a job: close the stdin of its supervisor, which then ends all processes of the job."""
     if process.returncode is not None:
-        return  # the process has ended, so its PID may now belong to another process
+        return  # the process has ended; another process may have the same PID
     assert process.stdin is not None
     process.stdin.close()
     try:

@@ -342,7 +342,7 @@ def _contract(workspace: Workspace, server: WorkspaceServer) -> tuple[Mapping[st
     try:
         state = Store(workspace).state(server.name)
         contract = stored_contract(workspace.artifacts / server.name / state.candidate) if state.candidate else None
-    except PipelineError:  # the server can start nevertheless; other commands report the error
+    except PipelineError:  # the server can start despite the error; other commands report the error
         return None
     return contract.tools if contract else None
 

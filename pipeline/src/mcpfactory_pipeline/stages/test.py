@@ -292,7 +292,7 @@ def _run_declared(
     dummies = dict.fromkeys(required_variables(inputs.folder), "dummy")
     modes = {**FULL_TOOL_SET, "MCPFACTORY_MODE": "full"}
     command = sandbox.command(package_command(python, inputs.package, inputs.folder))
-    empty = sandbox.folder / "declared"  # a working directory without sources, so that imports cannot find them
+    empty = sandbox.folder / "declared"  # a working directory without sources, so that imports find the wheel
     empty.mkdir()
     environ = {**sandbox.environ, **dummies, **modes}
     setup = DeclaredTestSetup(command, environ, cwd=empty, api=api_variables(inputs.folder))

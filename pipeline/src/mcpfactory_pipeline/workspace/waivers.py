@@ -168,7 +168,7 @@ def waiver_rows(waivers: Sequence[Waiver]) -> dict[str, str]:
 
 
 def _text(waiver: Waiver) -> str:
-    # JSON escapes are valid in TOML strings, but JSON does not escape DEL, which TOML forbids.
+    # JSON escapes are valid in TOML strings, but JSON does not escape DEL. TOML forbids an unescaped DEL.
     lines = [
         f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")
         for key, value in waiver.to_json().items()

@@ -281,7 +281,7 @@ class OutputSchemas:
         self._strict = mode == "declared"
         self._known: dict[tuple[str, int], Shape] = {}
         self._active: set[tuple[str, int]] = set()
-        # Keys contain id() of each schema, which is safe because the API keeps the schemas alive.
+        # Keys contain id() of schemas. These ids are unique, because the API keeps the schemas alive.
         self._done: dict[tuple[tuple[int, ...], bool], OutputSchema] = {}
 
     def of(self, operation: ApiOperation) -> OutputSchema:
@@ -338,7 +338,7 @@ class OutputSchemas:
     def _root(self, shape: Shape) -> Shape:
         if shape.get("type") == "object":
             return shape
-        # At run time, objects become the root; values of other types become the member `result`.
+        # At run time, objects become the root, and values of other types become the member `result`.
         if "object" in shape.get("type", ()):
             members = properties_of(shape)
             return {"type": "object", "properties": members} if members else {"type": "object"}

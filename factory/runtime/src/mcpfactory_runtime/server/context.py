@@ -61,7 +61,7 @@ class Context(InjectedParameter):
         self._thread = threading.get_ident()
         self._answers: Json | None = None
         self._unasked: Json = {}  # answers to questions that the handler has not asked yet
-        self._opened: OpenedState | None = None  # state that the request contained; None after its first use
+        self._opened: OpenedState | None = None  # state in the request; None after the first use of the state
         self._used: Json = {}
         self._count = 0
         self._reported = float("-inf")

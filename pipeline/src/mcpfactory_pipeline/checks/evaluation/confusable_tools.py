@@ -19,7 +19,7 @@ Tool = Mapping[str, Any]
 _SAME: Final = 0.9
 _ALIKE: Final = 0.75  # minimum share of equal words in the texts of any other two tools
 _FEWEST: Final = 5  # minimum number of words of a text that is compared
-# Maximum share of the tools that use a word; more common words are ignored, because they distinguish nothing.
+# Maximum share of the tools that use a word; more common words are ignored.
 _COMMON: Final = 0.2
 _SEVERAL: Final = 2  # number of tools; a word that more tools use may be ignored
 _NEAR: Final = 3  # number of top search results that must include a tool, in a search for its description

@@ -28,7 +28,7 @@ _LOST_SHOWN: Final = 3
 _FEWEST: Final = 2  # minimum number of tools; fewer tools prove nothing about the server as a whole
 # Maximum characters of an answer that may be a placeholder; longer answers may only quote such words.
 _SHORT: Final = 200
-# "Not implemented" in common languages. These words always mean the tool, not its data. They end a sentence.
+# "Not implemented" in common languages, at the end of a sentence. These words mean the tool, not its data.
 _WORDS: Final = (
     r"(is |are |has |was )?(not|\w+n't) (yet |been )*implemented( yet)?|to be implemented|unimplemented",
     r"todo:? (implement|write|finish)\w*|placeholder( response| answer| text| implementation)",
@@ -63,7 +63,7 @@ _SMALL: Final = re.compile(
     r"this|that|the|an?|is|are|was|be|will|still|yet|currently|now|here|it|sorry|please|stay|tuned|check|back|later|soon"
     r"|diese[rs]?|die|das|ist|noch|cette|ce|la|est|encore|est[ae]|está|aún|todavía|ainda|quest[ao]|è|ancora|эта|пока|deze|이"
 )
-# Correct answers about an unknown item, which may be equal for all arguments.
+# Correct answers about an unknown item. Such answers may be equal for all arguments.
 _NOTHING: Final = re.compile(
     r"\b(no|not|none|nothing|nobody|nowhere|never|empty|unknown|invalid|zero|neutral|ok|true|false|null)\b"
     r"|(?<![\d.])0(\.0*)?(?![\d.])|[{\[]\s*[}\]]|^\W*0*\W*$",

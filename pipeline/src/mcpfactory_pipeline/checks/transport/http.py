@@ -312,7 +312,7 @@ def connected(url: SplitResult, seconds: float) -> Iterator[http.client.HTTPConn
     )
     try:
         connection.connect()
-        # Keep the socket here: `connection` drops its socket if the server announces that it will close the connection.
+        # Keep the socket, because `connection` drops its socket if the server announces a close.
         watch = threading.Timer(seconds, _shut_down, (connection.sock,))
         watch.start()
         try:

@@ -532,7 +532,7 @@ def _events(
         for line in whole:
             if line.startswith(b"data:"):
                 data.append(line[5:])
-            elif not line.rstrip(b"\r"):  # an empty line ends an event, which may have several lines of data
+            elif not line.rstrip(b"\r"):  # an empty line ends an event
                 answer, other, data = answer or _answer(data), other or b"\n".join(data), []
     lines += [rest]
     answer = answer or _answer([*data, rest.removeprefix(b"data:")])

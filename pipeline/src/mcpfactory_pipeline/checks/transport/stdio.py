@@ -126,7 +126,7 @@ class StdioConversation:
         self._news = asyncio.Event()  # set whenever a line is read
         # Ids of each received batch; the newest batch is last.
         self._arrays: deque[list[str]] = deque(maxlen=_MOST_ARRAYS)
-        self._given_up: list[object] = []  # ids of requests that timed out; if the answer comes later, it is ignored
+        self._given_up: list[object] = []  # ids of requests that timed out; later answers are ignored
         # Ids of canceled streams; some servers still answer these requests when a stream ends.
         self._listened: list[object] = []
         self._readers = (asyncio.ensure_future(self._read_stdout()), asyncio.ensure_future(self._read_stderr()))
@@ -281,12 +281,12 @@ class StdioConversation:
                 self._process.terminate()
         elif self._process.stdin is not None:
             self._process.stdin.close()
-        # Search now, because children are found by their parent only while the parent runs.
+        # Search for child processes now, because the search works only while their parent runs.
         started = descendants(self._process.pid)
         if await self._ended(max(END_PATIENCE, _SLOWER * session.milliseconds / 1000)):
             session.ended_after = round(1000 * (time.monotonic() - began))
         started |= descendants(self._process.pid)
-        kill_known_processes(started)  # kill the children first, because children are found by their parent
+        kill_known_processes(started)  # kill the child processes first, because the search needs their parent
         self._kill()
         await self._ended(_KILLED)
         # A process started by a child may keep the pipes open.

@@ -121,7 +121,7 @@ def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> PackedServ
     for path, content in {**reports, **_candidates(state)}.items():
         place = _inside(artifacts, path)
         if not place.is_file() or (path in reports and hash_file(place) != content):
-            continue  # skip the log, because it may belong to a later attempt that is not recorded yet
+            continue  # skip the log, because the log may belong to a later, unrecorded attempt
         data = read_verified_file(place, content)
         (folder / _FILES / _digest(content)).write_bytes(data)
         sizes.append(len(data))

@@ -170,7 +170,7 @@ def publish(
     """
     store, environ = Store(workspace, clock), os.environ if environ is None else environ
     named = targets_named(targets, table)
-    targets_named(given or {}, table)  # raises an error for unknown targets, because they would otherwise be ignored
+    targets_named(given or {}, table)  # raises an error for unknown targets
     with _lock_server(store, server, mode):
         release = find_release(workspace, server, channel)
         if candidate not in {"", release.candidate}:

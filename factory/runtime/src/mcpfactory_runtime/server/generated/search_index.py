@@ -480,7 +480,7 @@ def _name_words(name: str) -> tuple[str, ...]:
     return tuple(identifier_words(name))
 
 
-_SHORTEST: Final = 5  # letters; shorter words are not corrected, because too many words are similar to them
+_SHORTEST: Final = 5  # letters; shorter words are not corrected
 _LONGEST: Final = 24  # letters; longer words are not corrected
 _LONG: Final = 8  # letters; a word of at least this length may contain two typing errors
 

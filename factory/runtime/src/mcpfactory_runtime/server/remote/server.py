@@ -47,7 +47,7 @@ _LONGEST_PAUSE: Final = 60.0  # maximum seconds between two connection attempts
 _LIVED: Final = 10.0  # minimum seconds that a connection must last to reset the retry pause
 _PROBE: Final = 60.0  # maximum seconds for a program to start and answer; afterwards, the handshake lifecycle is tried
 _LONGEST_NAME: Final = 128  # maximum characters of a tool's name
-# Environment variables that a process inherits: programs need them, and they contain no secrets.
+# Environment variables that a process inherits. Programs need these variables, and the values contain no secrets.
 _INHERITED: Final = (
     *("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"),
     *("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT"),

@@ -210,7 +210,7 @@ class _WebServer(uvicorn.Server):
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         await super().serve(sockets)
-        # A `def` handler exceeded the drain time: its thread cannot be stopped, and the interpreter would wait for it.
+        # A `def` handler exceeded the drain time: its thread cannot be stopped, and would delay a normal exit.
         if has_running_calls():
             with suppress(OSError, ValueError):
                 sys.stderr.flush()

@@ -388,7 +388,7 @@ class SseEndpoints:
             await send_rejection(send, Rejection(400, jsonrpc.error_message(jsonrpc.MISSING, body)))
             return
         session.principal = principal  # the session keeps its principal, but the principal's scopes may have changed
-        await send_json(send, 202, b"")  # send 202 before `post`, which may put the response on the stream at once
+        await send_json(send, 202, b"")  # send 202 before `post`, because `post` may send the response at once
         session.post(body, AsgiRequest(scope))
 
 
