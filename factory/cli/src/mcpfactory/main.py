@@ -94,8 +94,8 @@ def _options(
     from mcpfactory.commands.inbox import print_inbox_summary
     from mcpfactory_pipeline.isolation.processes import hide_process
 
-    hide_process()  # Many commands start server code, which must not read our environment.
-    # Show the help if there is no workspace and therefore no inbox.
+    hide_process()  # Many commands start server code. Server code must not read our environment.
+    # Show the help if there is no workspace.
     if context.invoked_subcommand is None and not print_inbox_summary():
         output.line(context.get_help())
         raise typer.Exit(Exit.USAGE)
@@ -165,7 +165,7 @@ def _report(error: Exception) -> Exit:
 # --- exit code of each error, as documented in docs/reference/exit-codes.md ---
 
 
-# Errors of the operating system, which any operation may raise.
+# Errors of the operating system. Any operation may raise these errors.
 _MACHINE: Final = {
     errno.EACCES: "make it readable and writable for you, or use another path",
     errno.EPERM: "make it readable and writable for you, or use another path",

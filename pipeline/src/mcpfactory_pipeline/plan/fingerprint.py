@@ -253,7 +253,7 @@ def fingerprint(inputs: Mapping[str, str]) -> str:
     return hash_named_texts(inputs)
 
 
-# Inputs that may differ. The Python version may differ on each machine, and `decisions.drift` checks drift.
+# Inputs that are not compared.
 _NOT_COMPARED: Final = ("python", "drift")
 _OF_FACTORY: Final = "stage"
 

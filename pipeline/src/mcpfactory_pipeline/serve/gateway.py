@@ -314,7 +314,7 @@ def store_listing(workspace: Workspace, server: WorkspaceServer, listing: Server
         beside = file.with_suffix(f".{os.getpid()}.tmp")
         beside.write_text(text, encoding="utf-8")
         beside.replace(file)
-    except (OSError, PipelineError):  # reported by other commands, for example links out of the folder
+    except (OSError, PipelineError):  # other commands report the error, for example a link out of the folder
         return
 
 

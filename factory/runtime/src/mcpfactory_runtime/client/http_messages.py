@@ -146,7 +146,7 @@ TRACE_FIELDS: Final = ("traceparent", "tracestate", "baggage")
 
 _PARENT: Final = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[ -~]*)?")
 _LIST: Final = re.compile(r"[\t -~]*")
-# Maximum characters according to the specifications.
+# Field → maximum characters of its value.
 _LONGEST: Final = {"traceparent": 256, "tracestate": 512, "baggage": 8192}
 
 

@@ -139,7 +139,7 @@ def _shown_value(value: Any) -> str:
 
 def _name(place: Place) -> str:
     name = ""
-    # A last part "[key]" means that `propertyNames` refused the key.
+    # If the last part is "[key]", `propertyNames` refused the key.
     for part in place[:-1] if place[-1:] == ("[key]",) else place:
         name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else str(part)
     if len(name) > 2 * _MAX_ECHO:

@@ -471,7 +471,7 @@ def _api_messages(content: bytes, headers: Mapping[str, str]) -> Iterator[str]:
         yield text
 
 
-_MARKUP: Final = re.compile(r"<[^<>]+>|\s+")  # needs linear time, because each match ends before the next `<`
+_MARKUP: Final = re.compile(r"<[^<>]+>|\s+")  # linear time: each match ends before the next `<`
 
 
 def _title(html: str) -> str:

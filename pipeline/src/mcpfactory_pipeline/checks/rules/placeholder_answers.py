@@ -26,7 +26,7 @@ rule = RULES.rule
 _QUOTED: Final = 80  # maximum characters of an answer in a message
 _LOST_SHOWN: Final = 3
 _FEWEST: Final = 2  # minimum number of tools; fewer tools prove nothing about the server as a whole
-# Maximum characters of an answer that may be a placeholder; longer answers may only quote such words.
+# Maximum characters of an answer that may be a placeholder.
 _SHORT: Final = 200
 # "Not implemented" in common languages, at the end of a sentence. These words mean the tool, not its data.
 _WORDS: Final = (

@@ -58,7 +58,7 @@ _DEPTH: Final = 4  # maximum nesting level of schemas
 
 # Among the tools that contain a word, at least this share must have the subject in name or path.
 _SUPPORT: Final = 0.5
-# Among the tools that contain a word, the subject must be at least this many times as frequent as among all tools.
+# Factor: minimum frequency of the subject among tools with a word, relative to all tools.
 _LIFT: Final = 3.0
 _COMMON: Final = 0.2  # maximum fraction of all tools that contain a word; a more common word is not specific
 
