@@ -22,10 +22,9 @@ from mcpfactory import output, version
 from mcpfactory.command_groups import CONTEXT, CommandEntry, lazy_group
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
-# Number of objects between two garbage collections. With Python's default of 700, commands about 1,000 servers take a
-# fifth longer.
+# Number of objects between two garbage collections. Python's default of 700 slows down commands about many servers.
 _ALLOCATIONS: Final = 100_000
-_UNBROKEN: Final = 10_000  # columns of help that is printed into a pipe; many, so that grep finds whole lines
+_UNBROKEN: Final = 10_000  # columns of help text in a pipe; wide, so that grep prints whole lines
 
 _COMMANDS: Final = "mcpfactory.commands"
 _OPERATIONS: Final = "mcpfactory_pipeline.operations"
@@ -95,8 +94,8 @@ def _options(
     from mcpfactory.commands.inbox import print_inbox_summary
     from mcpfactory_pipeline.isolation.processes import hide_process
 
-    hide_process()  # Many commands start server code, which must not read our environment.
-    # Show the help if there is no workspace and therefore no inbox.
+    hide_process()  # Many commands start server code. Server code must not read our environment.
+    # Show the help if there is no workspace.
     if context.invoked_subcommand is None and not print_inbox_summary():
         output.line(context.get_help())
         raise typer.Exit(Exit.USAGE)
@@ -166,7 +165,7 @@ def _report(error: Exception) -> Exit:
 # --- exit code of each error, as documented in docs/reference/exit-codes.md ---
 
 
-# Errors of the operating system, which any operation may raise.
+# Errors of the operating system. Any operation may raise these errors.
 _MACHINE: Final = {
     errno.EACCES: "make it readable and writable for you, or use another path",
     errno.EPERM: "make it readable and writable for you, or use another path",

@@ -127,7 +127,7 @@ def width() -> int | None:
 
 
 _PATIENCE: Final = 1.0  # seconds before the first progress line on a terminal
-_LONG: Final = 3.0  # seconds before the first progress line in a pipe or log, which cannot erase lines
+_LONG: Final = 3.0  # seconds before the first progress line in a pipe or log
 _TICK: Final = 0.25
 _CLEAR: Final = "\r\x1b[K"
 

@@ -139,11 +139,11 @@ _INSTEAD: Final = re.compile(
     r"\b(unless|instead of|alternative(ly)?|either|not needed (if|when)|or (an?|the) oauth)\b", re.I
 )
 _AUTHORIZATION: Final = ("header", "authorization")
-_COMMON: Final = 0.8  # minimum share of operations with a parameter that counts as common to the API
+_COMMON: Final = 0.8  # minimum share of operations that have a parameter common to the API
 # Minimum share of the secured operations that have a parameter; a rarer parameter is not a credential.
 _RARE: Final = 0.2
 _FEW: Final = 5  # minimum number of operations; with fewer operations, shares mean nothing
-# Maximum optional credentials for which all combinations are listed; with more credentials, requests send all or none.
+# Maximum optional credentials. With more, requests send all optional credentials or none, not each combination.
 _SUBSETS: Final = 2
 _GOOGLE: Final = re.compile(r"https://(accounts\.google\.com|oauth2\.googleapis\.com|www\.googleapis\.com)/")
 

@@ -73,7 +73,7 @@ _METHOD_FIRST: Final = re.compile(
 )
 
 _READ_CHARACTERS: Final = 1200  # maximum characters of a text to read
-_SENTENCES_READ: Final = 3  # later sentences rarely describe the effect
+_SENTENCES_READ: Final = 3  # maximum sentences to read
 _NOTE: Final = re.compile(
     r"^(?:\[[^\]]{0,40}\]|\([^)]{0,40}\)|!?\[?(?:note|warning|deprecated|experimental|beta|preview|alpha|important|tip)\]?[:.!\]-]+"
     r"|[^A-Za-z0-9'\"/`(\[]+|`?/[\w{}/._-]*`?)\s*",
@@ -249,7 +249,7 @@ def _change(found: _OperationWords, *, certain: bool, reading: bool) -> str:
     reads = any(said.reads for said in found.texts)
     if change := next((one for one in (*found.texts, found.second) if one.changes and one.clear), None):
         return change.verb
-    # A possible noun in the name counts as a verb if the text starts with it.
+    # A word of the name that may be a noun counts as a verb if a text starts with the same word.
     twice = any(said.verb == found.name.verb for said in found.texts)
     always = found.name.verb in UNAMBIGUOUS_WRITE_VERBS
     if found.name.changes and (

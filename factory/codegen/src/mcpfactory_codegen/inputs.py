@@ -29,7 +29,7 @@ PLACES: Final[tuple[Place, ...]] = ("path", "query", "querystring", "header", "c
 _FORMS: Final = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 
 _DEPTH: Final = 12  # maximum levels of nested `allOf`; a deeper body is one input
-_PARTS: Final = 500  # maximum `allOf` parts on all levels; a body with more is one input
+_PARTS: Final = 500  # maximum `allOf` parts on all levels; a body with more parts is one input
 _ANNOTATIONS: Final = frozenset(
     {"title", "description", "default", "deprecated", "example", "examples", "$comment", "externalDocs", "xml"}
 )

@@ -241,8 +241,7 @@ def split_label(text: str) -> tuple[str, str]:
 
 # --- Problem codes, and the collector of problems ---
 #
-# Codes are stable, because users filter by them. A new code also needs a section in docs/reference/problems.md; a test
-# compares the two lists.
+# Codes are stable, because users filter by them. A new code also needs a section in docs/reference/problems.md.
 
 
 Level = Literal["error", "warning"]

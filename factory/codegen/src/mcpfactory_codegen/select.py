@@ -149,8 +149,8 @@ def _schemas(operation: ApiOperation) -> Iterator[JsonSchema]:
 
 # --- Marks in an API document that select operations for models: the `x-mcp…` extensions of all vendors ---
 #
-# An extension can be at the top of the document, at a path, and at an operation; the innermost one decides. Other
-# extensions are ignored, for example an `x-mcp` that describes a server.
+# An extension can be at the top of the document, at a path, and at an operation. The innermost extension applies.
+# Extensions of other forms are ignored, for example an `x-mcp` that describes a server.
 
 
 Mark = bool | None

@@ -168,7 +168,7 @@ def find_toml_line(text: str, keys: Keys) -> int:
             for end, name in enumerate(names, 1):
                 table = (*table, name, counts[names[:end]]) if names[:end] in counts else (*table, name)
         place = table if content.startswith("[") else (*table, *names)
-        for one in (place[:-1], place):  # the line of a list is that of its first table
+        for one in (place[:-1], place):  # a list has the line number of its first table
             if len(one) > best and one == keys[: len(one)]:
                 best, line = len(one), number
     return line
@@ -178,7 +178,7 @@ def _written_keys(line: str) -> Keys:
     """Return the keys in a table header, or the keys before `=`; () for any other line."""
     try:
         data: Any = tomllib.loads(line if line.startswith("[") else f"{line.partition('=')[0]}= 0")
-    except tomllib.TOMLDecodeError:  # the line is a comment, or continues a value
+    except tomllib.TOMLDecodeError:  # a comment, or a further line of a value
         return ()
     keys: list[str | int] = []
     while data:

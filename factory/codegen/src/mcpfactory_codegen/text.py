@@ -206,7 +206,7 @@ def strip_controls(text: str) -> str:
     Newlines and tabs stay in the text.
     """
     text = text.replace("\r\n", "\n")
-    if text.replace("\n", "").replace("\t", "").isprintable():  # handles the common case, and is much faster
+    if text.replace("\n", "").replace("\t", "").isprintable():  # a fast check for the common case
         return text
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in _HIDDEN)
 

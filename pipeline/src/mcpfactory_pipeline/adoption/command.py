@@ -21,7 +21,7 @@ from mcpfactory_pipeline.build.programs import ToolRejectedInputError
 from mcpfactory_pipeline.build.secret_scan import find_secrets_in_files
 from mcpfactory_pipeline.workspace.adopted import adopted_files
 
-# Not compressed, because compressed bytes depend on the version of the compression library.
+# The archive is not compressed, because compressed bytes depend on the version of the compression library.
 _BUNDLE: Final = "files.tar"
 _RUNS: Final = 0o755
 
@@ -77,7 +77,7 @@ NO_IMAGE: Final = "adopt the program in the image, or its package"
 _NPM: Final = "mcpfactory adopt npm:NAME@VERSION"
 _PYPI: Final = "mcpfactory adopt pypi:NAME==VERSION"
 _PROGRAM: Final = "adopt the downloaded program: mcpfactory adopt --command './PROGRAM …'"
-# Program that downloads and starts another program, with its subcommand if needed → hint about what to adopt instead.
+# Program that downloads and starts another program → hint about what to adopt instead.
 _FETCHERS: Final = {
     **dict.fromkeys(("npx", "bunx", "pnpx", "npm exec", "npm x", "pnpm dlx", "pnpm exec", "yarn dlx", "bun x"), _NPM),
     **dict.fromkeys(("uvx", "pipx", "pip", "pip3", "uv"), _PYPI),
@@ -101,8 +101,7 @@ _OPTION: Final = re.compile(r"-+([A-Za-z][\w.-]*)")
 _NAMED: Final = re.compile(r"-*([A-Za-z][\w.-]*)[\s=:]+(.+)", re.DOTALL)
 # A variable with one of these suffixes contains the location of a secret, not the secret.
 _PLACES: Final = ("file", "path", "dir", "url")
-# Values that are not secrets, although their names look like credentials: short values, numbers, words, references and
-# paths.
+# Values that are not secrets, although their names look like credentials.
 _ORDINARY: Final = re.compile(
     r".{0,7}|[\d.,:-]+|[A-Za-z]+([ _-][A-Za-z]+)*|\$\{?\w+\}?|(~|\.{1,2}|[A-Za-z]:)?[/\\](?!/).*", re.DOTALL
 )

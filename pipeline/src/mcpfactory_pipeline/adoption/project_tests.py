@@ -107,7 +107,7 @@ def read_tap(text: str) -> TestCounts | None:
     return TestCounts("TAP", passed, len(names) - (missing > 0) + max(0, missing), skipped, tuple(names))
 
 
-# pytest configuration file → text without which pytest ignores the file ("" if pytest always reads it).
+# pytest configuration file → text that the file must contain, or "".
 _PYTEST_CONFIGS: Final = {
     "pytest.toml": "", ".pytest.toml": "", "pytest.ini": "", ".pytest.ini": "", "pyproject.toml": "[tool.pytest", "tox.ini": "[pytest]",
     "setup.cfg": "[tool:pytest]",

@@ -89,7 +89,7 @@ def build_node_project(sources: AdoptionSources) -> CollectedFiles:
     if sources.adopted.build:
         run_npm("ci" if locked else "install", cwd=workdir, log=sources.log)
         _run_build(sources.adopted.build, workdir, sandbox, log=sources.log)
-    # With --ignore-scripts, npm runs no scripts of the project here, such as prepare and prepack.
+    # With --ignore-scripts, npm runs no scripts of the project, such as prepare and prepack.
     said = json.loads(run_npm("pack", "--json", "--pack-destination", str(sources.work), cwd=workdir, log=sources.log))
     row = said[0] if isinstance(said, list) else next(iter(said.values()))
     tarball = sources.work / Path(str(row["filename"])).name

@@ -142,7 +142,7 @@ def write_proposal(workspace: Workspace, proposal: AdoptionProposal) -> list[str
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, place)
             written.append(path)
-        if proposal.changes:  # delete the recorded drift, which is about the previous adoption
+        if proposal.changes:  # delete the recorded drift of the previous adoption
             (workspace.root / "servers" / proposal.server / DRIFT).unlink(missing_ok=True)
         # Write the configuration last, because a folder with a configuration counts as a server.
         for one in sorted(proposal.files, key=lambda row: row.path.endswith(CONFIG)):

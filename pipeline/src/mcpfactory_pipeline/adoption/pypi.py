@@ -32,7 +32,7 @@ _NO_WHEEL: Final = re.compile(
     r"Wheels are required for `([^`]+)`|Failed to (?:download and )?build `([^`]+)`|([\w.-]+(?:==[\w.!+-]+)?) "
     r"(?:has|have) no usable wheels"
 )
-# Line ends and variables: both would let one text contain several requirements, because uv expands variables.
+# With line ends or variables, one text could contain several requirements.
 _MORE_THAN_A_REQUIREMENT: Final = re.compile(r"[\r\n]|\$\{")
 
 

@@ -93,7 +93,7 @@ class AdoptionRequest:
     here: Path = Path()
 
 
-SHRINKWRAP: Final = "npm-shrinkwrap.json"  # if both exist, npm reads this file instead of `package-lock.json`
+SHRINKWRAP: Final = "npm-shrinkwrap.json"  # npm prefers this file to `package-lock.json`
 _HINT: Final = (
     "do not edit the lock: mcpfactory adopt writes it; for a project, remove the lock, then run "
     "npm install --package-lock-only in its folder"

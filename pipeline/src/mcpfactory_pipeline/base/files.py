@@ -148,7 +148,7 @@ def move_into_place(temporary: Path, file: Path) -> None:
             os.close(descriptor)
 
 
-# First words of the message of a ValueError that Python itself raises, not mcpfactory.
+# First words of ValueError messages from Python, not from mcpfactory.
 _PYTHONS: Final = ("invalid", "Invalid", "Exceeds the limit", "could not convert")
 
 

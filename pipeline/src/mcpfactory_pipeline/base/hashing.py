@@ -22,8 +22,8 @@ from mcpfactory_pipeline.base.errors import StageError
 
 ABSENT: Final = "none"
 
-# Files in a server's folder that are not sources: environments, caches, secrets. Build output is excluded only at the
-# top level, because a package may have a module named `build` or `dist`.
+# Files in a server's folder that are not sources: environments, caches, secrets.
+# Build output is excluded only at the top level, because a package may have a module named `build` or `dist`.
 _NOT_SOURCE: Final = re.compile(
     r"\.git|\.venv|__pycache__|\.\w+_cache|\.hypothesis|node_modules|\.DS_Store|.*\.egg-info|.*\.py[co]|\.env(\..*)?"
 )

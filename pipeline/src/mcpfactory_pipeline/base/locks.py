@@ -17,10 +17,10 @@ from filelock import FileLock, Timeout
 
 from mcpfactory_pipeline.base.errors import StateError
 
-_TIMEOUT: Final = 60.0  # seconds; a state lock is held for milliseconds
+_TIMEOUT: Final = 60.0  # seconds to wait for a lock
 _POLL: Final = 0.02
-_HOLDER: Final = ".running"  # suffix of the files that record the active runs, and which run has the lock of a server
-_WAITS: Final = ".waits"  # suffix of a file with the run that waits for the lock of a server
+_HOLDER: Final = ".running"  # suffix of files that record active runs
+_WAITS: Final = ".waits"  # suffix of files that record runs that wait for a lock
 
 Holder = dict[str, Any]
 

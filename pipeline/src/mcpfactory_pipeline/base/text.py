@@ -40,8 +40,8 @@ _NEVER: Final = (
     (0x1D173, 0x1D17A),
     (0xE0000, 0xE0FFF),  # tags and supplementary variation selectors; they can encode whole hidden sentences
 )
-# Persian, Hindi, Mongolian and emoji need single joiners and variation selectors, but never between two ASCII
-# letters. Texts also need soft hyphens and direction marks, but never many in a row.
+# Persian, Hindi, Mongolian and emoji need single joiners and variation selectors, but never between ASCII letters.
+# Texts also need soft hyphens and direction marks, but never many in a row.
 _JOINERS: Final = "\u034f\u180b-\u180d\u180f\u200c\u200d\ufe00-\ufe0f"
 _MARKS: Final = f"\xad\u061c\u200e\u200f{_JOINERS}"
 _EMOJI: Final = "\ufe0f\u200d"  # variation selector 16 and zero width joiner; emoji contain no other pair of joiners
@@ -52,14 +52,14 @@ HIDDEN: Final = re.compile(
 """Characters that a model reads but a person does not see."""
 INVISIBLE: Final = re.compile(f"{HIDDEN.pattern}|[\x7f-\x9f]")
 """`HIDDEN`, DEL, and the control characters beyond ASCII."""
-_LONGEST_TEXT: Final = 100_000  # maximum characters of a text that are searched
+_LONGEST_TEXT: Final = 100_000  # maximum characters of a text to search
 _ESCAPED: Final = re.compile(f"{_CONTROL.pattern}|{HIDDEN.pattern}")
 _RARE: Final = re.compile("[^\n -~]")
 _PERHAPS: Final = re.compile(
     f"{_CONTROL.pattern[:-1]}{''.join(f'{chr(low)}-{chr(high)}' for low, high in _NEVER)}{_JOINERS}]"
 )
 _GAP: Final = 2
-_WORD: Final = 20  # columns; a word up to this length is split only if the terminal is very narrow
+_WORD: Final = 20  # columns; longer words may be split
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 

@@ -23,7 +23,7 @@ from mcpfactory_pipeline.isolation.levels import Sandbox, make_sandbox
 _LEGACY: Final = {"requires": ["setuptools>=40.8.0"], "build-backend": "setuptools.build_meta:__legacy__"}
 _PATTERNS: Final = {"sdist": "*.tar.gz", "wheel": "*.whl"}
 _NAMES: Final = {"sdist": "source distribution", "wheel": "wheel"}
-_PATIENCE: Final = 3  # maximum calls of one hook, because each call may request further requirements
+_PATIENCE: Final = 3  # maximum calls of one hook; each call may request more requirements
 
 
 def build_in_sandbox(
@@ -49,8 +49,8 @@ def build_in_sandbox(
     sandbox = make_sandbox(settings, work, readable=(tools, Path(pep517_backend.__file__)), name="builder")
     place = sandbox.folder / "source"
     copy_files(source, files, place)
-    # Build backends apply all .gitignore files up to the root of the repository. With an empty repository here, they
-    # do not read the workspace's .gitignore files, so the build does not depend on the location of the sources.
+    # Build backends apply all .gitignore files up to the root of the repository.
+    # An empty repository here excludes the workspace's .gitignore files, so that builds do not depend on the location.
     (sandbox.folder / ".git").mkdir()
     system = _build_system(place / "pyproject.toml")
     run_uv("venv", "--quiet", str(tools), cwd=work, log=log)

@@ -106,7 +106,7 @@ def _kind(name: str, content: bytes, public: Collection[bytes] = ()) -> str:
         return "a file that programs keep credentials in"
     for found in _ANY.finditer(content):
         kind = list(_CONTENTS)[(found.lastindex or 1) - 1]
-        # Ignore keys in tests, which may be keys of a TLS test server.
+        # Ignore keys in tests, because a TLS test server needs keys.
         of_tests = kind == _KEY and "tests" in PurePosixPath(name).parts
         if not of_tests and found[0] not in public and not _EXAMPLES.search(found[0]):
             return kind

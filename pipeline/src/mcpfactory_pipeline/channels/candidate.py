@@ -152,7 +152,7 @@ def _has_built(store: Store, server: str, hashes: set[str]) -> bool:
 
 # A folder with such a name contains a candidate; other folders contain logs, reports or evidence.
 _CANDIDATE: Final = re.compile(r"[0-9a-f]{16}")
-_PATIENCE: Final = 0.05  # seconds to wait for the locks of a server; if they stay taken, the server is skipped
+_PATIENCE: Final = 0.05  # seconds to wait for the locks of a server; afterwards, the server is skipped
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import case_response_body
 
 _BLOCK: Final = 1 << 20
-_BLOCKS: Final = 1024  # number of blocks of one mebibyte; all blocks together are one gibibyte
+_BLOCKS: Final = 1024  # number of blocks, together one gibibyte
 _CRC_OF_ZEROS: Final = 0x5B64C2B0  # CRC-32 of a gibibyte of zeros; a constant, because the computation is slow
 _DRIP: Final = 0.05  # seconds between two bytes of a slow response
 _NO_JSON: Final = b'{"name": '
@@ -155,7 +155,7 @@ async def _documented(hostile: FailingApi, writer: asyncio.StreamWriter) -> None
         await _send(writer, status, content, kind or "text/plain")
 
 
-# --- the ways to fail ---
+# --- kinds of API failures ---
 
 
 def _unfinished(hostile: FailingApi, body: bytes) -> bytes:
@@ -267,12 +267,12 @@ FAILURES: Final[tuple[ApiFailure, ...]] = (
 )
 
 
-_GRACE: Final = 4.0  # seconds that are added to the timeout of a call, because the server may use a separate timeout
+_GRACE: Final = 4.0  # seconds that are added to the timeout of a call
 _START: Final = 20.0  # seconds; timeout of the first answer after a process starts
-_TRIES: Final = 4  # maximum number of calls until a call succeeds again; on a busy machine, one call may not be enough
+_TRIES: Final = 4  # maximum number of calls until a call succeeds again
 _READING: Final = frozenset({"GET", "HEAD"})
 _ONCE: Final = frozenset({"POST", "PATCH"})
-# A case with one of these methods is used only if no case has a method of the other two sets.
+# Use a case with one of these methods only if no case has a method of the two sets above.
 _AGAIN: Final = frozenset({"PUT", "DELETE", "OPTIONS", "TRACE", "QUERY"})
 
 
@@ -366,7 +366,7 @@ class _ToolUnderFailures:
             self._environ = self._api.with_api(self._environ, api.base_url)
             self._ports = (f":{api.port}", f":{api.other_port}")
             try:
-                if (await self._call_until_success()).failed:  # also triggers lazy loading at the first call
+                if (await self._call_until_success()).failed:  # the first call also triggers lazy loading
                     return  # tool-calls.cases reports tools that fail with a healthy API
                 for failure in self._failures:
                     self._evidence.failures.append(await self._fail(api, failure))

@@ -31,12 +31,12 @@ _SECONDS: Final = 2.0  # seconds for each comparison
 _MAX_TOOLS: Final = 20
 _MAX_PAIRS: Final = 5
 _MAX_DEFAULTS: Final = 3  # per tool
-_FAILURES: Final = 12  # repetitions of a failing call; pools are often smaller
-_IDLE: Final = 1.1  # seconds; minimum pause before a repetition, so that the result of a clock changes
+_FAILURES: Final = 12  # number of repetitions of a failing call
+_IDLE: Final = 1.1  # seconds; minimum pause before a repetition
 _MAX_IDLE: Final = 10.0  # seconds
-_CANCELABLE: Final = 100  # milliseconds; a quicker call is answered before its cancellation arrives
+_CANCELABLE: Final = 100  # milliseconds; quicker calls are not canceled
 _LONGEST: Final = 5_000  # milliseconds; slower calls are not repeated
-_CANCELED: Final = 3  # number of canceled calls; a server that loses one slot per call may have two
+_CANCELED: Final = 3  # number of calls that are canceled
 _PAUSE: Final = 0.2  # seconds between a call and its cancellation
 
 
@@ -85,7 +85,7 @@ class CallComparer:
         await self._after_failures()
         slow = max(
             (one for one in self._evidence.calls if one.tool in self._tools and not one.failed),
-            # Round to tenths of a second, so that of about equally slow calls, the first call is used.
+            # Round to tenths of a second, so that among similar durations, the first call wins.
             key=lambda one: one.exchange.milliseconds // 100,
             default=None,
         )
@@ -189,8 +189,7 @@ class CallComparer:
         if slow.exchange.milliseconds > _CANCELABLE and not self._over():
             *canceled, again = (self._request(tool, arguments) for _ in range(_CANCELED + 1))
             pause = min(_PAUSE, slow.exchange.milliseconds / 3_000)
-            # The server may complete the canceled call before it starts the next call, and that call may also take
-            # longer.
+            # The server may complete the canceled call before it starts the next call.
             patience = ANSWER + max(4 * slow.exchange.milliseconds / 1000, SLOWER * self._requests.pace)
             pairs = ((one, cancellation_message(one)) for one in canceled)
             answers = await self._conversation.overlap([*chain(*pairs), again], patience, pause)

@@ -28,7 +28,7 @@ from mcpfactory_runtime.upstream.secrets import SHARED, Settings, server_overrid
 from mcpfactory_runtime.upstream.servers import Addresses
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream, load_cases
 
-MAX_CALLS: Final = 50  # maximum number of calls without cases; the number of calls from cases is not limited
+MAX_CALLS: Final = 50  # maximum number of calls that do not come from cases
 MAX_VARIED: Final = 20  # maximum tools that are also called with varied arguments
 MAX_FURTHER: Final = 200  # maximum number of additional calls with other arguments
 MAX_WRONG: Final = 5  # maximum tools that are called with invalid arguments
@@ -116,7 +116,7 @@ def _with_cases(name: str, own: Sequence[Mapping[str, Any]]) -> list[PlannedCall
     if not own:
         return "it has no case"
     if not safe:
-        # The call may use a server URL that the test does not redirect to the stub, and so reach the real API.
+        # The call may reach the real API through a server URL that the test does not redirect.
         return "its case has no path, so the call may not reach the stub upstream"
     return [
         PlannedCall(

@@ -24,7 +24,7 @@ async def send_canaries(
     evidence: Evidence, canaries: Canaries, conversation: Conversation, requests: Requester, *, allow_calls: bool
 ) -> None:
     """Send canaries as arguments of tools that have answered already, and as variables of resource templates."""
-    answered = sorted(evidence.calls, key=lambda call: not call.failed)  # the arguments of successful calls win
+    answered = sorted(evidence.calls, key=lambda call: not call.failed)  # successful calls come first
     made = {call.tool: sent_arguments(call) for call in answered if call.exchange.result is not None}
     failed = made.keys() - {call.tool for call in answered if not call.failed}
     named = evidence.named_tools

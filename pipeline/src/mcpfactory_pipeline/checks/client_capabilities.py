@@ -17,11 +17,11 @@ from mcpfactory_runtime.revisions import LATEST
 from mcpfactory_runtime.types import Json
 
 FEATURES: Final[Json] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
-# Features that need no stream outside of a call, because over HTTP this client opens no such stream.
+# Features that need no stream outside of a call. Over HTTP, the client opens no such stream.
 FEATURES_IN_CALLS: Final[Json] = {"elicitation": FEATURES["elicitation"]}
 MAX_ROUNDS: Final = 5  # maximum number of answers that the client sends for one request
 _NEEDED: Final = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
-_MAX_ASKING: Final = 3  # maximum number of requests that the client sends again, because the server asked for input
+_MAX_ASKING: Final = 3  # maximum number of requests to repeat with the input that the server asked for
 _RETRY_KEYS: Final = ("inputResponses", "requestState")
 _SAMPLED: Final = {
     "role": "assistant",

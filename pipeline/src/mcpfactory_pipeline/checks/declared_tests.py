@@ -85,7 +85,7 @@ def _read(file: Path) -> list[DeclaredTest]:
         data, _ = parse(file.read_bytes(), problems)
     except (OSError, ParseError) as error:
         raise ConfigError(f"{file} cannot be read: {error}", hint=getattr(error, "hint", "")) from error
-    # For example, a second key `tests:`, which would replace the first one without a message.
+    # For example, a second key `tests:` would silently replace the first key.
     if found := problems.all():
         raise ConfigError(f"{file}: {found[0].pointer}: {found[0].message}", hint="write one list of tests in a file")
     tests = data.get("tests") if isinstance(data, dict) else None

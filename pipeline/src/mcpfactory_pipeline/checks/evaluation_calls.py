@@ -104,10 +104,10 @@ def _person_faults(call: ExpectedCall, asked: Sequence[str]) -> Sequence[str]:
     return []
 
 
-_AT_ONCE: Final = 2  # maximum parallel cases; each needs two processes
+_AT_ONCE: Final = 2  # maximum parallel cases; each case needs two processes
 _ANSWER: Final = 30.0  # seconds; timeout of one answer
-_REFUSED: Final = 300  # responses with this HTTP status or a higher one contain no data
-_PROBE: Final = 10.0  # seconds; timeout of a request that a simulated API does not know, and so must reject
+_REFUSED: Final = 300  # lowest HTTP status of responses without data
+_PROBE: Final = 10.0  # seconds; timeout of a request that a simulated API must reject
 _LOOPBACK: Final = re.compile(r"(https?://)?(127\.0\.0\.1|localhost|\[::1\]):(\d+)([^\s\"',]*)")
 _NOTHING: Final = {
     "status": 404,

@@ -57,7 +57,7 @@ class Session:
     purpose: str
     answered: bool = False  # True if the server sent at least one JSON-RPC message
     milliseconds: int = 0  # milliseconds from the start to the first answer
-    problem: str = ""  # reason why the session did not start, or ended early; "" if neither happened
+    problem: str = ""  # reason why the session did not start or ended early; otherwise ""
     pollution: list[str] = field(default_factory=list)  # lines on stdout that are not JSON-RPC messages
     # Kinds of lines on stdout that are not messages; the dict serves as an ordered set.
     pollution_causes: dict[str, None] = field(default_factory=dict)
@@ -166,7 +166,7 @@ class RecordedCall:
     title: str = ""  # name of the case
     requests: tuple[Json, ...] = ()  # requests that the stub upstream received: method, path, …
     mismatches: tuple[str, ...] = ()  # differences between the requests and the case
-    question: str = ""  # a request whose method suggests a change, but that only reads according to the API document
+    question: str = ""  # a request that only reads according to the API document, despite its method
     response: Json | None = None  # response of the stub, as the case describes it
 
     @property
@@ -214,7 +214,7 @@ class AnswerDuringSlowCall:
     kind: Literal["ping", "after cancellation"]
     tool: str
     exchange: WireExchange
-    call: WireExchange  # the slow call; if that call was canceled, an earlier call that was not canceled
+    call: WireExchange  # the slow call; after a cancellation, an earlier call that was not canceled
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +224,7 @@ class EvaluatedCall:
     case: str
     call: RecordedCall
     faults: tuple[str, ...] = ()  # differences between the call and the case
-    # Reason why even a correct answer does not prove that the tool works; "" if it does prove that.
+    # Reason why a correct answer does not prove that the tool works; "" if there is no such reason.
     shows_nothing: str = ""
     slow: bool = False  # True if no answer came in time; the machine may only be busy
 
@@ -383,9 +383,9 @@ class Evidence:
     server: dict[str, Any] = field(default_factory=dict)  # serverInfo
     secrets: Mapping[str, str] = field(default_factory=dict)  # name → value of a secret that must not leak
     package: PackageFacts | None = None  # set for servers in a workspace
-    missing: dict[str, str] = field(default_factory=dict)  # probe or list → why it is missing; * means all others
-    http: dict[str, HttpProbeAnswer] = field(default_factory=dict)  # by name of the probe; only for servers at a URL
-    authorization: dict[str, HttpProbeAnswer] = field(default_factory=dict)  # by name of the probe, without credentials
+    missing: dict[str, str] = field(default_factory=dict)  # missing probe or list → reason; "*" stands for all others
+    http: dict[str, HttpProbeAnswer] = field(default_factory=dict)  # probe → answer; only for servers at a URL
+    authorization: dict[str, HttpProbeAnswer] = field(default_factory=dict)  # probe → answer
     beside_stream: tuple[RecordedCall, WireExchange] | None = (
         None  # a call, and the same call while a GET stream is open
     )
@@ -396,7 +396,7 @@ class Evidence:
     failures: list[FailureOutcome] = field(default_factory=list)  # results of calls while the API failed
     drift: tuple[str, ...] | None = None  # differences from the adopted server; None if unchecked
     drift_offer: str = ""  # the hash of the current offer
-    limits: Mapping[str, float] = field(default_factory=dict)  # from policy, by the names in `gates.COST_GATES`
+    limits: Mapping[str, float] = field(default_factory=dict)  # name in `gates.COST_GATES` → limit of the policy
 
     @property
     def traffic(self) -> list[WireExchange]:

@@ -142,9 +142,9 @@ def per_request_meta(version: str = LATEST_MODERN) -> dict[str, Any]:
     return {VERSION: version, CAPABILITIES: {}, META + "clientInfo": {"name": "mcpfactory-validate", "version": "1"}}
 
 
-QUICK: Final = 1_000  # milliseconds; a slower call is not compared, and the server must answer ping during the call
+QUICK: Final = 1_000  # milliseconds; a slower call is not compared
 BIG_INTEGERS: Final = (2**53, 2**53 + 1)  # two arguments that are equal as floating-point numbers
-TRIM: Final = 2_000  # maximum characters of a message in a report, because tool lists are long
+TRIM: Final = 2_000  # maximum characters of a message in a report
 MAX_DEPTH: Final = 200  # maximum nesting of accepted messages, so that recursive functions do not fail
 
 

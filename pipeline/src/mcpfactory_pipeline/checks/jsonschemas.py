@@ -26,9 +26,9 @@ MAX_DEPTH: Final = 80  # maximum nesting of schemas; jsonschema needs five Pytho
 # `validator_for` returns this default for an unknown dialect, although its type stubs exclude None.
 _UNKNOWN: Final[Any] = None
 
-_LONGEST: Final = 1_000  # maximum characters of a text that is matched, because a bad pattern may take exponential time
+_LONGEST: Final = 1_000  # maximum characters of a text to match, because a bad pattern may take exponential time
 
-# Keywords whose texts are emptied before caching, because they do not affect validity.
+# Keywords that do not affect validity. Their texts are emptied before caching.
 _TEXTS: Final = frozenset({"description", "title"})
 
 

@@ -149,7 +149,7 @@ class ServerProber:
         self._stub = stub
         self._examples = examples
         self._start_patience = max(timeout / 3, 1.0)
-        # If there are cases, declare no features, to observe what each tool does if it cannot ask a person.
+        # If there are cases, declare no features, to observe tools that cannot ask a person.
         features = {} if cases is not None else FEATURES
         self._requests = Requester(timeout, features, evidence.dialogues)
         self._planned: list[tuple[PlannedCall, RecordedCall]] = []
@@ -342,7 +342,7 @@ class ServerProber:
                 await self._probe_all(conversation, "first contact")
             alive = await self._send(conversation, PROBES["malformed"])
             if alive and self._cases is None and self._target.url is None:
-                # Do this last: extreme arguments may keep the server busy forever, and the process ends here anyway.
+                # Do this last, because extreme arguments may keep the server busy.
                 plan = [planned for planned, _ in self._planned]
                 extreme = plan_extra_valid_calls(self.evidence.read_only_tools, plan, extreme_arguments)
                 await self._call_further(conversation, extreme, _EXTREME)
@@ -474,7 +474,7 @@ class ServerProber:
         evidence, tools = self.evidence, self.evidence.named_tools
         allow_calls = self._target.allow_calls
         plan, evidence.uncalled = plan_calls(tools, self._cases, examples=self._examples, allow_calls=allow_calls)
-        # Calls to repeat, because their results contained nothing of the API's response.
+        # Calls to repeat: their results contained nothing of the API's response.
         unshown: list[PlannedCall] = []
         for planned in plan:
             if (problem := _last_problem(conversation)).startswith("the server"):
@@ -514,7 +514,7 @@ class ServerProber:
             may = planned.tool in quick and self._may_call_again(conversation, planned.tool)
             if may and time.monotonic() < until:
                 call = await self._call(conversation, planned, patience=patience)
-                if patience == ANSWER or not call.exchange.problem.startswith("no answer"):  # others may be slow
+                if patience == ANSWER or not call.exchange.problem.startswith("no answer"):  # other calls may be slow
                     further.append(call)
 
     def _may_call_again(self, conversation: Conversation, tool: str) -> bool:

@@ -28,10 +28,10 @@ from mcpfactory_runtime.types import Json
 
 NOTHING: Final = "mcpfactory_nothing"  # no server has a tool or prompt with this name
 UNKNOWN_REVISION: Final = "1999-01-01"  # no revision has this date
-# A future revision, because servers may treat the client of any version before `MODERNS` as a legacy client.
+# A future revision, because servers may treat unknown earlier revisions as legacy revisions.
 LATER_REVISION: Final = "2999-01-01"
 NOTHING_TO_ASK: Final = "the server lists no entry that the probe could use"
-_FURTHER_READS: Final = 30  # maximum prompts, and maximum resources, to read after the first one
+_FURTHER_READS: Final = 30  # maximum number of further prompts, and of further resources, to read
 
 Expectation = Callable[[WireExchange, str], Iterator[Fault]]
 """Function that yields the faults of an answer; the text describes the probe."""
@@ -149,7 +149,7 @@ def expect_no_batch_answer(exchange: WireExchange, what: str) -> Iterator[Fault]
         yield Fault(f"a batch of {what} got status {exchange.status}, not 202", what, exchange)
 
 
-# --- params that depend on the lists ---
+# --- request parameters that depend on the lists ---
 
 
 def _entries(evidence: Evidence, method: str, key: str) -> list[Json]:
@@ -387,7 +387,7 @@ async def read_all_pages(method: str, ask: Callable[[str, Json], Awaitable[WireE
             problem = exchange.problem or f"{method} was not answered with a list of {LISTS[method]}"
             break
         if page not in [(earlier.result or {}).get(LISTS[method]) for earlier in exchanges[:-1]]:
-            items += page  # leave out a page that the server repeats because it ignores the cursor
+            items += page  # leave out repeated pages of a server that ignores the cursor
         cursor = (exchange.result or {}).get("nextCursor")
         if cursor is None:
             break

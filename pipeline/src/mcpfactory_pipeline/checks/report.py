@@ -16,14 +16,14 @@ from mcpfactory_pipeline.workspace.waivers import Waiver
 
 _EVIDENCE_LINES: Final = 12
 _FOLLOWS: Final = 5  # maximum number of effects that the report lists for a finding
-# Maximum number of inapplicable rules that the report names; of more rules, only the number is shown.
+# Maximum number of inapplicable rules that the report names; further rules are only counted.
 _NAMED: Final = 12
 _LINE: Final = 400  # maximum characters of one line of evidence
 _SHOWN_BY: Final = (
     "calls with arguments that work (--cases FILE), the settings of its API (--env NAME=VALUE), "
     "calls of tools without readOnlyHint (--allow-calls)"
 )
-PLACES_SHOWN: Final = 3  # maximum places of a finding before "and n more"
+PLACES_SHOWN: Final = 3  # maximum number of places that a finding lists
 # Increase this version if a rule is added or removed, or if its weight, gate or applicability changes (tested).
 RULES_VERSION: Final = 17
 

@@ -20,9 +20,9 @@ from mcpfactory_runtime.revisions import LATEST
 from mcpfactory_runtime.types import Json
 
 ANSWER: Final = 10.0  # seconds; timeout of one answer
-SLOWER: Final = 10  # the timeout of an answer is at least this many times the duration of the first answer
-TIRED: Final = 2.0  # seconds; timeout of all later answers, after the server left three requests unanswered
-_STARTS: Final = 10  # the total time limit grows by this many times the duration of the first answer
+SLOWER: Final = 10  # factor; minimum timeout of an answer, as a multiple of the first answer's duration
+TIRED: Final = 2.0  # seconds; timeout of one answer after three unanswered requests
+_STARTS: Final = 10  # factor; extension of the time limit, as a multiple of the first answer's duration
 
 
 class Requester:
@@ -105,9 +105,9 @@ class Requester:
         exchange = await conversation.ask(message, max(min(patience, self.seconds_left()), 0.5))
         self._unanswered += exchange.received is None
         if isinstance(message.get("id"), str) and (exchange.received is None or not exchange.id_echoed):
-            self._text_ids = False  # after one such fault, send numbers as ids, so that later answers remain usable
+            self._text_ids = False  # from the next request, use numbers as ids
         if self.pace == 0 and exchange.received is not None:
-            # The first answer shows the speed of server and machine; the total time limit depends on its duration.
+            # The total time limit depends on the duration of the first answer.
             self.pace = exchange.milliseconds / 1000
             self._deadline += _STARTS * self.pace
         return exchange

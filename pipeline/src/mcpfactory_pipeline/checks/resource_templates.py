@@ -15,11 +15,11 @@ from mcpfactory_pipeline.checks.requester import Requester
 from mcpfactory_pipeline.checks.transport.conversation import Conversation
 from mcpfactory_runtime.types import Json
 
-_MAX_TEMPLATES: Final = 5  # maximum number of templates that are read
+_MAX_TEMPLATES: Final = 5  # maximum number of templates to read
 _MAX_URIS: Final = 4  # maximum number of URIs per template; reading stops at the first existing resource
 _MAX_VARIABLES: Final = 8  # maximum number of variables of a template that is read
-_READ: Final = 10_000  # number of characters of each result in which lines are searched
-_MAX_LINES: Final = 16  # maximum number of lines, of all results together, that are tried as values
+_READ: Final = 10_000  # maximum characters of a result to search for lines
+_MAX_LINES: Final = 16  # maximum number of lines from all results to try as values
 _LONGEST: Final = 64  # maximum characters of a line that may be a name
 
 

@@ -162,7 +162,7 @@ def _root(at: int, parents: Mapping[int, int]) -> int:
     return at
 
 
-_NAMED: Final = 5  # maximum number of unchecked rules that a finding names; of more rules, only the number is shown
+_NAMED: Final = 5  # maximum number of unchecked rules that a finding names; further rules are only counted
 
 
 def evaluate_rules(
@@ -238,7 +238,7 @@ class _ScoreSums:
     lost: Fraction = Fraction(0)
     notes: Fraction = Fraction(0)  # points that all findings of severity 1 cost
     applicable: int = 0
-    unknown: int = 0  # the part of `applicable` from rules that could not be checked
+    unknown: int = 0  # part of `applicable`, from rules that could not be checked
     unchecked: list[NotChecked] = field(default_factory=list)
     checked: list[str] = field(default_factory=list)
     inapplicable: dict[str, str] = field(default_factory=dict)

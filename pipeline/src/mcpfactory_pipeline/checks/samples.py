@@ -25,8 +25,7 @@ _MAX_FURTHER: Final = 12  # maximum number of additional valid argument sets per
 _MAX_EXTREME: Final = 4  # maximum number of argument sets with extreme values per tool
 _MAX_NAMED: Final = 8  # maximum values of one enum
 _LONG_TEXT: Final = "mcpfactory " * 1_000
-# An empty text, characters beyond the Basic Multilingual Plane with a combining character, a name that nothing has, and
-# texts of characters of two bytes, which a limit in bytes cuts within a character.
+# An empty text, characters beyond the Basic Multilingual Plane, an unknown name, and texts with two-byte characters.
 _ODD_TEXTS: Final = ("", "\U0001d11e e\u0301 \U0001f98a", "mcpfactory-finds-nothing", "é" * 300, "e" + "é" * 300)
 OUTSIDE: Final = "with the out-of-range value"
 _OTHER_TEXTS: Final = ("Two other words.", "A third text, longer than the others: 12 words? No, fewer!")

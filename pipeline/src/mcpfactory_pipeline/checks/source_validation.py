@@ -121,8 +121,8 @@ def _given_name(call: ast.Call) -> str:
     return next((one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, str)), "")
 
 
-# The server lists all its tools in the standard dialect, because each tool has cases. A server from a template returns
-# its example data, because the real data is not available here.
+# The server lists all its tools in the standard dialect, because each tool has cases.
+# A server from a template returns its example data, because the real data is not available here.
 FULL_TOOL_SET: Final = {"MCPFACTORY_PROFILE": "full", "MCPFACTORY_DIALECT": "standard", "MCPFACTORY_DEMO": "1"}
 
 

@@ -55,8 +55,8 @@ async def observe_two_clients(
         answer = await first.ask_beside_stream(message, _PATIENCE)
         evidence.beside_stream = (known, answer) if answer is not None else None
     plans = [plan for plan, _ in repeated]
-    texts = [] if one_user else plan_varied_calls(reading, plans)[1::2]  # only one of the two variants of each tool
-    # Called last, because such a call may overwrite the text of the first client.
+    texts = [] if one_user else plan_varied_calls(reading, plans)[1::2]  # only one of two variants per tool
+    # Call these tools last, because their calls may overwrite the text of the first client.
     written = {plan.tool for plan in texts}
     reads = sorted(plans if texts else (), key=lambda plan: plan.tool in written)
     for client, made, answers in ((first, texts, evidence.first_client), (second, reads, evidence.second_client)):

@@ -38,7 +38,7 @@ from mcpfactory_runtime.upstream.stub import StubUpstream
 CANARY: Final = "mcpfactory-canary-5e1f0c7a94d2"  # a constant nonce, so that equal servers give equal reports
 _SHORTEST_SECRET: Final = 8  # minimum characters of a masked secret; shorter texts occur everywhere in a report
 _A_CASE: Final = 2.0  # seconds per evaluation case, including its processes
-# Factor: for slow machines, each evaluation case gets the duration of the first answer, times this factor, in addition.
+# Factor: minimum seconds per evaluation case, as a multiple of the first answer's duration.
 _ITS_STARTS: Final = 12
 _A_CALL: Final = 0.03  # seconds per case, so that a server with 10,000 tools gets enough time
 

@@ -172,7 +172,7 @@ class DashboardAccess:
         self._people = {name: _hash(token) for name, token in people.items()}
         self._clock = clock
         self._sessions: dict[str, DashboardSession] = {}
-        # Person → session of the person's programs, which have no cookies.
+        # Person → session of the person's programs, because programs have no cookies.
         self._bearers: dict[str, DashboardSession] = {}
         self._named: dict[str, DashboardSession] = {}  # person → session, if a proxy authenticated the person
 

@@ -60,7 +60,7 @@ _MAX_BODY: Final = 64 * 1024  # maximum size of a body in bytes
 _BODY_SECONDS: Final = 30.0  # seconds until a body must be complete
 _FORM: Final = "The form again"
 _MAX_QUERY: Final = 4000  # maximum characters of a URL's query with values for the form
-# Actions about a candidate; their pages show the facts for and against the candidate.
+# Actions about a candidate. The pages of these actions show facts for and against the candidate.
 _WEIGHED: Final = {"approve", "reject", "promote", "rollback"}
 _MAX_TOOL_CALLS: Final = 2  # maximum simultaneous tool calls
 
@@ -109,7 +109,7 @@ class ActionRoutes:
             AccessError: the origin is foreign, or the request is not logged in.
         """
         kind, _, token = request.headers.get("authorization", "").partition(" ")
-        # If a proxy named the person, the token is not a program's, because some proxies forward their own token.
+        # If a proxy named the person, ignore the token: some proxies forward their own token.
         program = kind.lower() == "bearer" and not _caller(request).person
         self._refuse_foreign_origin(request, program=program)
         if program:
@@ -352,7 +352,7 @@ async def read_body(request: Request) -> Mapping[str, Any]:
     try:
         if kind == "application/json":
             found = json.loads(body)
-            # Raises UnicodeEncodeError for lone surrogates, which cannot be stored.
+            # Raises UnicodeEncodeError for lone surrogates, because lone surrogates cannot be stored.
             json.dumps(found, ensure_ascii=False).encode()
             if isinstance(found, dict):
                 return found

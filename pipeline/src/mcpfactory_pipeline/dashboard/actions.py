@@ -85,7 +85,7 @@ def _rules(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
 _CHOICES: Final[Mapping[str, ActionChoices]] = {
     "approve.channel": _approving,
     "reject.channel": _approving,
-    # Returns all channels. Channels with another available candidate come first.
+    # Return all channels. Channels with another available candidate come first.
     "promote.channel": lambda _, detail: tuple(
         dict.fromkeys((*decidable_channels(detail), *(c.name for c in detail.channels)))
     ),
@@ -159,7 +159,7 @@ def _run(workspace: Workspace, server: str, wanted: Run, start: Callable[[Run], 
     steps = wanted.plan(OperationContext(workspace))
     due = [step for step in steps if step.verdict == "run"]
     if start:
-        if not due:  # without stages, a run records no events, so it has no page
+        if not due:  # without stages, a run records no events, so the run has no page
             return ActionResult(f"{server} has no stage to run, so no run was started")
         return ActionResult(f"a run of {server} has started", run=start(wanted))
     if steps and all(step.verdict == HELD for step in steps):  # the server is retired; a hold affects one channel only
@@ -277,7 +277,7 @@ def action_page(
     missing = [one.label for one in inputs if one.required and not one.value]
     result, problem, hint = ActionResult(""), "", ""
     changes: tuple[FactChange, ...] = ()
-    if broken := detail.facts.row.get("problem"):  # an unreadable server has no known facts, so it accepts no decision
+    if broken := detail.facts.row.get("problem"):  # an unreadable server accepts no decision
         problem, hint = broken["message"], broken["hint"]
     elif missing:
         problem = f"{missing[0]} is missing" if explain else ""
@@ -349,7 +349,7 @@ def possible_actions(
     `goes_through` tries a command on behalf of a permitted person. If the policy requires a signature, a decision is
     possible only in a terminal, so the command is not tried.
     """
-    if detail.facts.row.get("problem"):  # an unreadable server has no known facts, so it accepts no decision
+    if detail.facts.row.get("problem"):  # an unreadable server accepts no decision
         return {}
     server = detail.facts.name
     if detail.state.retired:

@@ -45,7 +45,7 @@ from mcpfactory_pipeline.dashboard.workspace_reader import WorkspaceReader
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _ABOUT_MANY: Final = frozenset({"inbox", "board", "graph"})  # pages about all servers
 _FOLLOWED: Final = _ABOUT_MANY | {"server", "decision"}  # pages that show changes without a reload
-_CHUNK: Final = 64 * 1024  # maximum bytes of a log that are sent at once
+_CHUNK: Final = 64 * 1024  # maximum bytes of a log to send at once
 _HEADERS: Final = {
     "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -115,8 +115,8 @@ def _endpoint(
     page: Page, reader: WorkspaceReader, acting: ActionRoutes | None
 ) -> Callable[[Request], Awaitable[Response]]:
     def answer(request: Request, visitor: Visitor | None) -> Response:
-        # Take the digest before building the view, so that the view is never older than the digest. A page about many
-        # servers uses `seen`, the digest of the data from which the page was built.
+        # Take the digest before building the view, so that the view is never older than the digest.
+        # A page about many servers uses `seen`, the digest of the data from which the page was built.
         if page.name in _ABOUT_MANY:
             reader.workspace()
         seen = reader.digest() if page.name in {"server", "decision"} else reader.seen

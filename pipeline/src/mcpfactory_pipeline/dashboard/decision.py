@@ -30,7 +30,7 @@ from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 # Function that tries a command. It returns a command that works, and the error of the tried command or None.
 _Advise = Callable[[str], tuple[str, PipelineError | None]]
 
-_CHANGES: Final = 40  # maximum number of changes of each kind that are shown
+_CHANGES: Final = 40  # maximum number of changes of each kind to show
 _TEXT: Final = 240  # maximum characters of a change
 _TESTS: Final = (
     ("passed", "tests passed"),

@@ -202,7 +202,7 @@ _NAMED: Final = re.compile(r"\b\d[\w.+-]* \([\w.-]+\)(?: for)? ?")
 
 
 def _cause(message: str, server: str) -> str:
-    # Use one pattern for all servers: with one pattern per server, compilation would take most of the time of the page.
+    # Use one pattern for all servers, because one pattern per server would be slow to compile.
     named = _WORD.sub(lambda word: "…" if word.group() == server else word.group(), _NAMED.sub("", message))
     named = named.strip(" ;:")
     return shorten(f"a candidate {named}" if named.startswith("is ") else named, _TEXT)
@@ -246,7 +246,7 @@ def _waiting(item: InboxItem, people: _Whom, now: datetime | None) -> InboxEntry
 
 BATCHED: Final = ("approve", "promote", "reject")  # actions that can be applied to several candidates at once
 _MAX: Final = 60  # maximum candidates per batch action; equal to the number on a full page of the inbox
-_TOLD: Final = 5  # maximum number of finished decisions that the following page lists
+_TOLD: Final = 5  # maximum number of finished actions in a message
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from mcpfactory_pipeline.dashboard.runs import RunPage
 from mcpfactory_pipeline.dashboard.workspace_files import open_log, strip_terminal_codes
 from mcpfactory_pipeline.dashboard.workspace_reader import WorkspaceReader
 
-_MAX_LOG: Final = 12_000  # maximum bytes of a log in one event: in the first event, or after a gap
+_MAX_LOG: Final = 12_000  # maximum bytes of a log in one event
 _MAX_STEPS: Final = 16  # maximum number of logs that one page follows
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")  # in an event stream, "\r\n", "\r" and "\n" each end a line
 
@@ -137,7 +137,7 @@ def read_log_tail(step: str, file: Path) -> LogTail:
 
 
 _INTERVAL: Final = 0.25  # seconds between two polls
-# Number of polls without a listener after which polling stops; people who change pages return before that.
+# Number of polls without a listener until polling stops.
 _IDLE_POLLS: Final = 8
 _HEARTBEAT: Final = 15.0  # seconds without an event after which a comment is sent, to detect dead connections
 _MAX_LISTENERS: Final = 500  # maximum number of listeners
@@ -300,7 +300,7 @@ class RunPoll:
         except NotFoundError:
             if self._last is None:
                 raise
-            return replace(self._last, tails=(), over=True)  # the run has ended, and it had no stage to run
+            return replace(self._last, tails=(), over=True)  # the run has ended without a stage
         return PageSnapshot(render_state(view, self._links), self._tails(view), over=not view.going)
 
     def _tails(self, view: RunPage) -> tuple[LogTail, ...]:

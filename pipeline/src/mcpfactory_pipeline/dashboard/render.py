@@ -51,7 +51,7 @@ _templates = jinja2.Environment(
 )
 _templates.filters["thousands"] = lambda number: f"{number:,}"
 _templates.filters["exact"] = _exact
-# Replaces Jinja's `truncate`, which drops the whole last word, even a very long word.
+# Replaces Jinja's `truncate`: that filter drops the whole last word, even a very long word.
 _templates.filters["shorten"] = shorten
 del _templates.filters["truncate"]
 _templates.globals |= {

@@ -40,7 +40,7 @@ from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_runtime.schemas.walk import properties_of
 
 _SIZE: Final = 8  # maximum tools per page, with their schemas
-_TOOL_TEXT: Final = 2_000  # maximum characters of a description that are shown
+_TOOL_TEXT: Final = 2_000  # maximum characters of a description to show
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +130,11 @@ def _tool(tool: Mapping[str, Any], shown: Mapping[str, Any], largest: int, *, ow
     )
 
 
-_HISTORY: Final = 30  # maximum number of events that are shown; the history file has all events
-_TOOLS: Final = 40  # maximum number of tools that are shown; a separate page has all tools
-_LEFT_OUT: Final = 40  # maximum number of skipped operations that are shown
+_HISTORY: Final = 30  # maximum number of events to show; the history file has all events
+_TOOLS: Final = 40  # maximum number of tools to show; a separate page has all tools
+_LEFT_OUT: Final = 40  # maximum number of skipped operations to show
 _TEXT: Final = 240  # maximum characters of one text in a list; longer texts are truncated
-_WHOLE: Final = 4_000  # maximum characters of all full texts together that the page adds to truncated texts
+_WHOLE: Final = 4_000  # maximum characters of all full texts on a page together
 _KINDS: Final = {
     "publish.started": "publish started",
     "stage.started": "started",

@@ -32,7 +32,7 @@ from mcpfactory_runtime.schemas.walk import properties_of, required_of, types_of
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream
 
 _TIMEOUT: Final = 20.0  # seconds; timeout of one call
-_TEXT: Final = 20_000  # maximum characters of an answer or a request body that are shown
+_TEXT: Final = 20_000  # maximum characters of an answer or a request body to show
 _CHOICES: Final = 60
 
 

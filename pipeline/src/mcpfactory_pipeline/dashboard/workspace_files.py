@@ -30,7 +30,7 @@ from mcpfactory_pipeline.dashboard.facts import (
     shorten,
 )
 
-_MAX_LOG: Final = 12_000  # maximum bytes of a log that are shown, from its end
+_MAX_LOG: Final = 12_000  # maximum bytes of a log to show, from its end
 # Terminal escape sequences and control characters.
 _COMMANDS: Final = re.compile(
     r"\x1b(?:\[[0-9;:?<=>]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ "
@@ -84,7 +84,7 @@ def read_validation_report(folder: Path, kept: Mapping[str, Any]) -> Mapping[str
 Stamps = tuple[FileStamp | None, ...]
 
 _FOLDERS: Final = ("state", "history", "locks", "locks/runs")
-_SUFFIXES: Final = (".json", ".jsonl", ".running")  # without lock files, because they do not change the view
+_SUFFIXES: Final = (".json", ".jsonl", ".running")  # without lock files, because lock files do not change the view
 _IGNORED: Final = frozenset(
     {".git", ".venv", "__pycache__", "node_modules", ".pytest_cache", ".mypy_cache", ".ruff_cache"}
 )
@@ -142,10 +142,10 @@ def file_stamps(paths: Iterable[str]) -> Stamps:
     return tuple(map(file_stamp, paths))
 
 
-_READ: Final = 4 * 1024 * 1024  # maximum bytes that are read of a log, from its end; a download contains the whole log
+_READ: Final = 4 * 1024 * 1024  # maximum bytes of a log to read, from its end
 _PAGE: Final = 12_000  # maximum characters per page, so that a page with escapes stays below 100 kB
-_LEAST: Final = 40  # number of characters of the HTML around each line; even an empty line counts as this number
-_LINE: Final = 1_000  # maximum characters of a line that are shown; a longer line is usually data, not a message
+_LEAST: Final = 40  # number of characters of the HTML around each line
+_LINE: Final = 1_000  # maximum characters of a line to show; longer lines are usually data, not messages
 _QUERY: Final = 200  # maximum characters of a search text
 _WRONG: Final = re.compile(
     r"\b(?:error|failed|failure|fatal|traceback|exception|assert)\b|^E[ \t]{2,}|^[^\s:]*Error:", re.IGNORECASE

@@ -74,7 +74,7 @@ _WRONG: Final = frozenset({"failed", "errored"})  # outcomes of a stage whose ca
 # If the last event of a stage is of one of these kinds, the stage is unfinished.
 _UNFINISHED: Final = frozenset({STAGE_START, "stage.interrupted"})
 _STEP_EVENTS: Final = STAGE_ENDS | {STAGE_START}
-# Large fields of events, which pages about many servers do not need.
+# Large fields of events. Pages about many servers do not need these fields.
 _LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})
 
 
@@ -232,7 +232,7 @@ class WorkspaceReader:
                 f"the history of workspace {workspace.name} has no run {run}" + (f" of {server}" if server else ""),
                 hint="list the runs of a server with 'mcpfactory pipeline history NAME'",
             )
-        # If a stage starts or ends during the read, it counts as running.
+        # A stage that starts or ends during the read counts as running.
         steps = before | self.running_stages_now()
         running = {name: [stage for *of, stage in steps if of == [run, name]] for name in found}
         logs = _logs(workspace, store, run, server) if server else {}

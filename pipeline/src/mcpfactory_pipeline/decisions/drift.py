@@ -90,7 +90,7 @@ def _other_waiver(server: WorkspaceServer, known: Sequence[Drift]) -> str:
     )
 
 
-_EARLIER: Final = "offer"  # kind of drift: the server equals the adopted server, but the offer of the channel does not
+_EARLIER: Final = "offer"  # kind of drift: the channel's candidate was made from an earlier offer
 # Kinds of blockers that a person can remove by a decision.
 _DECIDED: Final = frozenset({"hold", "rejection", "approval", "retired"})
 

@@ -50,7 +50,7 @@ from mcpfactory_pipeline.workspace.workspace import (
     read_settings_file,
 )
 
-_COMMITS: Final = 200  # maximum number of a server's commits in which the sources of a candidate are searched
+_COMMITS: Final = 200  # maximum number of commits to search for the sources of a candidate
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ class _StageQuestion:
         known = state.candidates.get(candidate or "")
         about = {"stage": self.stage.name, "candidate": candidate, "version": known.version if known else None}
         items, tools = stage_output_items(self.stage, state), self._tools()
-        # Compare only with the last approved list, which exists on this machine only, as all artifacts do.
+        # Compare with the last approved list, if it exists on this machine.
         approved = self.workspace.artifacts / state.server / "approved" / self.stage.name / contract.FILE
         before = _read_tools(approved)
         said = {**about, "shown": dict(self.shown), "reason": self.reason, **facts}

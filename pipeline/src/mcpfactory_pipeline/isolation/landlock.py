@@ -40,10 +40,10 @@ _ARCHITECTURES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _UNIX: Final = 1  # AF_UNIX of socket(2)
 _STREAM: Final = 1  # SOCK_STREAM of socket(2)
 _TYPES: Final = 0xF  # mask that removes the flags from a socket type
-# System call that is blocked, because io_uring opens sockets that system call filters do not see.
+# Number of a blocked system call: io_uring opens sockets that system call filters do not see.
 _IO_URING: Final = 425
 _SET_LIMITS: Final = {"x86_64": 302, "aarch64": 261}  # architecture → number of the system call prlimit(2)
-_X32: Final = 0x4000_0000  # with this bit, another number selects the same system call
+_X32: Final = 0x4000_0000  # bit in the system call numbers of the x32 ABI
 # BPF instructions: operation, rows to skip if true, rows to skip if false, operand (linux/bpf_common.h).
 _LOAD: Final = 0x20  # operation that loads a field of struct seccomp_data; the operand is the field's offset
 _MASK: Final = 0x54
@@ -86,8 +86,7 @@ def restrict_this_process(read: list[str], write: list[str]) -> None:
         _checked(libc.syscall(_ADD, ruleset, 1, rule, 0))
         os.close(place)
     _checked(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
-    # Drop all capabilities, because they bypass Landlock. With CAP_PERFMON, a process can read variables of any
-    # process.
+    # Drop all capabilities, because capabilities bypass Landlock.
     for capability in range(_CAPABILITIES):
         libc.prctl(_DROP_CAPABILITY, capability, 0, 0, 0)
     _checked(libc.capset(*_NO_CAPABILITIES))

@@ -74,7 +74,7 @@ _SYSTEM: Final = (
     )),
 )  # fmt: skip
 _STARTS: Final = ("sitecustomize.py", "usercustomize.py")
-# Devices without terminals and without shared memory, which other programs of the user also use.
+# Terminals and shared memory are left out, because other programs of the user also use them.
 DEVICES: Final = tuple(f"/dev/{name}" for name in ("full", "null", "random", "urandom", "zero"))
 
 
@@ -98,7 +98,7 @@ def _start_files() -> set[str]:
 
 
 AUTO: Final = "auto"
-REQUIRED: Final = "required"  # like "auto", but a failure if no isolation is available
+REQUIRED: Final = "required"  # like "auto", but an error if no isolation is available
 _CLIENT: Final = ("HOME", "XDG_RUNTIME_DIR", "DOCKER_HOST", "DOCKER_CONTEXT", "CONTAINER_HOST")
 _INSTALL: Final = (
     'install bubblewrap, use a machine with Landlock, or set isolation = "none" if you trust all server code'

@@ -26,7 +26,7 @@ _PROC: Final = Path("/proc")
 _ENDED: Final = (b"Z", b"X")
 _PATIENCE: Final = 10.0  # maximum seconds to wait until killed processes have ended
 _PAUSE: Final = 0.01  # seconds between two searches for processes
-_LOOKS: Final = 3  # number of searches in a row that must find no process
+_LOOKS: Final = 3  # number of consecutive searches that must find no process
 
 
 def hide_process() -> None:
@@ -66,7 +66,7 @@ def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
     """
     ended: set[int] = set()
     seen: set[int] = set()
-    # Descendants that existed before the first signal; their own parent reaps these processes.
+    # Descendants that existed before the first signal. Each descendant is reaped by its own parent.
     started: set[int] | None = None
     quiet, deadline = 0, time.monotonic() + _PATIENCE
     while quiet < _LOOKS and time.monotonic() < deadline:

@@ -16,7 +16,7 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.workspace.adopted import adopted_files
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-# Number of source folders to keep, including the current one, because running servers may use an earlier one.
+# Number of source folders to keep, including the current folder. Running servers may use earlier folders.
 _KEPT: Final = 2
 
 

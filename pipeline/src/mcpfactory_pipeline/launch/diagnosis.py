@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 _CODE: Final = 160  # maximum characters of a shown line of code; a message may be three times as long
-_STEPS: Final = 2  # maximum number of stack frames that are shown before the frame with the error
+_STEPS: Final = 2  # maximum number of stack frames to show before the frame with the error
 
 # Import name → distribution name, for popular packages where the two differ.
 _DISTRIBUTIONS: Final = {

@@ -33,7 +33,7 @@ from mcpfactory_pipeline.launch.requirements import (
 from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 _KNOWN: Final = ("No solution found when resolving dependencies", "hint: Packages were unavailable")
-_UNUSED: Final = 60 * 86_400  # seconds; an environment that nobody used for longer is deleted
+_UNUSED: Final = 60 * 86_400  # seconds without use after which an environment is deleted
 _PATIENCE: Final = 900.0  # maximum seconds to wait for another process that creates the same environment
 
 

@@ -115,7 +115,7 @@ def _backend_inputs(folder: Path, text: str) -> str:
 def unmet_requirement_in_venv(venv: Path, needs: Requirements, wanted: Sequence[str]) -> str:
     """Describe the first requirement that a user's own environment does not meet; return "" if all are met."""
     if needs.found or needs.special:
-        return ""  # uv sources or the build backend select the packages, so only the user can check them
+        return ""  # uv sources or the build backend select the packages, so only the user can check the packages
     libraries = [*venv.glob("lib*/python*/site-packages"), *venv.glob("Lib/site-packages")]
     return unmet_requirement(wanted, [str(one) for one in libraries], _version_of(venv))
 

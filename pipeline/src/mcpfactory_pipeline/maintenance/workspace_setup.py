@@ -370,7 +370,7 @@ def apply_setup(setup: WorkspaceSetup, *, git: bool = True) -> Workspace:
         )
     try:
         for change in setup.changes:
-            if change.action == WHEELS:  # do this first, because it may fail
+            if change.action == WHEELS:  # do this step first, because this step may fail
                 refresh_factory_wheels(setup.folder / change.path)
         for change in setup.changes:
             file = setup.folder / change.path

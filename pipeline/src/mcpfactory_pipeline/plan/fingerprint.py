@@ -170,7 +170,7 @@ INPUTS: Final[dict[str, Callable[[InputReader], str]]] = {
     "checks": _checks,
     "template": lambda subject: template_version(subject.server.template, subject.server.folder),
     "codegen": lambda _subject: distribution_version("mcpfactory-codegen"),
-    # Adopted servers do not use the runtime of this factory. If a server needs a runtime, its own files include one.
+    # Adopted servers do not use the runtime of this factory.
     "runtime": lambda subject: ABSENT if subject.server.adopted else distribution_version("mcpfactory-runtime"),
     "rules": lambda _subject: distribution_version("mcpfactory-pipeline", "checks"),
     "python": lambda _subject: python_version(),
@@ -235,7 +235,7 @@ def read_stage_inputs(stages: Sequence[Stage], subject: InputReader) -> dict[str
     values = {name: _read(name, subject) for name in dict.fromkeys(name for stage in stages for name in stage.reads)}
     found = {stage.name: {"stage": stage.stamp, **{name: values[name] for name in stage.reads}} for stage in stages}
     for stage in stages:
-        if "checks" in stage.reads:  # only checks that the stage needs count, not later checks of the channel
+        if "checks" in stage.reads:  # count only the checks that the stage needs
             found[stage.name]["checks"] = _checks(subject, stage.needs)
     return found
 
@@ -253,7 +253,7 @@ def fingerprint(inputs: Mapping[str, str]) -> str:
     return hash_named_texts(inputs)
 
 
-# Inputs that may differ. The Python version may differ on each machine, and `decisions.drift` checks drift.
+# Inputs that are not compared.
 _NOT_COMPARED: Final = ("python", "drift")
 _OF_FACTORY: Final = "stage"
 

@@ -55,8 +55,8 @@ def describe_missing_approvals(policy: ApprovalPolicy, made: StageDecisions | No
 
 
 # `passed` and `failed` are verdicts on the server. `errored` means that a build tool or the pipeline failed.
-# `interrupted` means that the process died. `inconclusive` means that no verdict is possible. Only `errored` and
-# `interrupted` stages are retried.
+# `interrupted` means that the process died. `inconclusive` means that no verdict is possible.
+# Only `errored` and `interrupted` stages are retried.
 OUTCOMES: Final = ("passed", "failed", "errored", "interrupted", "inconclusive")
 RETRIED: Final = ("errored", "interrupted")
 RUN_ENDED: Final = "the run was ended"  # if a user ended a run, the messages of its stages begin with these words

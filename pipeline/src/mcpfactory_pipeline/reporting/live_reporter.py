@@ -82,7 +82,7 @@ class RunTable:
         self._clock, self._guard, self._began = clock, threading.Lock(), clock()
         self._stages: tuple[str, ...] = ()
         self._cells: dict[str, dict[str, _Cell]] = {}
-        self._notes: dict[str, str] = {}  # server → reason why none of its stages runs now
+        self._notes: dict[str, str] = {}  # server → reason why no stage of the server runs now
         self._newest: dict[str, int] = {}  # server → sequence number of its last event
 
     def update(self, event: events.RunEvent) -> None:

@@ -190,7 +190,7 @@ class WebhookSender:
             try:
                 headers = self._headers(notice, body)
                 with client.stream("POST", self._settings.url, content=body, headers=headers) as answer:
-                    status = answer.status_code  # the body is not read, because it may be of any size
+                    status = answer.status_code  # the body is not read, because the body may be of any size
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 why = delivery_error_reason(error)
                 continue
@@ -214,7 +214,7 @@ class WebhookSender:
         return {**headers, "X-MCPFactory-Timestamp": timestamp, "X-MCPFactory-Signature": signed}
 
 
-_MOST: Final = 200  # maximum number of events that one mail lists; of further events, only the number is shown
+_MOST: Final = 200  # maximum number of events in one mail; further events are only counted
 _SUBJECT: Final = 150  # maximum characters of a subject
 
 

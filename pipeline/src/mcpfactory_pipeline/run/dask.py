@@ -27,7 +27,7 @@ from mcpfactory_pipeline.run.executor import LocalExecutor, available_slots
 
 _dask: Any = distributed  # dask has no type annotations
 _POLL: Final = 0.5  # seconds between two checks of a job
-_PATIENCE: Final = 60.0  # seconds; if the cluster has no worker for this long, jobs fail
+_PATIENCE: Final = 60.0  # seconds; jobs fail if the cluster has no worker for this time
 _CONNECT: Final = 10.0  # seconds; timeout of the connection to a scheduler
 
 

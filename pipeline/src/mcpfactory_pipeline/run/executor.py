@@ -25,7 +25,7 @@ from mcpfactory_pipeline.plan.stage import RUN_ENDED, StageOutputs
 
 _ROOM: Final = 512 * 2**20  # minimum bytes of free memory for each parallel job
 _POLL: Final = 0.25  # seconds between two checks of a job
-_ENDING: Final = 20.0  # maximum seconds to wait for the exit of a supervisor, which normally needs at most ten
+_ENDING: Final = 20.0  # maximum seconds to wait for the exit of a supervisor
 _PROC: Final = Path("/proc")
 
 
@@ -144,7 +144,7 @@ class LocalExecutor:
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End a job: close the stdin of its supervisor, which then ends all processes of the job."""
     if process.returncode is not None:
-        return  # the process has ended, so its PID may now belong to another process
+        return  # the process has ended; another process may have the same PID
     assert process.stdin is not None
     process.stdin.close()
     try:

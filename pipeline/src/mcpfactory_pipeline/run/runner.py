@@ -43,7 +43,7 @@ from mcpfactory_pipeline.state.timeline import seconds_in_channel
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-_SHOWN: Final = 15  # maximum lines of a log that are shown
+_SHOWN: Final = 15  # maximum lines of a log to show
 
 
 def failed_stage_log_excerpt(lines: Sequence[str], gates: Collection[str]) -> list[str]:

@@ -402,7 +402,7 @@ def _plain_items(items: Iterable[Mapping[str, Any]], key: str, notes: list[str])
 
 
 def _plain(value: Any, key: str = "") -> Any:
-    # Here, each key is the name of an argument, which may be any string.
+    # Each key is the name of an argument, so the key may be any string.
     if isinstance(value, Mapping) and APPLICATORS.get(key) == "map":
         return {name: _plain(one) for name, one in value.items()}
     if isinstance(value, Mapping):

@@ -147,7 +147,7 @@ def listen(server: Server, place: HttpAddress | None, **options: Any) -> None:
         server.run_stdio()
         return
     auth = make_authorization(place, os.environ)
-    # Child processes must not inherit the secrets, which were read above.
+    # Child processes must not inherit the secrets.
     for name in variables_hidden_from_children(place):
         os.environ.pop(name, None)
     try:

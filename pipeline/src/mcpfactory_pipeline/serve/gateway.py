@@ -76,9 +76,9 @@ def make_health_page(read: Callable[[], Sequence[ChildHealth]]) -> Callable[[str
     return page
 
 
-IDLE: Final = 600.0  # seconds; if a server gets no call for this long, the server is stopped
-_MAX_INSTRUCTIONS: Final = 300  # maximum characters of each server's instructions that a gateway shows
-_STARTS_AT_ONCE: Final = 2  # maximum number of servers that start at the same time because their tools are unknown
+IDLE: Final = 600.0  # seconds without a call after which a server is stopped
+_MAX_INSTRUCTIONS: Final = 300  # maximum characters of each server's instructions to show
+_STARTS_AT_ONCE: Final = 2  # maximum number of servers with unknown tools that start at the same time
 
 
 class Gateway:
@@ -314,7 +314,7 @@ def store_listing(workspace: Workspace, server: WorkspaceServer, listing: Server
         beside = file.with_suffix(f".{os.getpid()}.tmp")
         beside.write_text(text, encoding="utf-8")
         beside.replace(file)
-    except (OSError, PipelineError):  # reported by other commands, for example links out of the folder
+    except (OSError, PipelineError):  # other commands report the error, for example a link out of the folder
         return
 
 
@@ -342,7 +342,7 @@ def _contract(workspace: Workspace, server: WorkspaceServer) -> tuple[Mapping[st
     try:
         state = Store(workspace).state(server.name)
         contract = stored_contract(workspace.artifacts / server.name / state.candidate) if state.candidate else None
-    except PipelineError:  # the server can start nevertheless; other commands report the error
+    except PipelineError:  # the server can start despite the error; other commands report the error
         return None
     return contract.tools if contract else None
 

@@ -45,7 +45,7 @@ from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 from mcpfactory_runtime import Context, Server, ToolError
 from mcpfactory_runtime.types import Json
 
-# Maximum number of times that a person is asked about one operation, in case the facts change meanwhile.
+# Maximum questions to a person about one operation. If the facts change, the person is asked again.
 _ASKED: Final = 3
 _FORM: Final[Json] = {
     "type": "object",

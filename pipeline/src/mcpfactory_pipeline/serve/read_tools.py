@@ -30,7 +30,7 @@ from mcpfactory_runtime import Server
 
 _READS: Final = {"readOnlyHint": True, "openWorldHint": False}
 _EVIDENCE: Final = 4_000  # maximum characters of a finding's evidence
-_LOG: Final = 20_000  # maximum characters of a log that are shown, from its end
+_LOG: Final = 20_000  # maximum characters of a log to show, from its end
 
 SomeServers = Annotated[tuple[str, ...], Field(examples=[["bookshop"]])]
 OneServer = Annotated[str, Field(examples=["bookshop"])]

@@ -21,7 +21,7 @@ from mcpfactory_runtime.urls import host_port_of, is_public, private_target_kind
 Options = ParamSpec("Options")
 Result = TypeVar("Result")
 
-_NAME: Final = 60  # maximum characters of a client's name that the history records
+_NAME: Final = 60  # maximum characters of a client's name in the history
 _POLL: Final = 0.2  # seconds between checks for cancellation
 
 

@@ -98,7 +98,7 @@ def _message(report: ValidationReport, gates: Sequence[str]) -> str:
 _READY: Final = "ready"  # subfolder of a candidate's folder in which stages install the candidate
 _SHOWN: Final = 3
 _UNKNOWN_DEPENDENCY: Final = re.compile(r"\b(AttributeError|ImportError|ModuleNotFoundError|TypeError): ")
-_SAID: Final = 300  # maximum characters of a server's stderr that are quoted
+_SAID: Final = 300  # maximum characters of a server's stderr to quote
 _FACTS: Final = ("tests", "passed", "failed", "skipped", "deselected", "tool_tests", "tools_run")
 
 

@@ -205,8 +205,7 @@ def _read_kept(file: Path) -> tuple[int, list[str]]:
         return 0, []
 
 
-# Exit codes of pytest: 0 passed, 1 failed, 2 interrupted (errors while collecting), 3 internal error, 4 usage error,
-# 5 no tests collected.
+# Exit codes of pytest: 0 passed, 1 failed, 2 interrupted, 3 internal error, 4 usage error, 5 no tests collected.
 _JUDGED: Final = (0, 1, 2, 4, 5)
 
 
@@ -293,7 +292,7 @@ def _run_declared(
     dummies = dict.fromkeys(required_variables(inputs.folder), "dummy")
     modes = {**FULL_TOOL_SET, "MCPFACTORY_MODE": "full"}
     command = sandbox.command(package_command(python, inputs.package, inputs.folder))
-    empty = sandbox.folder / "declared"  # a working directory without sources, so that imports cannot find them
+    empty = sandbox.folder / "declared"  # a working directory without sources, so that imports find the wheel
     empty.mkdir()
     environ = {**sandbox.environ, **dummies, **modes}
     setup = DeclaredTestSetup(command, environ, cwd=empty, api=api_variables(inputs.folder))
@@ -309,7 +308,7 @@ def _combine(
     """
     facts: dict[str, Any] = observed.facts()
     if not replayed:
-        assert judged is not None  # without replayed tests, pytest ran and so a verdict exists
+        assert judged is not None  # without replayed tests, pytest has run
         return replace(judged, summary=facts) if judged.summary else judged
     facts["declared"] = len(replayed)
     if judged is not None and judged.outcome != "passed":

@@ -17,7 +17,7 @@ from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import format_time, max_id_at, utc_now
 
 UPGRADE: Final = "update mcpfactory: a newer version wrote this"
-# Maximum time by which an event may be in the future, because clocks of machines differ.
+# Maximum time that an event may be in the future, because clocks of machines differ.
 _AHEAD: Final = timedelta(minutes=5)
 
 Event = Mapping[str, Any]

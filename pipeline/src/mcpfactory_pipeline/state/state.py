@@ -36,7 +36,7 @@ from mcpfactory_pipeline.state.event_schema import STAGE_ENDS, STAGE_START, UPGR
 
 SCHEMA: Final = 2
 _KEPT: Final = 10
-_OFFERED_BEFORE: Final = 5  # number of earlier candidates of a channel that are kept for rollbacks
+_OFFERED_BEFORE: Final = 5  # number of earlier candidates of a channel to keep for rollbacks
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,10 +184,10 @@ FORMATS: Final[Mapping[str, Callable[[Sequence[GraphNode]], str]]] = {
 }
 
 
-MANY: Final = 30  # servers; if there are more servers, the graph shows only numbers
+MANY: Final = 30  # maximum number of servers that the graph shows by name
 # Statuses that are also kinds of inbox items. Chips of these statuses link to the inbox, other chips to the board.
 _IN_INBOX: Final = frozenset({"gate", "approval", "ready"})
-_CHIPS: Final = 8  # maximum number of chips per place; one further chip shows the number of the rest
+_CHIPS: Final = 8  # maximum number of chips per place, including the chip that counts the rest
 
 # Statuses of a server at a place, in order of display.
 _ORDER: Final = (

@@ -283,7 +283,7 @@ def _drawn(card: _Card, link: _Link | None) -> str:
     kind = _KINDS.get(node.kind, "")
     sign = SIGNS[node.status][2] if node.status in SIGNS else ""
     room = card.width - 20 - (19 if kind else 0)
-    # If the name does not fit, show its first part; the card of the channel shows the rest.
+    # If the name does not fit, show only its first part.
     fits = len(node.name) * _LETTERS["name"] <= room
     short = node.name if fits or node.kind != "approval" else node.name.partition(" for ")[0]
     name = _text(card.x + 10 + (19 if kind else 0), card.y + 19, "name", short, room)

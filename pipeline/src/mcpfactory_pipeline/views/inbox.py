@@ -108,7 +108,7 @@ _STALE_TOO: Final = {"document", "edited", "moved", "replaced", "offers"}
 _RUN: Final = "mcpfactory pipeline run"
 _STATUS: Final = "mcpfactory pipeline status"
 _VERIFY: Final = "mcpfactory pipeline verify"
-_RENEWED: Final = 90  # number of days by which a suggestion extends a waiver; the policy may limit this number
+_RENEWED: Final = 90  # number of days by which a suggestion extends a waiver
 _SURE: Final = {"approval", "hold"}  # kinds of items whose suggested commands always succeed
 # Maximum number of server names in a suggested command; with more servers, the command names no server.
 _NAMED: Final = 3
@@ -167,7 +167,7 @@ def deleted_server_items(workspace: Workspace) -> list[InboxItem]:
     """Return the items of deleted servers whose releases are still in channels."""
     found = {
         one.server: one for one in reversed(list(orphaned_channel_offers(workspace)))
-    }  # if several servers have one name, keep the first one
+    }  # if several servers have the same name, keep the first server
     return [
         InboxItem("drift", name, one.kind, f"{one.message}; {one.means}", one.command) for name, one in found.items()
     ]
@@ -298,8 +298,7 @@ class InboxReader:
         first = self._first_stale(row)
         if not due and first and not _STALE_TOO & kinds and not row["at_work"]:
             reasons = "; ".join(row["stages"][first]["reasons"])
-            # If only the template changed, the item about drift suggests an update. The update must come before the
-            # run.
+            # If only the template changed, the item about drift suggests an update. Update before the run.
             if "template" not in kinds or reasons != "template changed":
                 kind = "never" if row["stages"][first]["outcome"] is None else "stale"
                 yield InboxItem(

@@ -67,8 +67,7 @@ _SENT: Final = "told.json"  # file in pipeline/artifacts that lists the IDs of t
 
 def inbox_item_id(workspace: str, item: InboxItem) -> str:
     """Return the ID of a pending item: constant while it is pending, even if its message changes."""
-    # Without a start time, the message identifies an item. For waivers, the message is ignored, because it counts the
-    # days.
+    # Without a start time, the message identifies an item. The message of a waiver changes daily, so ignore it.
     key = item.since or ("" if item.kind == "waiver" else item.message)
     return uuid.uuid5(
         uuid.NAMESPACE_URL, json.dumps(["mcpfactory", workspace, item.server, item.kind, item.about, key])

@@ -23,10 +23,9 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-_STEPS: Final = 4  # maximum number of suggested commands to try, one after the other, until one succeeds
+_STEPS: Final = 4  # maximum number of suggested commands to try until a command succeeds
 _LOG: Final = re.compile(r"mcpfactory pipeline history (?P<server>[\w.-]+) (?P<stage>[a-z][\w.-]*)")
-# Explanation after a command in a hint: a verb with its object. Before an option, a word like `lists` is a server's
-# name.
+# Explanation after a command in a hint. A verb before an option, such as `lists`, is the name of a server.
 _SAID: Final = re.compile(r"[,;]? (?:shows|makes|writes|says|names|lists|takes|then) (?!-).*", re.DOTALL)
 # Only these operations are tried, because dry runs of other operations start servers or read documents.
 _TRIED: Final = (Decision, Retire, Revive, Waive)

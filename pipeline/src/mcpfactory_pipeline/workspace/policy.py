@@ -59,7 +59,7 @@ Number = Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0)]
 
 
 AGENT_ACTIONS: Final = ("approve", "reject", "promote", "rollback", "hold", "unhold", "publish")
-# Action that agents may take only if it is named; `agents = true` does not include publishing, which cannot be undone.
+# Action that agents may take only if it is named; `agents = true` does not include publishing.
 _BY_NAME: Final = "publish"
 AGENT_DECISIONS: Final = ("approve", "reject")
 

@@ -34,7 +34,7 @@ from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.workspace import read_settings_file
 
 FILE: Final = "waivers.toml"
-EXPIRES_SOON_DAYS: Final = 14  # number of last days in which the inbox lists the waiver
+EXPIRES_SOON_DAYS: Final = 14  # number of days; the inbox lists waivers that expire in this time
 Text = Annotated[str, Field(pattern=r"\S", max_length=MAX_REASON_LENGTH)]
 _HEAD: Final = "# Findings of `mcpfactory validate` that are accepted for a time (mcpfactory waive).\n"
 
@@ -168,7 +168,7 @@ def waiver_rows(waivers: Sequence[Waiver]) -> dict[str, str]:
 
 
 def _text(waiver: Waiver) -> str:
-    # JSON escapes are valid in TOML strings, but JSON does not escape DEL, which TOML forbids.
+    # JSON escapes are valid in TOML strings, but JSON does not escape DEL. TOML forbids an unescaped DEL.
     lines = [
         f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")
         for key, value in waiver.to_json().items()

@@ -323,7 +323,7 @@ def simulated_api_files(paths: Iterable[str]) -> list[str]:
 
 
 CODEOWNERS: Final = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
-_LARGEST: Final = 1_000_000  # maximum characters of a CODEOWNERS file that are read
+_LARGEST: Final = 1_000_000  # maximum characters of a CODEOWNERS file to read
 
 Owners = Callable[[str], tuple[str, ...]]
 """The owners of a server, by its name."""
@@ -356,7 +356,7 @@ def _codeowners(text: str) -> Owners:
     rows: list[tuple[re.Pattern[str], tuple[str, ...]]] = []
     for line in text.splitlines():
         words = line.partition("#")[0].split()
-        # Skip section headings and exclusions, which only GitLab supports.
+        # Skip section headings and exclusions. Only GitLab supports them.
         if words and not words[0].startswith(("[", "^[", "!")):
             rows.append((_pattern(words[0]), tuple(who.removeprefix("@") for who in words[1:])))
 

@@ -76,7 +76,7 @@ def dashboard(
     url = f"http://{name}:{listener.getsockname()[1]}/"
     if as_json:
         output.data({"workspace": workspace.name, "url": url})
-        sys.stdout.flush()  # the parent process waits for this line, because it contains the address
+        sys.stdout.flush()  # the parent process waits for this line, because the line contains the address
     else:
         output.note(f"dashboard of {workspace.name}: {url}  (Ctrl-C ends it)")
     import uvicorn

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 
-_COUNTED: Final = 5  # results of a search that count: the right tool must be one of them
+_COUNTED: Final = 5  # number of top search results that must include the right tool
 _PAGE: Final = Path("evals", "report.md")
 _REPORTS: Final = Path("evals", "reports")
 

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.plan.plan import PlanStep
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.errors import Exit
 
-# Maximum servers of a run whose pending items are printed; larger runs print only a command that lists the items.
+# Maximum servers in a run. For a larger run, only a command that lists the pending items is printed.
 _NAMED_SERVERS: Final = 3
 
 

@@ -19,7 +19,7 @@ from mcpfactory_runtime.errors import Exit
 if TYPE_CHECKING:
     from mcpfactory_pipeline.adoption.proposal import AdoptionProposal
 
-_LONGEST: Final = 60  # maximum lines of a printed diff; of a longer diff, only the number of lines is printed
+_LONGEST: Final = 60  # maximum lines of a printed diff; for a longer diff, only its length is printed
 _QUIET: Final = ("same", "keep", "deleted")  # actions of an update that leave a file unchanged
 
 

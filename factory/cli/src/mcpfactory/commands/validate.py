@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.checks.report import ValidationReport
 
 
-# Copied from checks.formats: `--help` must start fast, so it must not import that module.
+# Copied from checks.formats, because importing that module would slow down `--help`.
 _FORMATS: Final = ("text", "json", "junit", "sarif", "markdown", "html", "badge")
 _POLICIES: Final = ("findings", "promotion")
 _STYLES: Final = {"passed": "good", "not shown": "warn", "refused": "bad"}

@@ -37,7 +37,7 @@ from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.secrets import server_override_variables
 
 MAX_CASES_PER_TOOL: Final = 10  # maximum cases of each kind per tool; the kinds are refused calls, answers and variants
-MAX_CASES: Final = 12_000  # maximum tests of one server; with more tests, each tool gets fewer
+MAX_CASES: Final = 12_000  # maximum number of tests of one server
 _SAFE: Final = re.compile(r"[A-Za-z0-9._~-]+\Z")
 _JSON: Final = re.compile(r"application/([\w.+-]+\+)?json\Z")
 _ENCODED: Final = (
@@ -45,7 +45,7 @@ _ENCODED: Final = (
     "a c&d?é",
     "a é",
     "é",
-)  # the test uses the first text that the schema permits; each text needs encoding in URLs and forms
+)  # each text needs encoding in URLs and forms
 # First bytes of binary formats. Clients and `validate` check these bytes.
 _BEGINNINGS: Final[dict[str, bytes]] = {
     "application/pdf": b"%PDF-1.7\n",

@@ -332,7 +332,7 @@ def _credentials(operation: ApiOperation, api: Api, names: Names) -> list[dict[s
     built: list[dict[str, Any]] = []
     for name in usable[0] if usable else ():
         scheme = schemes[name]
-        if scheme.kind == "mutualTLS":  # TLS carries this credential, not the request
+        if scheme.kind == "mutualTLS":  # the credential is part of TLS, not of the request
             continue
         kind = "bearer" if scheme.kind == "oauth2" else scheme.kind
         variables = list(names.variables[name][: {"basic": 2, "awsSigV4": 0}.get(kind, 1)])

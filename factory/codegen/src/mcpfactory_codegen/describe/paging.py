@@ -60,7 +60,7 @@ _NO_VALUE: Final = frozenset({"object", "array", "boolean"})
 _PLACES: Final = frozenset({"query", "body", "form"})
 _WHOLE: Final = frozenset({"integer", "number"})
 _DEPTH: Final = 3
-_MOST: Final = 300  # maximum number of members that are read of a response
+_MOST: Final = 300  # maximum number of response members to read
 
 
 def recognize_paging(

@@ -49,7 +49,7 @@ _DESCRIPTION: Final = (400, 300, 160)
 _DEPTH: Final = 40
 _TINY: Final = 64
 _MOST_DEFAULT: Final = 200
-_OUTLINED: Final = 12  # maximum required members to list of a definition whose schema was omitted
+_OUTLINED: Final = 12  # maximum number of required members to list for an omitted definition
 _CHOICES: Final = 24
 
 
@@ -221,8 +221,8 @@ def _compiles(pattern: str) -> bool:
 
 # --- output schemas, derived from the documented success responses ---
 #
-# Clients validate results against this schema, but documents often describe responses incorrectly. Therefore the schema
-# is reduced to a plain form with the possible types of each value:
+# Clients validate results against this schema, but documents often describe responses incorrectly.
+# Therefore the schema is reduced to a plain form with the possible types of each value:
 #
 # kept      `type` (with null if documented), `properties`, `items`, a schema in `additionalProperties`
 # merged    `allOf`, `anyOf` and `oneOf`: the types and properties of all branches; `$ref` is resolved
@@ -231,9 +231,10 @@ def _compiles(pattern: str) -> bool:
 #           and without `additionalProperties: false` (APIs ignore it); small enumerations are kept as `examples`
 # declared  keeps these three keywords as documented
 #
-# The root must be an object in every MCP revision with structured content. Other responses become its member `result`,
-# as at run time. A schema is cut at the depth that fits the token limit. If even its first level exceeds the limit, it
-# is left out with a reason.
+# The root must be an object in every MCP revision with structured content.
+# As at run time, responses of other types become the member `result` of an object.
+# A schema is cut at the depth that fits the token limit.
+# If the first level of a schema exceeds the limit, the schema is left out with a reason.
 
 
 _BYTES_A_TOKEN: Final = 4
@@ -280,7 +281,7 @@ class OutputSchemas:
         self._strict = mode == "declared"
         self._known: dict[tuple[str, int], Shape] = {}
         self._active: set[tuple[str, int]] = set()
-        # Keys contain id() of each schema, which is safe because the API keeps the schemas alive.
+        # Keys contain id() of schemas. These ids are unique, because the API keeps the schemas alive.
         self._done: dict[tuple[tuple[int, ...], bool], OutputSchema] = {}
 
     def of(self, operation: ApiOperation) -> OutputSchema:
@@ -337,7 +338,7 @@ class OutputSchemas:
     def _root(self, shape: Shape) -> Shape:
         if shape.get("type") == "object":
             return shape
-        # At run time, objects become the root; values of other types become the member `result`.
+        # At run time, objects become the root, and values of other types become the member `result`.
         if "object" in shape.get("type", ()):
             members = properties_of(shape)
             return {"type": "object", "properties": members} if members else {"type": "object"}

@@ -123,7 +123,7 @@ def make_api_tools(api: Api, names: Names, responses: ResponseOptions | None = N
     """Return the tools of an API. An operation that cannot become a tool is skipped and reported."""
     library = SharedDefinitions(api.schemas)
     responses = responses or ResponseOptions()
-    # With `select`, a tool returns a part whose structure is unknown, so it has no output schema.
+    # With `select`, a tool returns a part of unknown structure, so the tool has no output schema.
     outputs = OutputSchemas(api.schemas, "none" if responses.select else responses.output, responses.output_tokens)
     tools: list[ApiTool] = []
     skipped: list[SkippedOperation] = []

@@ -75,7 +75,7 @@ def name_api(api: Api, *, server: str = "", pinned: Mapping[str, str] | None = N
     /books/{id}") to tool names to keep; invalid names are ignored. `prefix` is the variable prefix of an existing
     server.
     """
-    # If several operations have one key, only the first operation gets a name.
+    # If several operations have the same key, only the first operation gets a name.
     operations = tuple({one.key: one for one in reversed(api.operations)}.values())[::-1]
     tools = name_labeled_tools(operations, pinned or {})
     modules = name_labeled_modules(operations)
@@ -115,8 +115,8 @@ def _constant(function: str) -> str:
 
 # --- modules: one per first tag, or per first word of the path for operations without tags ---
 #
-# A group of more than `MAX_OPERATIONS_PER_MODULE` is divided by the next words of its paths, then by digests of method
-# and path, so that the result does not depend on the order of operations.
+# A group of more than `MAX_OPERATIONS_PER_MODULE` is divided by the next words of its paths.
+# Groups that are still too large are divided by digests, so that the order of operations does not matter.
 
 
 MAX_OPERATIONS_PER_MODULE: Final = 60
@@ -198,7 +198,7 @@ def name_labeled_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, 
         if stays and plain[key].lower() not in taken:
             names[key] = plain[key]
             taken.add(plain[key].lower())
-    # If two documents propose one name, the name stays reserved, even if pinned names avoid the conflict.
+    # If two documents propose the same name, the name stays reserved, even if pinned names avoid the conflict.
     wanted = Counter(name.lower() for name in _each(operations, lambda some: name_tools(some, {})).values())
     taken |= {name for name, claims in wanted.items() if claims > 1}
     return names | choose_unique_names(

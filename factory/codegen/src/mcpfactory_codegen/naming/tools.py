@@ -247,7 +247,7 @@ def shortened(
 
     As a last resort, cut the name and add a digest of `key`.
     """
-    middle = limit // 2  # limits the running time; a short name has no room for words in the middle of a long path
+    middle = limit // 2  # leave out words in the middle of a long path, to limit the running time
     words = [*parts[:middle], *parts[-middle:]] if len(parts) > limit else list(parts)
     work = _NameShortener(words, limit, common, frozenset(kept))
     for step in (work.everywhere, work.phrases, work.abbreviate, work.little, work.repeated, work.commonest):

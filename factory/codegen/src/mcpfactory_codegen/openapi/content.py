@@ -35,7 +35,7 @@ _RANKS: Final = (
 )
 """Media types in order of preference: JSON, then types with defined field encodings, text, and raw content."""
 _LAST: Final = 8
-_XML: Final = 4  # rank of XML with described properties; without described properties, models would have to write XML
+_XML: Final = 4  # rank of XML, if its properties are described
 _NO_LIST: Final = re.compile(r"application/([\w.-]*-)?merge-patch\+json")
 _LIST: Final = re.compile(r"application/json-patch\+json")
 _SHORT: Final = {
@@ -93,7 +93,7 @@ def choose_media_type(content: Node) -> Media | None:
     content.is_object("media-invalid", "`content` has to be an object of media types; ignored")
     usable: dict[str, Node] = {}
     for key, one in content.members():
-        name = key.partition(",")[0].strip()  # if the key is a list of media types, use the first one
+        name = key.partition(",")[0].strip()  # if the key is a list of media types, use the first media type
         name = _SHORT.get(name.lower(), name)
         if _MEDIA_TYPE.match(name):
             usable.setdefault(name, one)

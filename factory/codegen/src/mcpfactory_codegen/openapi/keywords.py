@@ -46,11 +46,11 @@ DROPPED: Final = frozenset(
     {
         # The output does not need these identifiers, definitions and metadata.
         "$anchor", "$comment", "$defs", "$dynamicAnchor", "$id", "$recursiveAnchor", "$schema", "$vocabulary", "definitions", "id",
-        # Keywords that only OpenAPI has. For some, JSON Schema has an equivalent; schema_translation.py converts these.
+        # Keywords that only OpenAPI has. Module schema_translation converts some of them to JSON Schema.
         "discriminator", "example", "externalDocs", "nullable", "readOnly", "writeOnly", "xml", "collectionFormat",
         # `convert_old_draft_keywords` converts these keywords of older drafts.
         "additionalItems", "dependencies",
-        # Keywords of other objects, which authors often write into schemas by mistake.
+        # Keywords of other objects. Authors often write these keywords into schemas by mistake.
         "allowEmptyValue", "links",
     }
 )  # fmt: skip
@@ -348,7 +348,7 @@ def _show(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True)[:200]
 
 
-# --- bounds that no value satisfies: a tool with them could not be called ---
+# --- bounds that no value satisfies ---
 
 
 MAX_BOUND: Final = 1_000_000

@@ -121,7 +121,7 @@ class References:
             target = self._found[key] = self._direct(reference, at)
         except UnresolvedError as error:
             if error.code == "reference-dangling" and (nearby := self._nearby(reference, at)) is not None:
-                return nearby  # do not cache the target, because it depends on the location of the reference
+                return nearby  # do not cache the target, because targets depend on the location of the reference
             if error.code == "reference-cycle" or (target_ := self._repaired(reference, at)) is None:
                 raise
             target = self._found[key] = target_

@@ -287,7 +287,7 @@ class SchemaTranslator:
             elif holds == "map":
                 self._map(out, key, value, context)
             elif key == "type":
-                # Reserves the position of the key; the value is set below, because it depends on other keywords.
+                # Reserve the position of the key. The value is set below.
                 out["type"] = None
             elif key in MEANINGS and isinstance(value, list | dict):
                 out[key] = value

@@ -52,7 +52,7 @@ def _real_first(servers: Node, urls: tuple[str, ...]) -> tuple[str, ...]:
     If the first URL is a sandbox, it stays first, and is reported.
     """
     real = next((url for url in urls if not is_mock_url(url) and not is_sandbox_url(url)), "")
-    # A loopback server belongs to the user, so its API key must not be sent to other hosts.
+    # The API key of a loopback server must not be sent to other hosts.
     if not real or urls[0] == real or is_loopback_url(urls[0]):
         return urls
     first = Node(servers.context, None, servers.location.down(0))

@@ -220,10 +220,11 @@ class SharedSchemaQueue:
 
 # --- cycles of references that apply to the same value: validators would not terminate ---
 #
-# A cycle through `properties` or `items` is allowed, because each step descends into the value. A cycle through `$ref`,
-# `allOf`, `oneOf` and similar keywords is not. The usual case is inheritance written twice: Pet has
-# `oneOf: [Cat, Dog]`, and Cat has `allOf: [Pet, …]`. Cat needs only the properties of Pet, so Cat gets a reference
-# to a copy of Pet without the `oneOf` (`Pet_base`). Other cycles lose the reference that closes them.
+# A cycle through `properties` or `items` is allowed, because each step descends into the value.
+# A cycle through `$ref`, `allOf`, `oneOf` and similar keywords is not allowed.
+# The usual case is inheritance in both directions: Pet has `oneOf: [Cat, Dog]`, and Cat has `allOf: [Pet, …]`.
+# Cat needs only the properties of Pet, so Cat gets a reference to a copy of Pet without the `oneOf` (`Pet_base`).
+# Other cycles lose the reference that closes the cycle.
 
 
 Definitions = dict[str, JsonSchema]

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 _log: Final = logging.getLogger(__name__)
-_SECONDS: Final = 30.0  # timeout of a request
+_SECONDS: Final = 30.0  # seconds; timeout of a request
 _URL_HINT: Final = "use a URL such as https://api.example.com/openapi.json"
 _BESIDES: Final[ContextVar[Collection[str] | None]] = ContextVar("besides", default=None)
 

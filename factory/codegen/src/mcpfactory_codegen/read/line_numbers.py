@@ -140,13 +140,12 @@ def _yaml(text: str) -> Iterator[Event]:
 def _walk(events: Iterator[Event], root: _Wanted) -> dict[str, int]:
     """Return the lines of the wanted nodes; skip containers without wanted nodes."""
     found: dict[str, int] = {}
-    # Stack of the enclosing containers. Each entry has the wanted children, True for a mapping, and the index of a
-    # list.
+    # Stack of the enclosing containers. An entry has the wanted children, True for a mapping, and a list index.
     outer: list[tuple[_Wanted, bool, int]] = []
     node, mapping, index = _NOTHING, False, 0
     current: _Wanted | None = root
     key_line = depth = 0
-    is_value = True  # the next event is a value: True after a key of a mapping, and at the root
+    is_value = True  # True if the next event is a value, not a key
     for kind, text, line in events:
         if depth:  # skip a container without wanted nodes
             depth += (kind in "{[") - (kind == "}")

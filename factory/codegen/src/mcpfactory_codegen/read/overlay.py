@@ -119,7 +119,7 @@ def _act(root: dict[str, Any], action: Any) -> bool:
         raise _WrongActionError(
             "the target selects nodes of several kinds (objects, arrays or values)", "/target", "narrow it"
         )
-    # All or nothing: an action that cannot be applied to one of its targets changes none.
+    # If an action cannot be applied to one of its targets, the action changes no target.
     merged = [_merged(parent[key], value) for parent, key in _containers(root, targets)]
     for (parent, key), new in zip(_containers(root, targets), merged, strict=True):
         parent[key] = new

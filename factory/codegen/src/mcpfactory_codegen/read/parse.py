@@ -264,8 +264,7 @@ class _Yaml:
     def _close(self, event: Any) -> None:
         frame = self._stack.pop()
         node = frame.node
-        # A mapping's own keys win over merged keys; of merged mappings, the earlier one wins
-        # (yaml.org/type/merge.html).
+        # A mapping's own keys win over merged keys. An earlier merged mapping wins over a later merged mapping.
         for merged in frame.merges:
             if type(node) is dict:
                 node = {**merged, **node}

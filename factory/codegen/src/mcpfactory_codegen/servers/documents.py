@@ -277,7 +277,7 @@ def locate_problems(documents: Mapping[str, Document], problems: Sequence[Proble
     return tuple(found)
 
 
-# --- locations of their files in a server's folder, below `api/` ---
+# --- locations of documents in a server's folder, below `api/` ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,7 +385,7 @@ def redacted_source_url(source: str) -> str:
 
 # --- private hosts: calls are allowed to the host of a document if the user gave its URL ---
 #
-# A URL that only the document contains gets no such permission, because the document's author may be an attacker.
+# A private URL that only the document contains is not permitted, because the document's author may be an attacker.
 
 
 def private_source_url(source: str) -> str:
@@ -396,7 +396,7 @@ def private_source_url(source: str) -> str:
     host, _, port = host.rpartition(":")
     try:
         found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
-    except OSError:  # if this machine cannot resolve the host, a proxy may be able to
+    except OSError:  # if this machine cannot resolve the host, a proxy may resolve the host
         return ""
     return "" if all(is_public(str(one[4][0])) for one in found) else source
 

@@ -240,7 +240,7 @@ def from_template(config: ServerConfig, template: ServerTemplate) -> GeneratedSe
     preset = {"name": config.name, "package": config.package, "distribution": distribution_name(config.name)}
     given = checked_answers(config.answers, read_questions(template), preset)
     files = render(template, {**preset, "title": config.name.replace("-", " ").capitalize(), **given})
-    # The configuration ends in the table [server]; the keys of the template's own file follow in that table.
+    # The configuration ends with the table [server]. The keys of the template's own file belong to this table.
     files[CONFIG] = render_config(config) + files.get(CONFIG, "") + render_answers(config.answers)
     return GeneratedServer(person=format_python_files(files), template=template.version)
 
@@ -364,7 +364,7 @@ def _profile_members(
 
 _ROWS: Final = 60  # maximum tools in the table
 _ROW: Final = 120  # maximum characters of a tool's summary
-_NAMED: Final = 4  # maximum documents that are listed by name
+_NAMED: Final = 4  # maximum documents to list by name
 _TOPICS: Final = 12  # maximum tags with their descriptions
 
 

@@ -51,7 +51,7 @@ _LEFT: Final = {
     ".venv", "venv", "__pycache__", ".pytest_cache", ".ruff_cache", ".mypy_cache", "dist", "build", ".git", "node_modules",
 }  # fmt: skip
 _PAST: Final = re.compile(r"(?i)change(s|log)|history")  # changelogs and histories keep the old name
-_MOST_BYTES: Final = 1_000_000  # people do not write larger files by hand
+_MOST_BYTES: Final = 1_000_000  # maximum bytes of a searched file
 
 
 @dataclass(frozen=True, slots=True)

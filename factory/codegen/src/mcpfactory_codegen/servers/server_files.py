@@ -30,7 +30,7 @@ from mcpfactory_runtime.errors import Exit, McpfactoryError
 _LABELS: Final = ("yours", "as generated before", "as generated now")
 _MARKS: Final = re.compile(r"^<<<<<<< .*?^=======\r?$.*?^>>>>>>> ", re.M | re.S)
 _MOST_CONFLICTS: Final = 127  # git returns the number of conflicts, at most 127; a higher exit code means failure
-_SECONDS: Final = 60  # timeout of a merge
+_SECONDS: Final = 60  # seconds; timeout of a merge
 
 
 class MergeError(McpfactoryError):

@@ -104,7 +104,7 @@ def _subfolder(text: str, given: str | None) -> str:
     return "/".join(parts)
 
 
-SECONDS: Final = 120  # timeout of a Git command or installation
+SECONDS: Final = 120  # seconds; timeout of a Git command or installation
 MAX_BYTES: Final = 1 << 25  # maximum bytes of all files of a template
 _MOST_FILES: Final = 2000
 SETTINGS: Final = "copier.yml"

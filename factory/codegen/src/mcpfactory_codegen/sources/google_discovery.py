@@ -32,7 +32,7 @@ _TEMPLATE: Final = re.compile(r"\{([+/#.;?&]?)([^{}]*?)\*?\}")
 _OF_ALL: Final = frozenset({"fields"})
 """Common parameters that are useful for models: `fields` shortens responses."""
 _PLAIN_PLACES: Final = frozenset({"projects", "locations", "organizations", "folders", "customers", "accounts"})
-# Not reported: fragments and the fixed query of uploads cause this problem in every document.
+# Problems that are not reported, because every document has them.
 _QUIET: Final = frozenset({"path-unusual-syntax"})
 _NUMBERS: Final = {"integer": int, "number": float}
 

@@ -179,10 +179,10 @@ def parse_finite_number(written: str) -> float | str:
 
 
 _DEPTH: Final = 12  # maximum levels of a schema
-_MEMBERS: Final = 200  # maximum members of an object; an object with more is read as a map
+_MEMBERS: Final = 200  # maximum members of an object; a larger object is read as a map
 _ITEMS: Final = 50  # maximum items to read of one array
 _NODES: Final = 20_000  # maximum schemas inferred from all samples
-_MAP: Final = 8  # minimum members of an object that is read as a map, if all names are data, such as dates
+_MAP: Final = 8  # minimum members of a map, if all names are data, such as dates
 _ENOUGH: Final = 2  # minimum number of samples from which required members can be inferred
 _DATA: Final = re.compile(r"\d+|[0-9a-fA-F]{8,}|[0-9a-fA-F-]{32,}|\d{4}-\d{2}(-\d{2}.*)?|[^\s@]+@[^\s@]+")
 _TYPES: Final = (

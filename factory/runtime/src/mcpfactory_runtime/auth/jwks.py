@@ -17,7 +17,7 @@ Json = Mapping[str, Any]
 LIFETIME: Final = 600.0  # seconds after which keys are fetched again
 MAX_STALE: Final = 86_400.0  # seconds; maximum age of keys that are used while fetches fail
 COOLDOWN: Final = 30.0  # minimum seconds between fetches for unknown key IDs
-RETRY: Final = 5.0  # minimum seconds between a failed fetch and the next one
+RETRY: Final = 5.0  # minimum seconds between a failed fetch and the next fetch
 _MAX_KEYS: Final = 64
 _MIN_RSA: Final = 2048  # minimum bits of an RSA key (RFC 7518 §3.3)
 

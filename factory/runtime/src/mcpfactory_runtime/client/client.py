@@ -112,7 +112,7 @@ class Client:
         self.log_level = log_level
         self._mode = mode
         self._requested = revision
-        # Messages contain this version. If the user requested a version, this client may not know it.
+        # Version in sent messages. This client may not know a version that the user requested.
         self._version = revision or LATEST.name
         self._handlers = Handlers(elicitation, sampling, roots)
         self._declared = capabilities

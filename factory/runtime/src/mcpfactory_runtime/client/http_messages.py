@@ -91,7 +91,7 @@ class SseReader:
     def __init__(self) -> None:
         self._pieces: list[bytes] = []  # pieces of an incomplete line
         self._held = b""
-        # This encoding applies to the first line only, which may start with a byte order mark.
+        # Encoding of the first line, which may start with a byte order mark.
         self._encoding = "utf-8-sig"
         self._data: list[str] = []
         self._event = ""
@@ -146,7 +146,7 @@ TRACE_FIELDS: Final = ("traceparent", "tracestate", "baggage")
 
 _PARENT: Final = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[ -~]*)?")
 _LIST: Final = re.compile(r"[\t -~]*")
-# Maximum characters according to the specifications.
+# Field → maximum characters of its value.
 _LONGEST: Final = {"traceparent": 256, "tracestate": 512, "baggage": 8192}
 
 

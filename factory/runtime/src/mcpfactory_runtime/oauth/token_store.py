@@ -27,7 +27,7 @@ else:
 
 _SERVICE: Final = "mcpfactory"
 _POLL: Final = 0.02  # seconds between attempts to lock
-_LOCK_TIMEOUT: Final = 60.0  # seconds; a lock is held for one exchange with an authorization server
+_LOCK_TIMEOUT: Final = 60.0  # seconds to wait for a lock
 
 
 class TokenStore(Protocol):

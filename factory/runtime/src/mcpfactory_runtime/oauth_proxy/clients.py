@@ -17,8 +17,7 @@ from mcpfactory_runtime.auth.authorization import is_local_url
 _MAX_URIS: Final = 10
 _LONGEST_URI: Final = 500  # maximum characters of a URI
 _LONGEST_NAME: Final = 80  # maximum characters of a client's name
-# Maximum characters of all redirect URIs together. The client ID contains the redirect URIs, and URLs contain the
-# client ID.
+# Maximum characters of all redirect URIs together, because the client ID in URLs contains the redirect URIs.
 _LONGEST: Final = 2000
 # RFC 3986 §2: no < > " \ ^ ` { | }
 _URI: Final = re.compile(r"[a-z][a-z0-9+.-]*:[!#-;=?-\[\]_a-z~%]+", re.IGNORECASE)
@@ -172,7 +171,7 @@ class ClientMetadataCache:
         now = self._clock()
         until, described = self._known.get(client_id, (0.0, None))
         exhausted = len(self._fetched) == _MOST_FETCHES and self._fetched[0] > now - 60.0
-        if until > now or exhausted:  # above the fetch limit, return cached documents even if they are stale
+        if until > now or exhausted:  # above the fetch limit, return even stale documents from the cache
             return described
         self._fetched.append(now)
         async with self._busy:

@@ -160,8 +160,8 @@ class State(Enum):
 
 _ANY: Final = "*"
 
-# (state, method) → next state. Methods that are missing here are refused. The state OPENING permits all methods,
-# because many clients do not wait for the response to `initialize`, or do not send `notifications/initialized`.
+# (state, method) → next state. Methods that are missing here are refused.
+# The state OPENING permits all methods, because many clients do not wait for the response to `initialize`.
 # A second `initialize` begins the handshake again, so that a gateway can restart its client while the process runs.
 _NEXT: Final[dict[tuple[State, str], State]] = {
     (State.FRESH, "initialize"): State.OPENING,
@@ -250,7 +250,7 @@ class Connection:
         self._waiting: set[RequestId] = set()
         self._count = 0
 
-    # -- in ------------------------------------------------------------------------------------------------------
+    # -- received messages ---------------------------------------------------------------------------------------
 
     def receive(self, message: Any) -> Event:
         """Return the event for a decoded message. Errors are returned as `ErrorReply`, never raised."""
@@ -362,7 +362,7 @@ class Connection:
         null_id = self.peer is None or self.peer.revision.null_id
         return ErrorReply(error, jsonrpc.error_message(request_id, error, null_id=null_id))
 
-    # -- out -----------------------------------------------------------------------------------------------------
+    # -- sent messages -------------------------------------------------------------------------------------------
 
     def answer(self, call: Call, outcome: Json | bytes | McpError) -> bytes:
         """Return the encoded response to `call`; the call is then no longer in flight.

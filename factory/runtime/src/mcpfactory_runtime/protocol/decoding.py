@@ -56,7 +56,7 @@ class BodyDecoder:
             if self._head is not None:
                 return
             if data[0] & 15 != zlib.DEFLATED or int.from_bytes(data[:_HEADER]) % 31:
-                # Without a zlib header, the body is raw deflate, which some servers send.
+                # Some servers send raw deflate, without a zlib header.
                 self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
         while data and not self._inflate.eof:
             yield self._decompressed(data)

@@ -20,8 +20,8 @@ UNSUPPORTED_VERSION: Final = -32022
 RATE_LIMITED: Final = 429  # our own code, outside the protocol's range of codes; the number equals the HTTP status
 
 # Code → (name, HTTP status). The status is used in the per-request lifecycle, if no response has begun.
-# The specification defines the status of HEADER_MISMATCH, MISSING_CAPABILITY and UNSUPPORTED_VERSION. For other codes,
-# the status is the same as in the official servers.
+# The specification defines the status of HEADER_MISMATCH, MISSING_CAPABILITY and UNSUPPORTED_VERSION.
+# For other codes, the status is the same as in the official servers.
 CODES: Final[dict[int, tuple[str, int]]] = {
     PARSE_ERROR: ("parse error", 400),
     INVALID_REQUEST: ("invalid request", 400),

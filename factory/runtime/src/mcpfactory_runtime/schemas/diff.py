@@ -70,7 +70,7 @@ def removed_or_retyped_properties(old: Any, new: Any, path: str = "") -> Iterato
 def _compare(old: Any, new: Any, path: str, defs: _Defs, above: frozenset[tuple[str, ...]]) -> Iterator[_Found]:
     pair = tuple(str(one.get("$ref", "")) if isinstance(one, dict) else "" for one in (old, new))
     if (any(pair) and pair in above) or path.count(".") + path.count("[") > _DEPTH:
-        return  # both schemas refer back to themselves, so a caller of this function already compares the pair
+        return  # a recursive pair: a caller of this function already compares both schemas
     above |= {pair} if any(pair) else set()
     before, after = _resolved(old, defs[0]), _resolved(new, defs[1])
     yield from _types(before, after, path)

@@ -93,7 +93,7 @@ def common_types(first: Any, second: Any) -> list[str]:
 
 def _is_same(first: Any, second: Any) -> bool:
     """Return True if two JSON values are equal; `1` and `true` are different."""
-    # First compare with `==`, which is fast and usually returns False.
+    # First compare with `==`, because `==` is fast.
     return bool(first == second) and json_key(first) == json_key(second)
 
 

@@ -26,7 +26,7 @@ _CATEGORIES: Final[dict[str, Callable[[str], bool]]] = {
     "WORD": lambda sign: sign.isalnum() or sign == "_",
 }
 _DEEPEST: Final = 30  # maximum nesting of groups
-_SHORT: Final = 16  # maximum characters of a text for `re`; an exponential pattern then takes about 2^16 steps
+_SHORT: Final = 16  # maximum characters of a text for `re`, because a pattern may take exponential time
 
 _Node = tuple[Any, Any]
 

@@ -38,10 +38,10 @@ _DEPTH: Final = 8  # maximum nesting of schemas
 _OPTIONAL_DEPTH: Final = 2  # maximum nesting level at which optional members get values
 _MAX_PARTS: Final = 200  # maximum parts of a merged `allOf`
 _MAX_ITEMS: Final = 20  # maximum items of an array
-# Maximum visits for one sample; each array item counts. The depth limit is not enough: schemas can refer to each other.
+# Maximum visits for one sample; each array item counts as a visit.
 _MAX_VISITS: Final = 5_000
 _MAX_EXACT: Final = 2**53  # every integer up to this value is exact as a float
-_LONGEST_INVALID: Final = 500  # maximum characters of a text that is longer than `maxLength` permits
+_LONGEST_INVALID: Final = 500  # maximum characters of a sample that exceeds `maxLength`
 _OTHER_TYPE: Final = {"mcpfactory": ["no", "such", "value"]}  # an object that schemas of scalars and arrays refuse
 _SHAPING: Final = frozenset({"properties", "required", "items", "type", *COMBINATORS})
 _PLAIN: Final = ("string", "number", "integer", "boolean")
@@ -208,7 +208,7 @@ class _Sampler:
         parts = [resolve(part, self._root) for part in subschemas_of(schema, "allOf")] if levels else []
         return any(isinstance(part, dict) and self._describes_object(part, levels - 1) for part in parts)
 
-    # --- one method per type ---
+    # --- methods, one for each type ---
 
     def object(self, schema: Mapping[str, Any], depth: float) -> Any:
         # Use a dict, because it keeps the document's order. The order of a set changes from process to process.
@@ -245,7 +245,7 @@ class _Sampler:
             return [] if fewest == 0 else NOTHING
         before = self._left
         value = self.of(items_schema_of(schema), depth + 1)
-        # Charge the visits of one item for each further item, because arrays can be nested.
+        # Count the visits of one item again for each further item, because arrays can be nested.
         more = (before - self._left) * max(0, fewest - 1)
         if more > max(0, self._left):
             return NOTHING

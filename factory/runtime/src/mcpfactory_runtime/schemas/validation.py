@@ -154,7 +154,7 @@ class _Compiler:
         if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
             return _ANY
         steps = self._steps(schema, lenient, depth)
-        # A later step may repair a value so that it breaks an earlier step; therefore repeat all steps without repairs.
+        # Repeat all steps without repairs, because a repair by a later step may break an earlier step.
         if len(steps) > 1 and lenient:
             steps += self._steps(schema, False, depth)
         if not _UNSUPPORTED.isdisjoint(schema) and not (self._dialect.lonely and "$ref" in schema):
@@ -308,7 +308,7 @@ class _Compiler:
             seen.update(open_)
         return False
 
-    # --- one method per type ---
+    # --- methods, one for each type ---
 
     def _inside(self, schema: Any, lenient: bool, depth: int) -> CoreSchema:
         """Compile a schema for a part of the value, such as a property or an item."""
@@ -511,7 +511,7 @@ class VisitCounter:
             if self._arguments is None:
                 raise TooManyVisitsError
             self._left = _VISITS_PER_VALUE * _count_values(self._arguments)
-            self._arguments = None  # without the arguments, the limit cannot be extended a second time
+            self._arguments = None  # the limit is extended only once
 
 
 def count_visits(definition: core_schema.CoreSchema) -> core_schema.CoreSchema:

@@ -25,7 +25,7 @@ STRICT: Final = "\0x"
 LENIENT: Final = "\0l"
 _MAX_PROBLEMS: Final = 8  # maximum problems in one message
 _MAX_ECHO: Final = 60  # maximum characters of an echoed value
-_MISMATCH: Final = 100  # distance that counts if a value has another type than the branch
+_MISMATCH: Final = 100  # distance of a value from a branch of another type
 
 Place = tuple[str | int, ...]
 
@@ -139,7 +139,7 @@ def _shown_value(value: Any) -> str:
 
 def _name(place: Place) -> str:
     name = ""
-    # A last part "[key]" means that `propertyNames` refused the key.
+    # If the last part is "[key]", `propertyNames` refused the key.
     for part in place[:-1] if place[-1:] == ("[key]",) else place:
         name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else str(part)
     if len(name) > 2 * _MAX_ECHO:

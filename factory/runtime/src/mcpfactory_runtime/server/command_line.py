@@ -105,7 +105,7 @@ def _serve_http(server: _Runnable, parser: ArgumentParser, options: Namespace) -
     try:
         server.run_http(options.host, options.port, workers=options.workers, store=options.store, **authorization)
     except ModuleNotFoundError as error:
-        if error.name != "uvicorn":  # another module is missing, which the server's own code imports
+        if error.name != "uvicorn":  # the server's own code imports a missing module
             raise
         parser.error("--http needs uvicorn, which is not installed\nhint: pip install 'mcpfactory-runtime[http]'")
     except StoreError as error:

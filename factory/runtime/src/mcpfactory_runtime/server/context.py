@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
-# Applies until a handshake client sets another level (server/utilities/logging).
+# Default level, until a handshake client sets another level (server/utilities/logging).
 _DEFAULT_LEVEL: Final = LOG_LEVELS["info"]
 
 
@@ -61,7 +61,7 @@ class Context(InjectedParameter):
         self._thread = threading.get_ident()
         self._answers: Json | None = None
         self._unasked: Json = {}  # answers to questions that the handler has not asked yet
-        self._opened: OpenedState | None = None  # state that the request contained; None after its first use
+        self._opened: OpenedState | None = None  # state in the request; None after the first use of the state
         self._used: Json = {}
         self._count = 0
         self._reported = float("-inf")
@@ -197,8 +197,7 @@ class Context(InjectedParameter):
             raise ValueError(f"unknown log level {level!r}\nhint: use one of {', '.join(LOG_LEVELS)}")
         peer = self._call.peer
         least = peer.log_level
-        # In the newest revision, a client gets log messages only if it set a level, and only on the stream of its
-        # request.
+        # In the newest revision, a request gets log messages only if it set a level, and only on its own stream.
         if peer.revision.modern and (least is None or self._ended):
             return _DONE
         if least is None:
@@ -256,7 +255,7 @@ class Context(InjectedParameter):
             raise RuntimeError("ctx.wait() is only for def handlers\nhint: use await in an async def handler")
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
-    # -- tasks (`TaskContext` overrides these for calls that can become a task) ----------------------------------
+    # -- tasks (overridden by `TaskContext`) ---------------------------------------------------------------------
 
     @property
     def task_id(self) -> str | None:
@@ -484,7 +483,7 @@ class Context(InjectedParameter):
             if not isinstance(responses, dict):
                 raise McpError(INVALID_PARAMS, "Invalid params: inputResponses must be an object")
             self._answers, self._unasked = {}, responses
-            if "requestState" in params:  # a request without a state is the first one, so no question was asked yet
+            if "requestState" in params:  # the first request has no state, because no question was asked yet
                 opened = self._opened = self._server.sealer.open(
                     params["requestState"],
                     principal=self._channel.principal,

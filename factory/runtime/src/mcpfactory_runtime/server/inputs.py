@@ -254,8 +254,7 @@ class Sample(Question[Sampled]):
         """Return the parameters for the peer, without `includeContext` if the peer lacks the required capability."""
         params: Json = project_to_revision(self._params, "CreateMessageRequestParams", peer.revision)
         if "tools" in peer.revision.fields["CreateMessageRequestParams"] and not peer.declares("sampling", "context"):
-            # Revisions with `tools` permit this field only if the client declares `sampling.context` (client/sampling,
-            # Capabilities).
+            # Revisions with `tools` permit this field only if the client declares `sampling.context` (client/sampling).
             params.pop("includeContext", None)
         return params
 

@@ -159,7 +159,7 @@ class Session:
         """Send the response to a request."""
         try:
             data = self.connection.answer(call, outcome)
-        except Exception:  # usually a ValueError; a value that other code changes meanwhile may raise any error
+        except Exception:  # usually a ValueError; other errors are possible if the value changes during encoding
             log.exception("the result of %s has no JSON form", call.method)
             data = self.connection.answer(call, McpError(INTERNAL_ERROR, "Internal error: the result has no JSON form"))
         batch = self._batches.pop(call, None) if self._batches else None

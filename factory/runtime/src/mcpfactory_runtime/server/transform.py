@@ -28,8 +28,7 @@ from mcpfactory_runtime.types import Json
 
 Mapper = Callable[[Any], Any]
 
-# Schema keywords other than `properties` and `required` that contain property names
-# (JSON Schema 2020-12, Core §10, Validation §6.5).
+# Further schema keywords that contain property names (JSON Schema 2020-12, Core §10, Validation §6.5).
 _NAMING: Final = ("allOf", "anyOf", "oneOf", "not", "if", "dependentRequired", "dependentSchemas", "patternProperties")
 
 

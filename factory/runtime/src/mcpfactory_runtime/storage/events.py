@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 KEPT: Final = 256
 """Number of messages that a stream keeps for clients that reconnect."""
 
-_STREAMS_KEPT: Final = 64  # maximum number of finished streams that are kept per session
+_STREAMS_KEPT: Final = 64  # maximum number of finished streams to keep per session
 _MAX_PENDING: Final = 32 << 20  # maximum bytes of unwritten events; above this limit, events are not recorded
 _RETRY_DELAY: Final = 0.25  # seconds between attempts to write
 _TOUCH_EVERY: Final = 60.0  # minimum seconds between extensions of a session's lifetime

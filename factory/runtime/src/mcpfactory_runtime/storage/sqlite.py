@@ -20,7 +20,7 @@ Value = TypeVar("Value")
 _POLL_INTERVAL: Final = 0.02  # seconds between two polls of an empty mailbox, because SQLite has no notifications
 _SWEEP_EVERY: Final = 60.0  # seconds between two removals of expired data
 _BUSY_TIMEOUT: Final = 10.0  # maximum seconds to wait for a lock of another process
-_AFTER_ALL: Final = "\U0010ffff"  # no character in a key sorts after this one
+_AFTER_ALL: Final = "\U0010ffff"  # no character in a key sorts after this character
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS spaces (space TEXT PRIMARY KEY, until REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS entries (

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.protocol.jsonrpc import LineReader, OversizeMessage
     from mcpfactory_runtime.server.session import Session
 
-# Bytes per read; equal to the capacity of a pipe. For reads above 128 KiB, glibc may map new memory each time, and
-# each mapping takes as long as a call.
+# Bytes per read; equal to the capacity of a pipe. Above 128 KiB, glibc may map new memory for each read, which is slow.
 READ_SIZE: Final = 64 * 1024
 _POLL_INTERVAL: Final = 0.001  # seconds; a handler seen in two consecutive polls counts as slow
 _MAX_BATCH: Final = 32  # maximum number of responses in one write
@@ -63,7 +62,7 @@ class DirectCalls:
         self._poll = select.poll()
         self._poll.register(fd, select.POLLIN)
         self._pending: deque[bytes | OversizeMessage] = deque()  # lines that were read but not handled yet
-        # The thread that has the stream; done when the event loop has the stream again.
+        # Future of the thread that reads the stream; done when the event loop reads the stream again.
         self._leading: asyncio.Future[Any] | None = None
         self._running: Call | None = None  # the call that runs in the thread; None after the event loop took the stream
         self._lock = threading.Lock()  # guards `_running`, because either the thread or the event loop ends a call

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 _GRACE: Final = 0.1  # maximum seconds for running handlers after the input ends
 _DRAIN: Final = 10.0  # maximum seconds for requests in flight after a shutdown signal
-_PAUSE_AT: Final = 8 << 20  # unread bytes at which reading from the client pauses
-_END_AT: Final = 64 << 20  # unread bytes above which the next message closes the connection
+_PAUSE_AT: Final = 8 << 20  # number of unread bytes at which reading from the client pauses
+_END_AT: Final = 64 << 20  # maximum unread bytes; above this number, the next message closes the connection
 # Maximum bytes of a message whose write is delayed, so that several messages are written together.
 _MAX_DELAYED: Final = 4096
 
@@ -253,7 +253,7 @@ class _PipeWriter(_StdoutWriter, asyncio.BaseProtocol):
         self._transport: asyncio.WriteTransport | None = None
         self._source: _Source | None = None
         self._lock = threading.Lock()  # guards `_held`, and makes writes start one after the other
-        # Messages that are written together: those of one event loop iteration, or of the thread.
+        # Messages that are written together.
         self._held: list[bytes] = []
 
     @property

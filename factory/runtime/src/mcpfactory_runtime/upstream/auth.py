@@ -221,7 +221,7 @@ def collect_credentials(
             case "awsSigV4":
                 key_id, key, session_token, region = values
                 keys = AwsKeys(key_id, key, session_token, region, scheme.service)
-                values = [key_id, key, session_token]  # leave out the region, which is not secret
+                values = [key_id, key, session_token]  # leave out the region, because the region is not secret
             case "apiKey":
                 by_place[scheme.place].append((scheme.parameter, values[0]))
             case unknown:

@@ -52,7 +52,7 @@ _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRAC
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
 _RETRIES: Final = 2
 _VERSION: Final = version("mcpfactory-runtime")
-# Maximum seconds to wait before a retry; if the API asks for more, its response is returned.
+# Maximum seconds to wait before a retry; if the API asks for a longer wait, the API's response is returned.
 _LONGEST_WAIT: Final = 10.0
 _CONNECT_TIMEOUT: Final = 10.0  # seconds
 _CONNECTIONS: Final = 32  # maximum number of concurrent requests
@@ -173,7 +173,7 @@ class Upstream:
                     again = await oauth.credentials_for_retry(
                         operation, credentials, *answer[:2], repeatable=repeatable
                     )
-                    # After status 303, the original request has succeeded. Only the GET request after it was refused.
+                    # After status 303, the original request has succeeded. Only the later GET request was refused.
                     if again is not NO_CREDENTIALS and (repeatable or request.method == method):
                         credentials = again
                         remember_secrets(credentials.secrets)

@@ -97,7 +97,7 @@ def tls_context(settings: Settings, certificate: Certificate, usual: Callable[[]
         raise _bad_file(settings.set_by("CA_FILE"), error) from None
     if certificate is not None:
         try:
-            # Without the argument `password`, OpenSSL would prompt for one on the terminal.
+            # Without the argument `password`, OpenSSL would ask for a password on the terminal.
             context.load_cert_chain(certificate[0], certificate[1] or None, password="")
         except (OSError, ValueError) as error:
             raise _bad_file("the client certificate", error) from None

@@ -471,7 +471,7 @@ def _api_messages(content: bytes, headers: Mapping[str, str]) -> Iterator[str]:
         yield text
 
 
-_MARKUP: Final = re.compile(r"<[^<>]+>|\s+")  # needs linear time, because each match ends before the next `<`
+_MARKUP: Final = re.compile(r"<[^<>]+>|\s+")  # linear time: each match ends before the next `<`
 
 
 def _title(html: str) -> str:
@@ -506,8 +506,7 @@ def _messages_in(value: Any, depth: int = 0) -> Iterator[str]:
 
 # --- bytes as text ---
 
-# Charsets of browsers (Encoding Standard §4.2) and similar charsets. Other codecs of Python take minutes, or
-# decompress.
+# Charsets of browsers (Encoding Standard §4.2) and similar charsets. Some other codecs of Python are very slow.
 _CHARSETS: Final = re.compile(
     r"utf[-_]?(8|16)([-_]?[lb]e)?|(us[-_]?)?ascii|(iso[-_]?8859[-_]|latin[-_]?)\d{1,2}|(windows[-_]|cp[-_]?)(125\d|874|866|932|949|936|950|437|85\d)"
     r"|(x[-_])?(mac[-_]?roman|macintosh|sjis)|shift[-_]?jis|ms[-_]?(932|949|950)|euc[-_]?(jp|kr)|iso[-_]2022[-_](jp|kr)|gb[-_]?(2312|k|18030)|big5([-_]?hkscs)?|koi8[-_][rtu]"

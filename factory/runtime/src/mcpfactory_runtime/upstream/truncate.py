@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from mcpfactory_runtime.server.errors import ToolError
 
-_LEAST: Final = 24  # minimum characters that are kept of a member; a member with less room is removed
+_LEAST: Final = 24  # minimum characters of a shortened member; a member with less room is removed
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,8 +69,8 @@ def _without_texts(schema: Any) -> Any:
 LISTS: Final = ("own", *DISTORTIONS)
 """Variants of the tool list: with the server's own names and descriptions, and with each of `DISTORTIONS`."""
 
-_NEAR: Final = 3  # results of a search that count: the tool must be one of them
-_HALF: Final = 0.5  # minimum share of attempts that must pass, so that a case counts as passed
+_NEAR: Final = 3  # number of top search results that must include the tool
+_HALF: Final = 0.5  # minimum share of passed attempts in a passed case
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,11 @@ Tool = Mapping[str, Any]
 _SAME: Final = 0.9
 _ALIKE: Final = 0.75  # minimum share of equal words in the texts of any other two tools
 _FEWEST: Final = 5  # minimum number of words of a text that is compared
-# Maximum share of the tools that use a word; more common words are ignored, because they distinguish nothing.
+# Maximum share of the tools that use a word; more common words are ignored.
 _COMMON: Final = 0.2
-_SEVERAL: Final = 2  # a word is never ignored if at most this number of tools use it
-_NEAR: Final = 3  # worst permitted rank of a tool in a search for the tool's own description
-_SHARE: Final = 3.0  # a tool is too large if it has at least this many times the average number of tokens
+_SEVERAL: Final = 2  # number of tools; a word that more tools use may be ignored
+_NEAR: Final = 3  # number of top search results that must include a tool, in a search for its description
+_SHARE: Final = 3.0  # factor; minimum size of a too large tool, as a multiple of the average size
 _SMALL: Final = 300  # minimum tokens of a tool that is reported as too large
 
 

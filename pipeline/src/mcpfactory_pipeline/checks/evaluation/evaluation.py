@@ -173,7 +173,7 @@ class Evaluation:
 
 
 _ASKED: Final = 50  # maximum results per search
-_AT_ONCE: Final = 2  # maximum parallel cases; each needs two processes
+_AT_ONCE: Final = 2  # maximum parallel cases; each case needs two processes
 
 
 async def evaluate_server(

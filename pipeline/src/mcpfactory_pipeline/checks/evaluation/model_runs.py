@@ -147,7 +147,7 @@ async def _call(
 DIALECT: Final = "plain"
 """Dialect that both kinds of endpoint accept: schemas without root combinators or references, 64-character names."""
 
-_UNANSWERED: Final = 5  # number of consecutive questions without an answer after which the run stops
+_UNANSWERED: Final = 5  # number of consecutive unanswered questions until the run stops
 
 
 @dataclass(frozen=True, slots=True)

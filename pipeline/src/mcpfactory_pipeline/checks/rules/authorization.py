@@ -53,7 +53,7 @@ def _metadata(answer: HttpProbeAnswer, evidence: Evidence) -> Iterator[Fault]:
     found = [evidence.authorization[name] for name in ("metadata", "root-metadata") if name in evidence.authorization]
     served = next((one for one in found if one.status == 200), None)
     if (answer.headers.get("www-authenticate") and not token_challenges(answer)) or not found:
-        return  # the server accepts other credentials, or its metadata is at another origin, which is not read
+        return  # the server accepts other credentials, or its metadata has another origin
     if served is None:
         named, at = challenge_metadata_url(answer), f"got status {found[0].status}"
         words = f"GET {named} {at}" if named else f"WWW-Authenticate names no URL, and GET of the well-known URL {at}"

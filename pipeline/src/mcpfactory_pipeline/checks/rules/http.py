@@ -110,7 +110,7 @@ def _concurrent(evidence: Evidence) -> RuleSubjects[ConcurrentRequests] | RuleOu
       hint="keep pending requests per connection or session, not by the id of the request alone")  # fmt: skip
 def _own_answers(pair: ConcurrentRequests) -> Iterator[Fault]:
     if [one.content for one in pair.alone] != [one.content for one in pair.again]:
-        return  # the answers were right, or they change even without a second client
+        return  # the answers change even without a second client
     for at, answer in enumerate(pair.together):
         about = answer.params.get("name") or answer.method
         if answer.content == pair.alone[1 - at].content:

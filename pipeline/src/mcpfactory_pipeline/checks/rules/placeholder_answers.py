@@ -26,9 +26,9 @@ rule = RULES.rule
 _QUOTED: Final = 80  # maximum characters of an answer in a message
 _LOST_SHOWN: Final = 3
 _FEWEST: Final = 2  # minimum number of tools; fewer tools prove nothing about the server as a whole
-# Maximum characters of an answer that may be a placeholder; longer answers may only quote such words.
+# Maximum characters of an answer that may be a placeholder.
 _SHORT: Final = 200
-# "Not implemented" in common languages. These words always mean the tool, not its data. They end a sentence.
+# "Not implemented" in common languages, at the end of a sentence. These words mean the tool, not its data.
 _WORDS: Final = (
     r"(is |are |has |was )?(not|\w+n't) (yet |been )*implemented( yet)?|to be implemented|unimplemented",
     r"todo:? (implement|write|finish)\w*|placeholder( response| answer| text| implementation)",
@@ -63,14 +63,14 @@ _SMALL: Final = re.compile(
     r"this|that|the|an?|is|are|was|be|will|still|yet|currently|now|here|it|sorry|please|stay|tuned|check|back|later|soon"
     r"|diese[rs]?|die|das|ist|noch|cette|ce|la|est|encore|est[ae]|está|aún|todavía|ainda|quest[ao]|è|ancora|эта|пока|deze|이"
 )
-# Correct answers about an unknown item, which may be equal for all arguments.
+# Correct answers about an unknown item. Such answers may be equal for all arguments.
 _NOTHING: Final = re.compile(
     r"\b(no|not|none|nothing|nobody|nowhere|never|empty|unknown|invalid|zero|neutral|ok|true|false|null)\b"
     r"|(?<![\d.])0(\.0*)?(?![\d.])|[{\[]\s*[}\]]|^\W*0*\W*$",
     re.IGNORECASE,
 )
 
-# Answers that each tool of a working server may return, without an error, if settings or the API are missing.
+# Answers of a working server if settings or the API are missing.
 _EXCUSED: Final = re.compile(
     rf"{_NOTHING.pattern}|\b(log|sign)(ged)? ?in|\b(api key|token|credential|auth|config|connect|environment|permission|"
     r"error|fail|unable|cannot|can't|could not|time ?out|refused|network|unavailable|missing|please|done|success|accepted"
@@ -222,7 +222,7 @@ def _is_void(call: RecordedCall) -> bool:
     return not said and not result.get("structuredContent")
 
 
-# --- what the stub upstream answered, and what of it reaches the model ---
+# --- answers of the stub upstream, and their parts that reach the model ---
 
 
 def _answered_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:

@@ -26,7 +26,7 @@ _NO_HANDSHAKE: Final = frozenset({"before the handshake", f"session {LATEST_MODE
 """Sessions that do not begin with `initialize`; a server of the handshake lifecycle may end them."""
 START_WITHIN: Final = 10_000  # milliseconds; shortest time that a common client (Codex CLI) waits for a server to start
 END_WITHIN: Final = 2_000  # maximum milliseconds from the end of stdin to the exit of the process
-_STDERR: Final = 1500  # maximum characters of stderr in a finding; the end is kept, because it contains the cause
+_STDERR: Final = 1500  # maximum characters of stderr in a finding, from its end
 
 
 def _started(reason: str = "") -> Scope[Session]:
@@ -170,7 +170,7 @@ def _ends(sessions: list[Session]) -> Iterator[Fault]:
       source="MCP basic/lifecycle, Shutdown, stdio: clients send SIGTERM if closing stdin did not end the server",
       hint="do not ignore the signal, and finish any cleanup at once")  # fmt: skip
 def _signals(sessions: list[Session]) -> Iterator[Fault]:
-    # If a process was busy with a call, it proves nothing that the process did not end.
+    # Ignore processes that were busy with a call and did not end.
     ended = [session for session in sessions if not session.busy or session.ended_after is not None]
     return _late(ended, "after SIGTERM", "after SIGTERM")
 

@@ -61,7 +61,7 @@ def _defaults(one: CallComparison) -> Iterator[Fault]:
 def _side_effects(one: CallComparison) -> Iterator[Fault]:
     if not _differs(one) or one.others[0].failed:  # an API may limit the number of calls
         return
-    if one.kind == "consumed":  # the first result may also come from a slower source, and the others from a cache
+    if one.kind == "consumed":  # the later results may come from a cache
         yield Fault(
             f"only the first of three equal calls has another result: {_both(one)}", one.tool, one.others[0], lesser=1
         )

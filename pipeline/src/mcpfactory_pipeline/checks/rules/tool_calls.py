@@ -64,7 +64,7 @@ _EXCEPTION: Final = re.compile(
     r"\A\W*((Error|Exception):\s*)?((\w+\.)*[A-Z]\w*(Error|Exception)\s*[:(]|Traceback \(most recent call last\))"
 )
 _BIG: Final = re.compile(rf"\b{str(BIG_INTEGERS[0])[:11]}\d{{5}}\b")  # a number close to 2^53
-# Traces of wrong arguments (`samples.wrong_arguments`) in the answer of a tool that uses them without a check.
+# Traces of wrong arguments (`samples.wrong_arguments`) in the answer of a tool that does not check its arguments.
 _ECHOED: Final = re.compile(r"mcpfactory|\[object Object\]|\bundefined\b|\bNaN\b|\bNone\b|\bnull\b")
 # Codes of errors that the protocol layer raises: wrong arguments, a missing client capability, a required task.
 _PROTOCOL_CODES: Final = (

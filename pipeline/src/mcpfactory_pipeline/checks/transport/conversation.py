@@ -17,7 +17,7 @@ from mcpfactory_runtime.types import Json
 
 _MOST_HEARD: Final = 10_000  # maximum stored messages while streams are open
 _MAX_MESSAGES: Final = 1_000  # maximum stored messages of the server
-MAX_MESSAGE: Final = 16 * 1024 * 1024  # maximum bytes of a message; a server that sends a larger message is at fault
+MAX_MESSAGE: Final = 16 * 1024 * 1024  # maximum bytes of a message; a larger message is a fault
 
 
 class MessageLog:

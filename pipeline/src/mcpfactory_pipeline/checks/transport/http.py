@@ -36,7 +36,7 @@ from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.urls import RedirectTracker, redirect_of
 
 _LINE: Final = 65_536
-_STREAM_START: Final = 0.5  # seconds; a server may send the headers of a GET stream with its first event
+_STREAM_START: Final = 0.5  # seconds; timeout of the headers of a GET stream
 _UPDATES: Final = 0.5  # seconds to wait for updates of resources on a stream
 _GLANCE: Final = 0.1  # seconds to wait for further messages on a stream
 
@@ -312,7 +312,7 @@ def connected(url: SplitResult, seconds: float) -> Iterator[http.client.HTTPConn
     )
     try:
         connection.connect()
-        # Keep the socket here: `connection` drops its socket if the server announces that it will close the connection.
+        # Keep the socket, because `connection` drops its socket if the server announces a close.
         watch = threading.Timer(seconds, _shut_down, (connection.sock,))
         watch.start()
         try:

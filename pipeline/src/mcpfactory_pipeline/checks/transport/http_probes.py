@@ -33,13 +33,13 @@ from mcpfactory_runtime.protocol.errors import HEADER_MISMATCH, INVALID_PARAMS, 
 from mcpfactory_runtime.types import Json
 
 FOREIGN_ORIGIN: Final = "https://mcpfactory-foreign-origin.example"
-# DNS rebinding: headers that a browser sends after the attacker's host name began to resolve to the server's address.
+# Headers that a browser sends in a DNS rebinding attack.
 _REBOUND: Final = {"Origin": FOREIGN_ORIGIN, "Host": FOREIGN_ORIGIN.removeprefix("https://")}
 FOREIGN_HOST: Final = "mcpfactory-foreign-host.example"
-_MOST: Final = 1_000_000  # maximum bytes of a body that are read
+_MOST: Final = 1_000_000  # maximum bytes of a body to read
 _EACH: Final = 5.0  # seconds; timeout of one answer, including its body
-_MOST_UNANSWERED: Final = 3  # number of unanswered probes after which no further probe is sent
-LINGER: Final = 2.0  # seconds after an answer within which its stream must end
+_MOST_UNANSWERED: Final = 3  # maximum number of unanswered probes; afterwards, no probe is sent
+LINGER: Final = 2.0  # maximum seconds between an answer and the end of its stream
 # Factor: a stream may take LINGER seconds, or the duration of its answer times this factor, whichever is longer.
 _SLOWER: Final = 10
 _WATCHED: Final = frozenset({"begin", "modern"})  # probes that also observe the end of the stream
@@ -352,7 +352,7 @@ _ROWS: Final = (
               {"Mcp-Method": "TOOLS/LIST"}, "tools/list"),
     HttpProbe("modern-header-whitespace", "modern", "a request with blanks around its header values", _no_mismatch,
               lambda _asker, plain: {name: f" {value} \t" for name, value in plain.items()}, "tools/list"),
-    # In the first of these probes, the header is invalid base64. In all others, the header and the name match.
+    # In the first of these probes, the header is invalid base64. In all other probes, the header and the name match.
     HttpProbe("modern-invalid-base64", "modern", "a call whose Mcp-Name has broken base64 between its marks", _mismatch,
               {"Mcp-Name": "=?base64?mcpfactory!?="}, "tools/call", _call(NOTHING)),
     HttpProbe("modern-half-base64-marker", "modern", _ONE_MARKER, _no_mismatch,
@@ -532,7 +532,7 @@ def _events(
         for line in whole:
             if line.startswith(b"data:"):
                 data.append(line[5:])
-            elif not line.rstrip(b"\r"):  # an empty line ends an event, which may have several lines of data
+            elif not line.rstrip(b"\r"):  # an empty line ends an event
                 answer, other, data = answer or _answer(data), other or b"\n".join(data), []
     lines += [rest]
     answer = answer or _answer([*data, rest.removeprefix(b"data:")])

@@ -86,13 +86,13 @@ def pollution_cause(line: bytes) -> str:
 
 
 _CHUNK: Final = 64 * 1024
-_MAX_STDERR: Final = 1024 * 1024  # maximum bytes of stderr that are stored
+_MAX_STDERR: Final = 1024 * 1024  # maximum bytes of stderr to store
 _MAX_POLLUTION: Final = 20  # maximum number of stored stdout lines that are not messages
 _MOST_ARRAYS: Final = 1_000  # maximum number of batches whose ids are stored
 _MAX_NOTIFICATIONS: Final = 1_000  # maximum stored notifications
 _MAX_WAITING: Final = 1_000  # maximum number of unread messages, so that a server cannot fill the memory
 _MOMENT: Final = 0.5  # seconds to wait for a late answer to an invalid message
-END_PATIENCE: Final = 4.0  # seconds in which a process must exit before it is killed
+END_PATIENCE: Final = 4.0  # seconds to wait for the exit of a process before it is killed
 _KILLED: Final = 5.0  # seconds to wait for the exit of a killed process
 _LOOK: Final = 0.02  # seconds between checks for process exit
 # Factor: to exit, a process gets END_PATIENCE seconds, or its start-up time times this factor, whichever is longer.
@@ -126,7 +126,7 @@ class StdioConversation:
         self._news = asyncio.Event()  # set whenever a line is read
         # Ids of each received batch; the newest batch is last.
         self._arrays: deque[list[str]] = deque(maxlen=_MOST_ARRAYS)
-        self._given_up: list[object] = []  # ids of requests that timed out; if the answer comes later, it is ignored
+        self._given_up: list[object] = []  # ids of requests that timed out; later answers are ignored
         # Ids of canceled streams; some servers still answer these requests when a stream ends.
         self._listened: list[object] = []
         self._readers = (asyncio.ensure_future(self._read_stdout()), asyncio.ensure_future(self._read_stderr()))
@@ -293,12 +293,12 @@ class StdioConversation:
                 self._process.terminate()
         elif self._process.stdin is not None:
             self._process.stdin.close()
-        # Search now, because children are found by their parent only while the parent runs.
+        # Search for child processes now, because the search works only while their parent runs.
         started = descendants(self._process.pid)
         if await self._ended(max(END_PATIENCE, _SLOWER * session.milliseconds / 1000)):
             session.ended_after = round(1000 * (time.monotonic() - began))
         started |= descendants(self._process.pid)
-        kill_known_processes(started)  # kill the children first, because children are found by their parent
+        kill_known_processes(started)  # kill the child processes first, because the search needs their parent
         self._kill()
         await self._ended(_KILLED)
         # A process started by a child may keep the pipes open.

@@ -113,7 +113,7 @@ def _copy_logs(artifacts: Path, into: Path) -> None:
 def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> PackedServer:
     """Pack the files that the state lists and that are on this machine. Skip files that are only on other machines."""
     (folder / _FILES).mkdir(parents=True, exist_ok=True)
-    # Logs are for people; they include logs of unfinished stages, which the state does not list.
+    # Include logs of unfinished stages, although the state does not list these stages.
     if (artifacts / "logs").is_dir():
         _copy_logs(artifacts, folder / "logs" / state.server)
     sizes: list[int] = []
@@ -121,7 +121,7 @@ def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> PackedServ
     for path, content in {**reports, **_candidates(state)}.items():
         place = _inside(artifacts, path)
         if not place.is_file() or (path in reports and hash_file(place) != content):
-            continue  # skip the log, because it may belong to a later attempt that is not recorded yet
+            continue  # skip the log, because the log may belong to a later, unrecorded attempt
         data = read_verified_file(place, content)
         (folder / _FILES / _digest(content)).write_bytes(data)
         sizes.append(len(data))

@@ -39,7 +39,7 @@ ACTIONS: Final = {
     "download": "actions/download-artifact@d3f86a106a0bac45b974a628896c90dbdf5c8093 # v4.3.0",
 }
 
-# Makes GitHub treat all output as text until the end of the step, so that servers cannot send workflow commands.
+# With this command, GitHub treats all output as text, so that servers cannot send workflow commands.
 _STOP_COMMANDS: Final = """echo "::stop-commands::$(python -c 'import secrets; print(secrets.token_hex(16))')\""""
 
 

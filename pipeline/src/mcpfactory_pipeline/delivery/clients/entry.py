@@ -10,9 +10,9 @@ from typing import Any, Final
 from mcpfactory_pipeline.delivery.clients.client_profiles import ClientProfile, ConfigLayout
 from mcpfactory_pipeline.delivery.clients.config_files import ClientConfigError
 
-# Placeholder in arguments; each client has its own placeholder for the project folder, which replaces this one.
+# Placeholder in arguments; each client's own placeholder for the project folder replaces this placeholder.
 PROJECT: Final = "<project>"
-# Suffix of a variable that contains the path of a file with the secret; our servers read such variables.
+# Suffix of a variable that contains the path of a file with the secret.
 _FILE: Final = "_FILE"
 _DROP: Final = object()
 

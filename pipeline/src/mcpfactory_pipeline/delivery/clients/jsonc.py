@@ -18,7 +18,7 @@ _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _STRING: Final = r'"(?:\\.|[^"\\])*"'
 _COMMENT: Final = re.compile(rf"{_STRING}|(?P<comment>//[^\r\n]*|/\*.*?\*/)", re.DOTALL)
 # A comma before a closing bracket. After an opening bracket, a colon or another comma, such a comma is an error.
-# The pattern skips blanks that no comma follows in one step, because long comments also become blanks.
+# For speed, skip a run of blanks without a comma in one step.
 _TRAILING: Final = re.compile(
     rf"{_STRING}|[ \t\r\n]++(?!,)|(?P<no_value>[\[{{,:]?)[ \t\r\n]*+(?P<comma>,)(?=[ \t\r\n]*+[\]}}])", re.DOTALL
 )
@@ -164,7 +164,7 @@ def _insert(text: str, node: _Object, key: str, value: Any) -> str:
     """Insert a last member in the style of its siblings, after the comments that follow the previous member."""
     close = node.end - 1
     inside = text[node.start + 1 : close]
-    # Offset after the last character before the closing brace that is not blank.
+    # Offset of the blanks before the closing brace.
     tail = len(inside.rstrip(" \t\r\n")) + node.start + 1
     spread = not node.members or _lead(text, node.members[0].start) is not None or "\n" in text[tail:close]
     name = json.dumps(key, ensure_ascii=False)

@@ -20,7 +20,7 @@ from mcpfactory_pipeline.build.programs import ToolRejectedInputError, run_uv
 from mcpfactory_pipeline.delivery.publish.candidate_release import CandidateRelease
 from mcpfactory_pipeline.delivery.publish.target import TargetProblem
 
-LIBRARY: Final = "lib"  # folder next to the launcher; in some bundles, it contains the installed packages
+LIBRARY: Final = "lib"  # folder next to the launcher, with the installed packages of some bundles
 _ENTRY: Final = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.]*)")
 _ICON: Final = re.compile(r"[^/]+/icon\.png")
 _ICON_BYTES: Final = 2_000_000  # maximum bytes of an icon that catalogs accept

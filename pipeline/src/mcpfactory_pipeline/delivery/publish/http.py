@@ -16,7 +16,7 @@ import httpx
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetUnavailableError
 from mcpfactory_runtime.protocol.decoding import iter_decoded
 
-_SHOWN: Final = 300  # maximum characters of a response that are shown
+_SHOWN: Final = 300  # maximum characters of a response to show
 
 
 HttpResponse = httpx.Response

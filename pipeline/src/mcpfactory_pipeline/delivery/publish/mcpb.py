@@ -46,7 +46,7 @@ _LINKS: Final = {  # field of the manifest → labels of project URLs that can f
     "documentation": ("documentation", "docs"),
     "support": ("issues", "support", "bug tracker", "tracker", "bugs"),
 }
-_DESCRIPTION: Final = 300  # maximum characters of a tool's description that a settings page shows
+_DESCRIPTION: Final = 300  # maximum characters of a tool's description on a settings page
 
 
 def bundle_name(release: CandidateRelease, kind: str) -> str:
@@ -86,8 +86,7 @@ def bundle_manifest(release: CandidateRelease, settings: Mapping[str, str]) -> d
 def _launch(release: CandidateRelease, kind: str) -> dict[str, Any]:
     env = {variable.name: f"${{user_config.{_key(variable)}}}" for variable in release.variables}
     if kind == "uv":
-        # Without a lock in the bundle, uv resolves dependencies at the first start and stores its lock next to the
-        # bundle.
+        # Without a lock in the bundle, uv resolves dependencies at the first start.
         return {"command": "uv", "args": ["run", "--directory", "${__dirname}", _ENTRY], "env": env}
     launch = {"command": "python3", "args": [f"${{__dirname}}/{_ENTRY}"]}
     windows = {"platform_overrides": {"win32": {"command": "python"}}}

@@ -170,7 +170,7 @@ def publish(
     """
     store, environ = Store(workspace, clock), os.environ if environ is None else environ
     named = targets_named(targets, table)
-    targets_named(given or {}, table)  # raises an error for unknown targets, because they would otherwise be ignored
+    targets_named(given or {}, table)  # raises an error for unknown targets
     with _lock_server(store, server, mode):
         release = find_release(workspace, server, channel)
         if candidate not in {"", release.candidate}:
@@ -356,8 +356,7 @@ def _publish_to(store: Store, release: CandidateRelease, delivery: _Delivery, fo
     common = {"target": target.id, "channel": release.channel}
     common |= {"candidate": release.candidate, "version": release.version}
     if found.outcome == "there":
-        # Read the state within the transaction: after a crash, the history may contain an event that the state file
-        # lacks.
+        # Read the state within the transaction, because a crash may have left an outdated state file.
         with store.transaction(release.server) as transaction:
             known = transaction.state.published.get(target.id)
             recorded = known and (known.candidate, known.digest, known.evidence)

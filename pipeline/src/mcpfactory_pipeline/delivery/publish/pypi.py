@@ -36,7 +36,7 @@ from mcpfactory_pipeline.delivery.publish.target import (
 from mcpfactory_pipeline.workspace.settings import PypiOptions
 
 _ACCEPT: Final = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
-# Pattern of the index's response, as `uv publish` prints it.
+# Pattern of the index's response in the output of `uv publish`.
 _ANSWER: Final = re.compile(r"status code (?P<status>\d{3})(?:.*?[Ss]ays: (?P<text>.{0,300}))?", re.DOTALL)
 _CONTINUES: Final = r"[A-Za-z0-9._/-]"  # a marker's name must not be followed by one of these characters
 

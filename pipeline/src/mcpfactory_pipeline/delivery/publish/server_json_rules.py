@@ -372,7 +372,7 @@ def _url_variables(node: _Node) -> Iterator[tuple[str, str]]:
             yield "url", f"{{{name}}} is not declared; declared variables: {names}"
 
 
-# --- what a server is given ---
+# --- inputs of a server ---
 
 
 @_rule("secret", "mcpfactory", "argument setting input", "No secret has a value or a default.")

@@ -30,7 +30,7 @@ KINDS: Final[dict[str, Step]] = {
 }
 _STATED: Final = tuple(step for step in STEPS if step != "none")
 _NAME: Final = re.compile(r"(?P<words>[^.]+)\.(?P<kind>[a-z]+)(?:\.(?P<step>[a-z]+))?\.md")
-_LONGEST: Final = 40  # maximum characters of a file name that come from the text
+_LONGEST: Final = 40  # maximum characters of the text in a file name
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ FILE: Final = "CHANGELOG.md"
 _TITLE: Final = "# Changelog\n"
 _HEADING: Final = re.compile(r"^## .*$", re.MULTILINE)
 _UNRELEASED: Final = re.compile(r"## \[?unreleased\b", re.IGNORECASE)
-_MOST: Final = 50  # maximum number of contract changes that are listed
+_MOST: Final = 50  # maximum number of contract changes to list
 
 
 def changelog_section(

@@ -49,7 +49,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer, 
 
 # File with the tools of the last release; the path is relative to the server's folder.
 CONTRACT: Final = f"{FOLDER}/released.json"
-_SHOWN: Final = 3  # maximum number of changed files that are listed
+_SHOWN: Final = 3  # maximum number of changed files to list
 
 Reader = Callable[[WorkspaceServer], Contract]
 """Function that reads the tool list and the version in a server's sources."""

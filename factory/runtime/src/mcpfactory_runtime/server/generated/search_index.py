@@ -53,11 +53,12 @@ _DETAILS: Final = 20  # maximum number of arguments whose descriptions are index
 _DETAIL: Final = 120  # maximum characters of each argument's description
 _NAMES: Final = 60  # maximum number of argument names
 _VALUES: Final = 80  # maximum number of enum values
-_VALUE: Final = 40  # characters; enum values of this length or more are skipped
+_VALUE: Final = 40  # characters; only shorter enum values are indexed
 _DEPTH: Final = 4  # maximum nesting level of schemas
 
-_SUPPORT: Final = 0.5  # of the tools that contain a word, this fraction or more must have the subject in name or path
-# Among the tools that contain a word, the subject must be at least this many times as frequent as among all tools.
+# Among the tools that contain a word, at least this share must have the subject in name or path.
+_SUPPORT: Final = 0.5
+# Factor: minimum frequency of the subject among tools with a word, relative to all tools.
 _LIFT: Final = 3.0
 _COMMON: Final = 0.2  # maximum fraction of all tools that contain a word; a more common word is not specific
 
@@ -479,7 +480,7 @@ def _name_words(name: str) -> tuple[str, ...]:
     return tuple(identifier_words(name))
 
 
-_SHORTEST: Final = 5  # letters; shorter words are not corrected, because too many words are similar to them
+_SHORTEST: Final = 5  # letters; shorter words are not corrected
 _LONGEST: Final = 24  # letters; longer words are not corrected
 _LONG: Final = 8  # letters; a word of at least this length may contain two typing errors
 

@@ -146,7 +146,7 @@ _ASIDES: Final = {
 
 _ASKER: Final = 3  # `Term.distance` of "user" and "member", two words that are added to a question with "who"
 _ASKERS: Final = frozenset({"who", "whose", "whom"})
-_FIRST_WORDS: Final = 3  # number of words at the beginning of a question in which the verb is searched
+_FIRST_WORDS: Final = 3  # number of first words of a question to search for the verb
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +266,7 @@ def _is_plural(word: str) -> bool:
     return len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is"))
 
 
-# If several words have the same stem, the first word wins, because `reversed` adds it last.
+# If several words have the same stem, `reversed` makes the first word win.
 _VERB_METHODS: Final = {stem(word): methods for word, methods in reversed(METHODS.items())}
 VERBS: Final = frozenset(_VERB_METHODS)
 

@@ -44,10 +44,10 @@ log = logging.getLogger(__name__)
 
 _FIRST_PAUSE: Final = 1.0  # seconds before the first new connection attempt; the pause doubles after each attempt
 _LONGEST_PAUSE: Final = 60.0  # maximum seconds between two connection attempts
-_LIVED: Final = 10.0  # seconds a connection must last before the retry pause is reset
-_PROBE: Final = 60.0  # seconds in which a program must start and answer; afterwards, the handshake lifecycle is tried
+_LIVED: Final = 10.0  # minimum seconds that a connection must last to reset the retry pause
+_PROBE: Final = 60.0  # maximum seconds for a program to start and answer; afterwards, the handshake lifecycle is tried
 _LONGEST_NAME: Final = 128  # maximum characters of a tool's name
-# Environment variables that a process inherits: programs need them, and they contain no secrets.
+# Environment variables that a process inherits. Programs need these variables, and the values contain no secrets.
 _INHERITED: Final = (
     *("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"),
     *("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT"),
@@ -323,8 +323,7 @@ class RemoteServer(Server):
                         ended = isinstance(error, SessionEndedError) or error.status == 404
                         if not ended or exchange.client.modern or not again:
                             raise
-                        # The server does not know the session, so it did not process the request, which can be sent
-                        # again.
+                        # The server does not know the session, so it did not process the request.
                         self._connections.forget(exchange.client)
         except McpError as error:
             raise _explained(error, self.name) from None

@@ -323,8 +323,7 @@ class HttpApp:
         session_id = headers.get(SESSION_HEADER) or session_id_from_url(scope)
         if self._relay is None or not session_id or session_id in self._sessions:
             return receive
-        # Refuse unauthorized requests here, so that they cannot fill the store. Other requests are forwarded with the
-        # token.
+        # Refuse unauthorized requests here, so that they cannot fill the store.
         refused = await self._gate.authenticate(dict(scope), dict(headers))
         if isinstance(refused, Rejection):
             await send_rejection(send, refused)

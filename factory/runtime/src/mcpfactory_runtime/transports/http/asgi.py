@@ -264,7 +264,7 @@ class LifespanTask:
             async with AsyncExitStack() as stack:
                 await self._enter(stack)
                 started.set_result(None)
-                # At its end, the event loop cancels this task; the context managers must be exited nevertheless.
+                # At its end, the event loop cancels this task. Exit the context managers nevertheless.
                 with suppress(asyncio.CancelledError):
                     await self._over.wait()
         except BaseException as error:

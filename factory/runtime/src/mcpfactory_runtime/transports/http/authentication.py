@@ -258,7 +258,7 @@ class AccessGate:
         cache, clock = self._keys[issuer], self._auth.clock
         found = cache.find(key_id, algorithm, clock())
         if found.fetch:
-            # While one request fetches the keys, other requests wait and then find the keys in the cache.
+            # While one request fetches the keys, other requests wait. Afterwards, the keys are in the cache.
             async with self._locks[issuer]:
                 found = cache.find(key_id, algorithm, clock())
                 if found.fetch:

@@ -73,8 +73,7 @@ class HealthEndpoints:
         if self.draining or (self._life.started and self._server.closing.is_set()):
             return {"status": "draining"}
         if not self._life.started:
-            # If the application is mounted without a lifespan, only a probe starts the server: no request arrives
-            # before the server is ready.
+            # If the application is mounted without a lifespan, only a probe starts the server.
             if self._beginning is None or self._beginning.done():
                 self._beginning = asyncio.create_task(self._enter())
             return {"status": "starting"}

@@ -43,7 +43,7 @@ _ACCEPT_TIMEOUT: Final = 30.0  # maximum seconds until a live process acknowledg
 MAX_POLL_SECONDS: Final = 5.0  # maximum seconds that one read of a mailbox waits for a message
 _RETRY_DELAY: Final = 0.25  # seconds between two attempts to use the store after an error
 _MAX_UNREAD: Final = 1 << 20  # maximum bytes of a response that the reader has not acknowledged
-_ACK: Final = 1 << 18  # number of received bytes after which the reader acknowledges them
+_ACK: Final = 1 << 18  # number of received bytes before the reader sends an acknowledgement
 
 
 class _Incoming:
@@ -196,8 +196,7 @@ class ProcessRelay:
             return True
         if taken is None:
             return False
-        # Send the start of an event stream at once. Send the start of any other response only with its body, because
-        # clients may react to the start.
+        # Send the start of an event stream at once, but the start of any other response only with its body.
         start: Any = None
         started, read = False, 0
         while (frame := await exchange.frames.get()) is not None:

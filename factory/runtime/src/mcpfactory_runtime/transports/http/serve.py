@@ -210,7 +210,7 @@ class _WebServer(uvicorn.Server):
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         await super().serve(sockets)
-        # A `def` handler exceeded the drain time: its thread cannot be stopped, and the interpreter would wait for it.
+        # A `def` handler exceeded the drain time: its thread cannot be stopped, and would delay a normal exit.
         if has_running_calls():
             with suppress(OSError, ValueError):
                 sys.stderr.flush()
@@ -251,9 +251,8 @@ def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if shared else socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-        # Accepted sockets inherit TCP_NODELAY. Without this option, each response waits for the client's delayed
-        # acknowledgement (40 ms). asyncio sets the option only on sockets with the protocol number of TCP, which
-        # sockets that are accepted here lack.
+        # Accepted sockets inherit TCP_NODELAY; asyncio does not set this option on these sockets.
+        # Without the option, each response waits for the client's delayed acknowledgement (40 ms).
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         listener.listen(_BACKLOG)  # listen before the URL is printed, because a reader may connect at once
     except OSError:

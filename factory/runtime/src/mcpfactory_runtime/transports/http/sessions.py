@@ -341,8 +341,7 @@ class SseEndpoints:
         """Serve a request to one of the `paths`. `body` is the decoded body of a POST, or the error of its decoding."""
         allowed = "GET" if path == self._stream_path else "POST"
         if scope["method"] != allowed:
-            # Newer clients first send a POST to this URL. Status 405 makes them fall back to GET (Backwards
-            # Compatibility).
+            # Newer clients first send a POST to this URL. Status 405 makes these clients fall back to GET.
             await send_rejection(send, Rejection(405, None, f"Only {allowed} is served here\n", {"allow": allowed}))
         elif allowed == "GET":
             await self._open(scope.get("root_path", ""), principal, receive, send)
@@ -389,7 +388,7 @@ class SseEndpoints:
             await send_rejection(send, Rejection(400, jsonrpc.error_message(jsonrpc.MISSING, body)))
             return
         session.principal = principal  # the session keeps its principal, but the principal's scopes may have changed
-        await send_json(send, 202, b"")  # send 202 before `post`, which may put the response on the stream at once
+        await send_json(send, 202, b"")  # send 202 before `post`, because `post` may send the response at once
         session.post(body, AsgiRequest(scope))
 
 
