@@ -89,7 +89,7 @@ TARGETS = (
     Target("gateway, one at a time, one core vs. without gateway", ("gate-serial-core", OURS), ("gate-serial-core", DIRECT), at_least=0.7),
     Target("gateway, one at a time, all cores vs. without gateway", ("gate-serial", OURS), ("gate-serial", DIRECT), at_least=0.7),
     Target("gateway, 50 in flight vs. without gateway", ("gate-flight", OURS), ("gate-flight", DIRECT), at_least=0.7),
-    *_http("HTTP, 32 connections, handshake", "legacy-32"),
+    *_http("HTTP, 32 connections, handshake lifecycle", "legacy-32"),
     Target("HTTP, 32 connections, per-request lifecycle vs. Python SDK", ("modern-32", OURS), ("modern-32", PYTHON), at_least=15),
     Target("HTTP, 32 connections, per-request lifecycle vs. bare starlette", ("modern-32", OURS), ("modern-32", BARE), at_least=0.4),
     Target("2 worker processes vs. 1 process, a tool that computes", ("compute-2", OURS), ("compute-1", OURS), at_least=1.7),
