@@ -49,7 +49,7 @@ async def test_the_first_example() -> None:
 
 
 async def test_errors_and_wrong_arguments() -> None:
-    says("reference/server-api.md#errors", "the model reads the message")
+    says("reference/server-api.md#errors", "the message, which the model reads")
     says("reference/server-api.md#functions", "Unknown arguments are refused")
     server = run_shown("reference/server-api.md#server-api")["server"]
 
@@ -91,7 +91,7 @@ async def test_content_of_results() -> None:
 
 
 async def test_completion() -> None:
-    says("reference/server-api.md#server", "`(ref, argument, context)`, or fewer, and returns strings")
+    says("reference/server-api.md#server", "`(ref, argument, context)` or fewer arguments, and returns strings")
     server = run_shown("reference/server-api.md#server-api")["server"]
 
     @server.completion
@@ -104,7 +104,7 @@ async def test_completion() -> None:
 
 
 async def test_changes_are_told() -> None:
-    says("reference/server-api.md#server", "change the lists; connected clients are notified")
+    says("reference/server-api.md#server", "change the lists and notify connected clients")
     told = asyncio.Event()
     server = run_shown("reference/server-api.md#server-api")["server"]
     async with connect(server, LEGACY, notified=lambda method, _: told.set() if "tools" in method else None) as client:
