@@ -41,7 +41,9 @@ Host = Annotated[
         ),
     ),
 ]
-Demo = Annotated[bool, typer.Option("--demo", help="Serve the example data of the server's template")]
+Demo = Annotated[
+    bool, typer.Option("--demo", help="Use the example data of the server's template instead of real data")
+]
 Http = Annotated[bool, typer.Option("--http", help="Serve Streamable HTTP at /mcp instead of stdio")]
 Mode = Annotated[
     str,
@@ -80,7 +82,7 @@ Root = Annotated[
 ]
 Show = Annotated[
     int,
-    typer.Option("--show", metavar="N", min=0, help="Show only the N newest or most urgent entries (0: all)"),
+    typer.Option("--show", metavar="N", min=0, help="Show at most N entries (0: all)"),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt")]
 

@@ -32,14 +32,22 @@ def run(
     host: Host = "127.0.0.1",
     port: Port = 8000,
     open_: Annotated[
-        bool, typer.Option("--open", help="With --http: allow all callers on a non-loopback address")
+        bool,
+        typer.Option("--open", help="With --http: allow all callers on a non-loopback address, without authorization"),
     ] = False,
     mode: Mode = "",
     profile: Annotated[
-        str, typer.Option(metavar="PROFILE", help="Tool profile of a generated server: full, read-only or your own")
+        str,
+        typer.Option(
+            metavar="PROFILE", help="Offer only the tools of this profile: full, read-only or a custom profile"
+        ),
     ] = "",
     dialect: Annotated[
-        str, typer.Option(metavar="DIALECT", help="Schema dialect for limited clients: standard, plain or flat")
+        str,
+        typer.Option(
+            metavar="DIALECT",
+            help="Form of the tool schemas, for clients with limited schema support: standard, plain or flat",
+        ),
     ] = "",
     demo: Demo = False,
     channel: Channel = "",
@@ -84,9 +92,11 @@ def login(
     ] = "",
     scope: Annotated[
         list[str] | None,
-        typer.Option(metavar="SCOPE", help="Scope to request, instead of the scopes of all tools (repeatable)"),
+        typer.Option(metavar="SCOPE", help="Request this scope instead of the scopes of all tools (repeatable)"),
     ] = None,
-    port: Annotated[int, typer.Option(metavar="PORT", help="Port on 127.0.0.1 for the browser redirect")] = 33418,
+    port: Annotated[
+        int, typer.Option(metavar="PORT", help="Port on 127.0.0.1 that receives the login result from the browser")
+    ] = 33418,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the login URL instead of opening a browser")
     ] = False,
@@ -125,10 +135,10 @@ def call(
             "--arg",
             "-a",
             metavar="NAME=VALUE",
-            help="Tool argument; JSON unless the tool expects a string (repeatable)",
+            help="Tool argument (repeatable); VALUE is JSON, or plain text for a string",
         ),
     ] = None,
-    args: Annotated[str, typer.Option(metavar="JSON", help="All arguments as one JSON object")] = "",
+    args: Annotated[str, typer.Option(metavar="JSON", help="All tool arguments as one JSON object")] = "",
     as_json: AsJson = False,
     mode: Mode = "full",
     demo: Demo = False,

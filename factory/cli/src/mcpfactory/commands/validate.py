@@ -47,7 +47,7 @@ _Env = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME[=VALUE]",
-        help="Environment variable for --command, masked in reports; NAME alone passes its current value (repeatable)",
+        help="Set a variable for --command, and mask the value in reports; NAME alone copies the current value (repeatable)",
     ),
 ]
 
@@ -55,7 +55,7 @@ _Headers = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=VALUE",
-        help="With --url: HTTP header of every request, such as 'Authorization=Bearer TOKEN', masked in reports (repeatable)",
+        help="With --url: send this HTTP header with each request, and mask the value in reports (repeatable)",
     ),
 ]
 
@@ -67,23 +67,27 @@ _PolicyName = Annotated[
     str,
     typer.Option(
         metavar="findings|promotion",
-        help="findings: fail on findings; promotion: also fail on unverified checks [with NAME: always promotion]",
+        help="Fail on findings; with promotion, also fail on unverified checks [for a server in this workspace: promotion]",
     ),
 ]
 
 _Explain = Annotated[
-    str, typer.Option(metavar="RULE", help="Print the requirement, source and fix of a rule; examine nothing")
+    str, typer.Option(metavar="RULE", help="Print the requirement, source and fix of this rule; validate nothing")
 ]
 
 
 def validate(
     name: Annotated[
         str,
-        typer.Argument(help="Server in this workspace, validated from its source", autocompletion=completion.servers),
+        typer.Argument(help="Validate the source of this server in the workspace", autocompletion=completion.servers),
     ] = "",
-    command: Annotated[str, typer.Option(metavar="COMMAND", help="Command that starts an MCP server on stdio")] = "",
-    url: Annotated[str, typer.Option(metavar="URL", help="URL of an MCP server over Streamable HTTP")] = "",
-    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="Seconds for the whole validation", min=1)] = 60.0,
+    command: Annotated[
+        str, typer.Option(metavar="COMMAND", help="Validate the MCP server that this command starts on stdio")
+    ] = "",
+    url: Annotated[str, typer.Option(metavar="URL", help="Validate the MCP server at this Streamable HTTP URL")] = "",
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Stop the validation after this many seconds", min=1)
+    ] = 60.0,
     format_: Annotated[
         list[str] | None,
         typer.Option("--format", "-f", metavar="FORMAT", help=f"Report format (repeatable): {', '.join(_FORMATS)}"),
