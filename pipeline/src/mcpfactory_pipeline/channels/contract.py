@@ -182,7 +182,7 @@ def find_contract(workspace: Workspace, state: ServerState, against: str = "") -
     if not against and not state.channels:
         raise NotFoundError(
             f"no channel offers {state.server}, so the server has no contract yet",
-            hint=f"run 'mcpfactory pipeline run {state.server}', or name a file with --against",
+            hint=f"run 'mcpfactory pipeline run {state.server}', or select a file with --against",
         )
     name = against or _last_channel(workspace, state)
     if name in state.channels:

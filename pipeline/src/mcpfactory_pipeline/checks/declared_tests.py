@@ -115,7 +115,7 @@ def _test(file: Path, number: int, one: Any) -> DeclaredTest:
     for case in one.get("upstream", ()):
         if not isinstance(case, dict) or not isinstance(case.get("request"), dict) or "response" not in case:
             raise ConfigError(
-                f"{where}: an entry of upstream needs a request and a response",
+                f"{where}: each entry of 'upstream' needs a request and a response",
                 hint="read docs/how-to/declare-tests.md",
             )
     name = name if isinstance(name, str) and name else f"{tool} {number}"

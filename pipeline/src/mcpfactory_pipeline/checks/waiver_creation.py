@@ -144,5 +144,5 @@ def _in_sources(folder: Path, tool: str) -> bool:
 
 def _reason(text: str) -> str:
     if not text.strip():
-        raise WaiverArgumentError("a waiver must have a reason", hint="pass --reason 'why it is accepted'")
+        raise WaiverArgumentError("a waiver must have a reason", hint="pass --reason 'why the finding is acceptable'")
     return normalize_reason(text)

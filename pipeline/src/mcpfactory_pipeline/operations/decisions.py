@@ -276,12 +276,12 @@ class Promote(Decision):
         """Move the candidate; with `due`, move all candidates that the policy allows."""
         if self.due == bool(self.server):
             raise OperationError(
-                "give either a server or due",
+                "give either a server or 'due'",
                 hint=f"run 'mcpfactory {self.command} NAME' or 'mcpfactory {self.command} --due'",
             )
         if self.due and (self.candidate or self.reason):
             raise OperationError(
-                "due cannot be combined with candidate and reason", hint="leave out candidate and reason"
+                "'due' cannot be combined with 'candidate' or 'reason'", hint="leave out 'candidate' and 'reason'"
             )
         if self.due:
             return self._promote_due(context)

@@ -129,13 +129,13 @@ class New(Selection, Operation):
         """
         if bool(self.sources) == bool(self.template):
             raise OperationError(
-                "a server is made from an API document or from a template: give exactly one of the two",
+                "give either an API document or a template",
                 hint="run 'mcpfactory new --from-openapi FILE', or 'mcpfactory new NAME --template minimal'",
             )
         document_options = (*Selection.model_fields, "overlays", "shared_credentials", "mode", "strict")
         if self.template and (given := [name for name in document_options if getattr(self, name)]):
             raise OperationError(
-                f"{', '.join(given)} can be used only for a server of an API document",
+                f"{', '.join(given)} can be used only for a server from an API document",
                 hint="leave out these options, or use --from-openapi FILE",
             )
         from mcpfactory_codegen.servers.create import create_server
@@ -206,7 +206,7 @@ class Update(Operation):
         server = context.workspace.server(self.server)
         if server.adopted is not None:
             raise ConfigError(
-                f"{self.server} was adopted ({server.adopted.origin}): it has no API document or template to update from",
+                f"{self.server} was adopted ({server.adopted.origin}): the server has no API document or template for an update",
                 hint=f"adopt the newest version with 'mcpfactory adopt {server.adopted.again} --name {self.server}'",
             )
         _confirm_template(self, context)

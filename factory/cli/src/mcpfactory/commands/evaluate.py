@@ -136,7 +136,7 @@ def evaluate_model(
         raise ConfigError(
             f"--max-cost cannot be applied: the price of {request.model} is unknown",
             hint=(
-                "set read = … and written = … (price per million tokens) in "
+                "set the prices per million tokens, read = … and written = …, in "
                 f'[pipeline.evaluation.endpoints."{request.model}"]'
             ),
         )

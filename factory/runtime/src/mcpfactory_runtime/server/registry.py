@@ -527,5 +527,5 @@ def _refuse_unusable(name: str, schema: Mapping[str, Any]) -> None:
 def _handler_name(handler: Handler) -> str:
     name = getattr(handler, "__name__", None) or type(handler).__name__
     if name == "<lambda>":
-        raise TypeError("a lambda has no name\nhint: give it one with name=")
+        raise TypeError("a lambda has no name\nhint: set a name with name=")
     return str(name)
