@@ -244,7 +244,7 @@ def test_where_nobody_answers_nothing_goes_on_and_it_is_said_what_to_do(remote, 
             found.code,
             f"remote cannot be {what}: the server could not be compared" in found.err,
         ) == (1, True), found
-        assert f"hint: make sure that {far.url} answers, then run the same command again" in found.err
+        assert f"hint: make sure that {far.url} answers, then run the command again" in found.err
     assert not (remote.folder.parent / "home/.cursor/mcp.json").exists()
     assert "production" not in state(remote, "remote")["channels"]
     far.silent = False

@@ -132,7 +132,7 @@ def test_a_package_of_a_registry_is_pinned_and_no_script_of_it_runs(space, regis
     space.environ["npm_config_cache"] += "2"
     again = space("pipeline", "run", "greeter", "--until", "build", "--force")
     assert again.code == 1
-    assert "the package was replaced" in state(space, "greeter")["stages"]["build"]["message"]
+    assert "the registry has replaced" in state(space, "greeter")["stages"]["build"]["message"]
 
 
 @pytest.mark.parametrize(

@@ -64,9 +64,12 @@ Names = Annotated[
         metavar="[NAME]...", help="Servers in this workspace [default: all]", autocompletion=completion.servers
     ),
 ]
-Port = Annotated[int, typer.Option(metavar="PORT", help="Port to listen on (0: any free port)", min=0, max=65535)]
+Port = Annotated[int, typer.Option(metavar="PORT", help="Listen on this port (0: any free port)", min=0, max=65535)]
 Provider = Annotated[
-    str, typer.Option(metavar="PROVIDER", help="CI provider: github or gitlab", autocompletion=completion.providers)
+    str,
+    typer.Option(
+        metavar="PROVIDER", help="Use this CI provider: github or gitlab", autocompletion=completion.providers
+    ),
 ]
 Refresh = Annotated[
     bool,
@@ -77,7 +80,9 @@ Refresh = Annotated[
 Root = Annotated[
     Path | None,
     typer.Option(
-        "--workspace", metavar="FOLDER", help="Workspace folder [default: the workspace of the current folder]"
+        "--workspace",
+        metavar="FOLDER",
+        help="Use the workspace in this folder [default: the workspace of the current folder]",
     ),
 ]
 Show = Annotated[

@@ -141,7 +141,7 @@ def collect(sources: AdoptionSources) -> CollectedFiles:
     _, data = fetch_tarball(f"{adopted.package}@{adopted.version}", sources.work, log=sources.log)
     if npm_integrity(data) != adopted.hash:
         raise ToolRejectedInputError(
-            f"the registry has replaced {adopted.package} {adopted.version}: the integrity hash is {npm_integrity(data)}, but the adopted package has {adopted.hash}"
+            f"the registry has replaced {adopted.package} {adopted.version}: the integrity hash is {npm_integrity(data)}, but {adopted.hash} was adopted"
         )
     rows = json.loads(lock)["packages"]
     if rows.get(f"node_modules/{adopted.package}", {}).get("integrity") != adopted.hash:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.delivery.ci.fold import FoldedServer, RefusedShardResult
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
-RunId = Annotated[str, typer.Option("--run", metavar="ID", help="Run ID, as printed by `mcpfactory ci matrix`")]
+RunId = Annotated[
+    str, typer.Option("--run", metavar="ID", help="Use this run ID, which `mcpfactory ci matrix` printed")
+]
 app = typer.Typer(help="Run the pipeline in CI: assign jobs and merge results.")
 
 
@@ -176,7 +178,10 @@ def run(
     names: Names = None,
     servers: Annotated[
         str,
-        typer.Option(metavar="NAMES", help="Server names, separated by spaces, as printed by `mcpfactory ci matrix`"),
+        typer.Option(
+            metavar="NAMES",
+            help="Run these servers (names separated by spaces), as `mcpfactory ci matrix` printed them",
+        ),
     ] = "",
     run_id: RunId = "",
 ) -> None:

@@ -41,7 +41,7 @@ class EvaluateOptions:
             metavar="KIND:MODEL", help="Ask this model instead of the search: openai:MODEL or anthropic:MODEL"
         ),
     ] = ""
-    repeat: Annotated[int, typer.Option(metavar="N", help="Number of times to ask each question", min=1)] = 1
+    repeat: Annotated[int, typer.Option(metavar="N", help="Ask each question this number of times", min=1)] = 1
     mode: Annotated[
         list[str] | None,
         typer.Option(

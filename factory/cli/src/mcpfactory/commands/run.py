@@ -88,14 +88,14 @@ def _offered(workspace: Workspace, server: WorkspaceServer, channel: str, option
 def login(
     name: Name,
     scheme: Annotated[
-        str, typer.Option(metavar="SCHEME", help="Security scheme to log in with, if the API has several")
+        str, typer.Option(metavar="SCHEME", help="Log in with this security scheme, if the API has several")
     ] = "",
     scope: Annotated[
         list[str] | None,
         typer.Option(metavar="SCOPE", help="Request this scope instead of the scopes of all tools (repeatable)"),
     ] = None,
     port: Annotated[
-        int, typer.Option(metavar="PORT", help="Port on 127.0.0.1 that receives the login result from the browser")
+        int, typer.Option(metavar="PORT", help="Receive the login result from the browser on this port of 127.0.0.1")
     ] = 33418,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the login URL instead of opening a browser")
@@ -135,15 +135,16 @@ def call(
             "--arg",
             "-a",
             metavar="NAME=VALUE",
-            help="Tool argument (repeatable); VALUE is JSON, or plain text for a string",
+            help="Pass this tool argument (repeatable); VALUE is JSON, or plain text for a string",
         ),
     ] = None,
-    args: Annotated[str, typer.Option(metavar="JSON", help="All tool arguments as one JSON object")] = "",
+    args: Annotated[str, typer.Option(metavar="JSON", help="Pass all tool arguments as one JSON object")] = "",
     as_json: AsJson = False,
     mode: Mode = "full",
     demo: Demo = False,
     timeout: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Seconds to wait for the response", min=0.001)
+        float,
+        typer.Option(metavar="SECONDS", help="Stop waiting for the response after this number of seconds", min=0.001),
     ] = 60.0,
 ) -> None:
     """Call a tool of a server and print the result."""

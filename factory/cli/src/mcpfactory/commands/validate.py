@@ -86,11 +86,16 @@ def validate(
     ] = "",
     url: Annotated[str, typer.Option(metavar="URL", help="Validate the MCP server at this Streamable HTTP URL")] = "",
     timeout: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Stop the validation after this many seconds", min=1)
+        float, typer.Option(metavar="SECONDS", help="Stop the validation after this number of seconds", min=1)
     ] = 60.0,
     format_: Annotated[
         list[str] | None,
-        typer.Option("--format", "-f", metavar="FORMAT", help=f"Report format (repeatable): {', '.join(_FORMATS)}"),
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="FORMAT",
+            help=f"Write the report in this format (repeatable): {', '.join(_FORMATS)}",
+        ),
     ] = None,
     outputs: Annotated[
         list[Path] | None,
