@@ -104,7 +104,7 @@ def test_a_program_that_is_not_there_is_broken_machinery(workspace):
         ('name = "a"\ncommand = "x y"', "command: must be a list"),
         ('name = "a"\ncommand = []', "command: .* is not valid"),
         ('name = "a"\ncommand = ["x"]\nreads = ["moon"]', 'reads.1.: "moon" is not valid'),
-        ('name = "a"\ncommand = ["x"]\nneeds = ["moon"]', "'needs' names the unknown stage 'moon'"),
+        ('name = "a"\ncommand = ["x"]\nneeds = ["moon"]', "'needs' contains the unknown stage 'moon'"),
         ('name = "a"\ncommand = ["x"]\nneeds = ["channel:moon"]', "needs 'channel:moon', which is not a channel"),
         ('name = "a"\ncommand = ["x"]\nneeds = ["build"]\nbefore = ["build"]', "in a cycle: build"),
         ('name = "a"\ncommand = ["x"]\nkind = "manual"', 'kind: "manual" is not valid'),
@@ -118,7 +118,7 @@ def test_a_program_that_is_not_there_is_broken_machinery(workspace):
         ('name = "a"\nkind = "approval"\non_rejection = "restart"', 'on_rejection: "restart" is not valid'),
         (
             'name = "a"\nkind = "approval"\non_rejection = "restart:test"',
-            "names 'test', which is not an earlier stage",
+            "is 'test', which is not an earlier stage",
         ),
         ('name = "a"\ncommand = ["x"]\ntimeout = 0', "timeout: 0 is not valid"),
         ('name = "a"\ncommand = ["x"]\nmemory = "much"', "memory: 'much' is not a valid size"),

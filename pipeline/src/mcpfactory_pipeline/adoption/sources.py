@@ -96,7 +96,7 @@ class AdoptionRequest:
 SHRINKWRAP: Final = "npm-shrinkwrap.json"  # if both exist, npm reads this file instead of `package-lock.json`
 _HINT: Final = (
     "do not edit the lock: mcpfactory adopt writes it; for a project, remove the lock, then run "
-    "npm install --package-lock-only in its folder"
+    "npm install --package-lock-only in the folder of the package"
 )
 # Accepted versions of the `package-lock.json` format. Version 1 lacks paths, and integrity hashes of some packages.
 _VERSIONS: Final = (2, 3)

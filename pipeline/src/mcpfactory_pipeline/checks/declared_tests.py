@@ -87,7 +87,9 @@ def _read(file: Path) -> list[DeclaredTest]:
         raise ConfigError(f"{file} cannot be read: {error}", hint=getattr(error, "hint", "")) from error
     # For example, a second key `tests:`, which would replace the first one without a message.
     if found := problems.all():
-        raise ConfigError(f"{file}: {found[0].pointer}: {found[0].message}", hint="write one list of tests in a file")
+        raise ConfigError(
+            f"{file}: {found[0].pointer}: {found[0].message}", hint="write exactly one list of tests in each file"
+        )
     tests = data.get("tests") if isinstance(data, dict) else None
     if not isinstance(tests, list) or set(data) - {"tests"}:
         raise ConfigError(f"{file} is not a list of tests", hint="tests:\n  - name: …\n    tool: …")

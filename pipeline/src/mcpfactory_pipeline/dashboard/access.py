@@ -101,7 +101,7 @@ def _with(people: Mapping[str, str], name: str, token: str, where: str) -> dict[
     """
     same = next((one for one in people if normalize_person_name(one) == normalize_person_name(name)), None)
     if same is not None or not normalize_person_name(name):
-        who, of = printable(name), f", as {printable(same)} does" if same not in {None, name} else " again"
+        who, of = printable(name), f" and {printable(same)}" if same not in {None, name} else " twice"
         if same is None:
             raise ConfigError(
                 f"{where} has an invalid name: {who!r} has no letter, digit or symbol",

@@ -77,7 +77,7 @@ def refresh_factory_wheels(folder: Path) -> list[str]:
             built = list(pool.map(lambda name: write_factory_wheel(name, Path(place, name)), DISTRIBUTIONS))
         except StageError as error:
             raise StageError(
-                f"the wheels of this factory are not available: {error}",
+                f"the wheels of mcpfactory are not available: {error}",
                 hint=f"{error.hint}; or use a repository: --factory git+https://…@REF",
             ) from error
         wanted = {wheel.name: wheel.read_bytes() for wheel in built}

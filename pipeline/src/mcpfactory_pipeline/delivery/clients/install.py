@@ -297,7 +297,7 @@ def remote_target(url: str, *, name: str = "", variable: str = "") -> InstallTar
 def _checked(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise ClientConfigError(
-            f"{name!r} is not a name that every client accepts", hint="use --name with letters, digits, - and _"
+            f"{name!r} is not a valid name in every client", hint="use --name with letters, digits, - and _"
         )
     return name
 
