@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text")]
 Channel = Annotated[
-    str, typer.Option("--channel", metavar="CHANNEL", help="Channel name", autocompletion=completion.channels)
+    str, typer.Option("--channel", metavar="CHANNEL", help="Use this channel", autocompletion=completion.channels)
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Check everything and print the planned changes; write nothing")
@@ -49,7 +49,7 @@ Mode = Annotated[
     str,
     typer.Option(
         metavar="full|search",
-        help="Tool list of a generated server: all tools (full), or three that find, describe and call them (search)",
+        help="Offer all tools (full), or three tools that find, describe and call them (search)",
     ),
 ]
 Name = Annotated[

@@ -243,7 +243,11 @@ def fold(
     folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Folders with the results of the jobs")],
     run_id: RunId = "",
     assigned: Annotated[
-        str, typer.Option(metavar="MATRIX", help="Job matrix (JSON); FOLDER/shard-N must contain the results of job N")
+        str,
+        typer.Option(
+            metavar="MATRIX",
+            help="Accept results as this job matrix (JSON) assigns them; FOLDER/shard-N: results of job N",
+        ),
     ] = "",
     server: Annotated[
         str, typer.Option(metavar="NAME", help="Instead of --assigned: accept only results of this server")

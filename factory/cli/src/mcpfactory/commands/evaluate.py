@@ -46,14 +46,14 @@ class EvaluateOptions:
         list[str] | None,
         typer.Option(
             metavar="full|search",
-            help="Show the model all tools, or three that find, describe and call them (repeatable)",
+            help="Show the model all tools (full), or three that find, describe and call them (search) (repeatable)",
         ),
     ] = None
     profile: Annotated[
         list[str] | None,
         typer.Option(
             metavar="PROFILE",
-            help="Offer only the tools of this profile: full, read-only or a custom profile (repeatable)",
+            help="Offer only the tools of this profile: full, read-only or a custom profile",
         ),
     ] = None
     max_cost: Annotated[
@@ -68,7 +68,7 @@ class EvaluateOptions:
             "--min",
             metavar="SHARE",
             help=(
-                f"Minimum share (0 to 1) of questions that find their tools in the first {_COUNTED} results; with "
+                f"Fail if a smaller share (0 to 1) of questions finds the right tool in the first {_COUNTED} results; with "
                 "--model: minimum of the pass rate's lower confidence bound"
             ),
             min=0,

@@ -17,7 +17,7 @@ _Documents = Annotated[
     typer.Option(
         metavar="PLACE",
         help=(
-            "Folder (/PATH, ./PATH) or host (HOST, HOST:PORT) from which to accept API documents, in addition to "
+            "Accept API documents from this folder (/PATH, ./PATH) or host (HOST, HOST:PORT), in addition to "
             "the workspace and public addresses (repeatable)"
         ),
     ),

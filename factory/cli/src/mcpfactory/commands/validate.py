@@ -27,7 +27,7 @@ _Limits = Annotated[
     typer.Option(
         metavar="NAME=NUMBER",
         help=(
-            "Cost limit: max_start_ms, max_call_ms or max_memory_mb (repeatable); for a server in this workspace, "
+            "Fail above this limit: max_start_ms, max_call_ms or max_memory_mb (repeatable); for a server in this workspace, "
             "the strictest channel limits also apply"
         ),
     ),
@@ -82,7 +82,7 @@ def validate(
         typer.Argument(help="Validate the source of this server in the workspace", autocompletion=completion.servers),
     ] = "",
     command: Annotated[
-        str, typer.Option(metavar="COMMAND", help="Validate the MCP server that this command starts on stdio")
+        str, typer.Option(metavar="COMMAND", help="Use the MCP server that this command starts on stdio")
     ] = "",
     url: Annotated[str, typer.Option(metavar="URL", help="Validate the MCP server at this Streamable HTTP URL")] = "",
     timeout: Annotated[
@@ -104,7 +104,7 @@ def validate(
             "-o",
             metavar="FILE|FOLDER",
             help=(
-                "Output file for each --format, or one folder for all; without --format, the file name selects "
+                "Write reports to this file (one for each --format) or folder (for all); without --format, the file name selects "
                 "the format"
             ),
         ),
