@@ -117,7 +117,7 @@ def test_update_says_how_what_is_newest_is_adopted(space):
     put(space.folder / "tools/greeter", node_files())
     adopted(space, "--yes")
     found = space("update", "greeter")
-    assert (found.code, "mcpfactory adopt --command 'node greeter.js' --name greeter takes" in found.err) == (4, True)
+    assert (found.code, "mcpfactory adopt --command 'node greeter.js' --name greeter" in found.err) == (4, True)
 
 
 def test_a_server_that_does_not_start_says_why_and_goes_nowhere(space):
@@ -141,11 +141,11 @@ def test_a_server_that_does_not_start_says_why_and_goes_nowhere(space):
         (("--command", "no-such-program-here"), "program no-such-program-here not found", "path"),
         (("--command", "node 'x"), "is not a valid command line", "close every quote"),
         (("oci:acme/server@sha256:00",), "a container image cannot be adopted", "package"),
-        (("nowhere",), "nowhere is not a folder here", "pypi:NAME==VERSION"),
-        ((), "exactly one of a server and --command", "adopt FOLDER"),
+        (("nowhere",), "nowhere is neither an existing folder", "pypi:NAME==VERSION"),
+        ((), "give either a server or --command", "adopt FOLDER"),
         (("pypi:a b",), "does not select exactly one version", "pypi:NAME==VERSION"),
         (("npm:A B",), "does not select exactly one version", "npm:@scope/NAME@VERSION"),
-        (("https://u:p@example.test/mcp",), "contains a password", "https://host/mcp"),
+        (("https://u:p@example.test/mcp",), "must not contain a user name or a password", "https://host/mcp"),
         (("http://127.0.0.1:9/mcp\nx",), "is not a valid URL", "https://host/mcp"),
         (("http://127.0.0.1:99999/mcp",), "is not a valid URL", "https://host/mcp"),
         (("http://127.0.0.1:9/mcp?token=sk-9Qm2Zx7LkP4vT8sWnB3c",), "the URL contains a secret", "as a header"),
@@ -169,7 +169,7 @@ def test_a_server_that_does_not_start_says_why_and_goes_nowhere(space):
         (("--command", "deno run -A npm:foo", "--copy"), "deno downloads", "npm:NAME@VERSION"),
         (("--command", "uv run server.py", "--copy"), "uv downloads", "pypi:NAME==VERSION"),
         (("--command", "npm run start", "--copy"), "npm starts a program of a project", "adopt FOLDER"),
-        (("--command", "env node greeter.js"), "starts another program", "--command 'PROGRAM …'"),
+        (("--command", "env node greeter.js"), "env only starts another program", "--command 'PROGRAM …'"),
     ],
 )
 def test_what_cannot_be_adopted_is_said_with_what_to_do(space, words, says, hint):

@@ -242,7 +242,7 @@ def test_where_nobody_answers_nothing_goes_on_and_it_is_said_what_to_do(remote, 
         found = remote(*act)
         assert (
             found.code,
-            f"remote cannot be {what}: the check for drift" in found.err,
+            f"remote cannot be {what}: the server could not be compared" in found.err,
         ) == (1, True), found
         assert f"hint: make sure that {far.url} answers, then run the command again" in found.err
     assert not (remote.folder.parent / "home/.cursor/mcp.json").exists()

@@ -132,16 +132,16 @@ def test_a_package_of_a_registry_is_pinned_and_no_script_of_it_runs(space, regis
     space.environ["npm_config_cache"] += "2"
     again = space("pipeline", "run", "greeter", "--until", "build", "--force")
     assert again.code == 1
-    assert "the package was replaced" in state(space, "greeter")["stages"]["build"]["message"]
+    assert "the registry has replaced" in state(space, "greeter")["stages"]["build"]["message"]
 
 
 @pytest.mark.parametrize(
     ("what", "says"),
     [
         ("pypi:acme-greeter==9.9", "cannot be adopted"),
-        ("pypi:acme-words", "acme-words does not define which program starts it: it has no program"),
+        ("pypi:acme-words", "acme-words does not define a start program: it has no program"),
         ("npm:@acme/greeter@9.9.9", "cannot be adopted"),
-        ("npm:@acme/words@2.0.0", "words does not define which program starts it: it has no program"),
+        ("npm:@acme/words@2.0.0", "words does not define a start program: it has no program"),
         ("npm:@acme/none", "cannot be adopted"),
     ],
 )

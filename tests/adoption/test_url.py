@@ -123,7 +123,7 @@ def test_a_url_that_takes_too_long_is_said_in_words(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/mcp"
         with pytest.raises(
-            ServerError, match=r"does not list its tools, resources and prompts: it takes more than 0\.2 s"
+            ServerError, match=r"does not list its tools, resources and prompts: the lists take more than 0\.2 s"
         ):
             asyncio.run(fetch_offers(url))
 

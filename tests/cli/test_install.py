@@ -128,7 +128,7 @@ def test_a_project_is_told_nothing_of_this_machine(promoted):
     ] * 2
     refused = shell("install", "bookshop", "-c", "claude-code", "--project", "--from", "staging")
     assert refused.code == 4
-    assert "on this machine only" in refused.err
+    assert "exists only on this machine" in refused.err
 
 
 def test_a_project_in_the_workspace_names_its_own_folder(promoted):

@@ -110,4 +110,7 @@ def test_a_document_that_lost_its_operations_does_not_empty_the_server(workspace
 
 def test_options_that_select_from_a_document_are_refused_for_a_template(workspace):
     done = workspace("new", "plain", "--template", "minimal", "--include-tag", "x", "--strict")
-    assert (done.code, "include_tags, strict can be used only for a server of an API document" in done.err) == (2, True)
+    assert (done.code, "include_tags, strict can be used only for a server from an API document" in done.err) == (
+        2,
+        True,
+    )

@@ -168,7 +168,7 @@ def test_a_rejection_may_send_the_work_back_to_an_earlier_stage_with_what_was_sa
 
 def test_what_is_not_shown_yet_cannot_be_decided(gated):
     gated.configure()
-    with refused("tools-approved of books cannot be decided yet: curate: never run"):
+    with refused("tools-approved of books cannot be approved or rejected yet: curate: never run"):
         gated.approve("ada")
     with refused("stage curate is not an approval stage"):
         gated.approve("ada", "curate")
@@ -196,7 +196,7 @@ def test_a_decision_behind_build_is_about_the_candidate_and_its_reports(gated):
     (gated.folder / "source.txt").write_text("two")
     gated.run()
     assert offered(gated.space, "staging") == [b"one"]
-    with refused(f"decides about candidate {gated.state.candidate}, not {first}"):
+    with refused(f"waits for a decision about candidate {gated.state.candidate}, not {first}"):
         gated.approve("ada", "report-approved", candidate=first)
     gated.approve("ada", "report-approved")
     gated.run()

@@ -185,7 +185,7 @@ def test_a_server_whose_files_were_changed_after_they_were_recorded_is_not_hande
 
 
 def test_a_folder_that_is_not_there_and_a_matrix_that_is_none_are_refused(tmp_path):
-    with pytest.raises(NotFoundError, match="no folder"):
+    with pytest.raises(NotFoundError, match="does not exist"):
         named_shard_results([tmp_path / "nowhere"], ["a"])
     with pytest.raises(ConfigError, match="not a valid matrix"):
         assigned_shard_results([tmp_path], "[]")

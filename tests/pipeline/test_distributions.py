@@ -208,7 +208,9 @@ def test_the_wheel_that_is_published_is_the_one_that_installations_hand_out(whee
 def test_what_does_not_build_is_an_error_with_a_hint(tmp_path):
     done = make_dist(tmp_path / "dist", tmp_path)
     assert done.returncode == 5
-    assert done.stderr == f"error: {tmp_path} has no pyproject.toml\nhint: give the folder of a distribution\n"
+    assert (
+        done.stderr == f"error: {tmp_path} has no pyproject.toml\nhint: give a folder that contains a pyproject.toml\n"
+    )
 
 
 def test_the_build_backend_is_the_locked_one_in_every_member():

@@ -111,7 +111,7 @@ def test_an_environment_that_is_not_as_it_was_made_is_made_anew(inputs, candidat
 
 def test_a_wheel_with_other_bytes_than_were_built_is_not_installed(inputs, candidate):
     candidate.wheel.write_bytes(candidate.wheel.read_bytes() + b"x")
-    with pytest.raises(StageError, match="not the file that was built") as told:
+    with pytest.raises(StageError, match="is not the built file") as told:
         candidate_environment.environment_for_validate(inputs, candidate)
     assert told.value.hint
 

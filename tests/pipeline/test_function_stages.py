@@ -98,7 +98,7 @@ def test_a_change_in_its_package_or_its_settings_makes_it_stale(rules):
         (
             "house_rules.wheels:size",
             "from mcpfactory_pipeline.plan.stage import *\ndef size(inputs): return StageOutputs('passed', '', channel='production')",
-            "must not make a candidate or move a channel",
+            "must not build or promote a candidate",
         ),
         (
             "house_rules.wheels:size",

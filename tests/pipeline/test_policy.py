@@ -107,7 +107,8 @@ BAD = {
     FIRST + "approvals = 1\n": "must not set 'from', 'soak', 'approvals' or 'approvers'",
     FIRST + 'soak = "1h"\n': "must not set 'from', 'soak', 'approvals' or 'approvers'",
     SECOND + "approvals = -1\n": "approvals: -1 is not valid",
-    SECOND + 'approvals = 2\napprovers = ["ada", "ada"]\n': "requires 2 approvals, but lists only 1 approver$",
+    SECOND
+    + 'approvals = 2\napprovers = ["ada", "ada"]\n': "requires 2 approvals, but 'approvers' has only 1 approver$",
     SECOND + "soak = 24\n": "soak: 24 is not a valid duration",
     SECOND + 'soak = "1 week"\n': "soak: '1 week' is not a valid duration",
     SECOND + 'gates = { min_score = "A" }\n': "gates.min_score: must be a whole number or a number",

@@ -84,7 +84,7 @@ def test_a_wheel_that_is_built_again_with_other_bytes_is_not_taken(workspace, ru
     shutil.rmtree(workspace.artifacts / "books")
     (found,) = restore(workspace)
     assert found.outcome == "missing"
-    assert "books-1.0-py3-none-any.whl, built again from servers/books, has different bytes" in found.source
+    assert "the new build of books-1.0-py3-none-any.whl from servers/books has different bytes" in found.source
     assert "copy pipeline/artifacts/books/" in found.hint
     assert not (workspace.artifacts / "books" / found.candidate).exists()
     assert not (workspace.pipeline / "channels/staging/simple/books").exists()

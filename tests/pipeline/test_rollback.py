@@ -63,7 +63,7 @@ def test_a_rollback_needs_something_that_was_there_before(books):
     books.rollback()
     with refused("production has no older candidate"):
         books.rollback()
-    with refused("cannot return to production: it was rolled back by tester"):
+    with refused("cannot return to production: the candidate was rolled back by tester"):
         books.rollback(candidate=second)
     assert books.state.channels["production"].candidate == first
 

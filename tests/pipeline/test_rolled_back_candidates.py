@@ -19,9 +19,11 @@ def test_a_rollback_skips_what_was_rejected_and_says_so(books):
     books.decide("reject", candidate=second, reason="worse")
     back = books.rollback()
     assert (back["candidate"], back["skipped"]) == (first, {second: "rejected by tester: worse"})
-    with refused("no older candidate of books to return to"):
+    with refused("no older candidate of books for a rollback"):
         books.rollback()
-    with refused(f"candidate {second} of books cannot return to production: it was rejected by tester: worse"):
+    with refused(
+        f"candidate {second} of books cannot return to production: the candidate was rejected by tester: worse"
+    ):
         books.rollback(candidate=second)
     assert third != second
 

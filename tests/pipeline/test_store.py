@@ -197,7 +197,7 @@ def test_a_state_that_cannot_take_its_place_is_the_old_one_and_is_caught_up_late
             transaction.append("held", channel="staging", reason="")
     assert "the event is in the history" in caught.value.hint
     assert store.state_file("books").read_bytes() == before
-    assert "older than its history" in verify(workspace)[0]["message"]
+    assert "does not contain the newest events" in verify(workspace)[0]["message"]
     with store.transaction("books"):
         pass
     assert verify(workspace) == []

@@ -56,7 +56,7 @@ def test_a_state_that_cannot_be_read_is_written_anew(store, workspace, spoil):
 def test_a_missing_state_and_one_that_is_behind_are_written(store, workspace):
     right = store.state_file("books").read_text()
     store.state_file("books").write_text(state_to_text(fold("books", store.history("books")[:2])))
-    assert "older than its history" in repair(workspace)[0]["message"]
+    assert "does not contain the newest events" in repair(workspace)[0]["message"]
     store.state_file("books").unlink()
     assert "is missing" in repair(workspace)[0]["message"]
     assert store.state_file("books").read_text() == right

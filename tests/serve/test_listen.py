@@ -59,7 +59,7 @@ def test_there_is_one_authorization_or_none():
     issued = {f"MCPFACTORY_AUTH_{name}": "https://login.example.com/x" for name in ("ISSUER", "JWKS_URL", "RESOURCE")}
     assert make_authorization(HttpAddress(), {}) is None
     assert make_authorization(HttpAddress("0.0.0.0"), issued) is not None
-    with pytest.raises(ConfigError, match="two kinds of authorization"):
+    with pytest.raises(ConfigError, match="are both configured"):
         make_authorization(HttpAddress(token="env:TOKEN"), {**issued, "TOKEN": SECRET})
 
 

@@ -79,8 +79,8 @@ def test_keys_are_for_those_who_are_named() -> None:
         ("entra", {"TENANT": "common", "CLIENT_ID": "app"}, "every tenant"),
         ("keys", {"KEYS": "ada"}, "one key for each name"),
         ("keys", {"KEYS": f"ada={'x' * 24} ada={'y' * 24}"}, "one key for each name"),
-        ("keys", {"KEYS": "ada=short"}, "can be guessed"),
-        ("keys", {"KEYS": f"ada={'x' * 24}", "SCOPES": "a"}, "SCOPES does not apply to keys"),
+        ("keys", {"KEYS": "ada=short"}, "too easy to guess"),
+        ("keys", {"KEYS": f"ada={'x' * 24}", "SCOPES": "a"}, "SCOPES cannot be used with keys"),
     ],
 )
 def test_half_a_provider_opens_nothing(provider: str, given: dict[str, str], words: str) -> None:

@@ -158,7 +158,9 @@ async def test_input_that_the_server_requires_is_given_until_the_result_is_compl
             },
             {"arguments": {"a": 1}, "requestState": "s2"},
         ]
-        with pytest.raises(ProtocolError, match="requests sampling/createMessage, which this client did not declare"):
+        with pytest.raises(
+            ProtocolError, match="requests sampling/createMessage, a capability that this client did not declare"
+        ):
             await client.call_tool("greedy")
     assert len({asked.json["id"] for asked in server.asked}) == len(server.asked)
 

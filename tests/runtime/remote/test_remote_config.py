@@ -57,7 +57,7 @@ async def test_all_servers_of_a_file_are_parts_under_their_names(
         ({"a": {"command": "x", "args": [1]}}, "mcpServers, a: 1 is not a string"),
         (
             {"a": {"command": "${NOT_SET}"}},
-            "mcpServers, a: the variable NOT_SET is not set\nhint: set it, or write ${NOT_SET:-default}",
+            "mcpServers, a: the variable NOT_SET is not set\nhint: set the variable, or write ${NOT_SET:-default}",
         ),
         ({"a b": {"command": "x"}, "a/b": {"command": "x"}}, "mcpServers: two servers would have the name 'a-b'"),
         ([], "mcpServers has no mcpServers\nhint: "),

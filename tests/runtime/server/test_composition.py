@@ -169,7 +169,9 @@ def test_what_clashes_is_refused_and_nothing_is_mounted() -> None:
     @made.tool
     async def tea_twice() -> None: ...
 
-    with pytest.raises(ValueError, match="'tea_twice' of tea is already taken\nhint: mount it with another prefix"):
+    with pytest.raises(
+        ValueError, match="'tea_twice' of tea is already taken\nhint: mount the server with another prefix"
+    ):
         made.mount(part("tea"), "tea")
     assert list(made.registry.tools) == ["tea_twice"]
     assert not made.registry.resources

@@ -162,7 +162,7 @@ def test_mistakes_are_said_at_registration() -> None:
     def wants(name: str) -> str:
         return name
 
-    with pytest.raises(TypeError, match="nothing provides its parameter name"):
+    with pytest.raises(TypeError, match="the parameter name has no value"):
 
         @made.tool
         async def first(one: str = Depends(wants)) -> None: ...

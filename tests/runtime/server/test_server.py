@@ -209,7 +209,7 @@ def test_decorators_say_what_to_write() -> None:
     assert list(server.registry.prompts) == ["asked"]
     for wrong, words in (
         (lambda: server.tool(5), "5 is neither a function nor a name"),  # type: ignore[call-overload]
-        (lambda: server.tool("a", name="b"), "two names for one tool: 'a' and 'b'"),
+        (lambda: server.tool("a", name="b"), "the tool has two names: 'a' and 'b'"),
         (lambda: server.resource(nothing), 'a resource needs a URI\nhint: write @server.resource\\("notes'),  # type: ignore[arg-type]
     ):
         with pytest.raises(TypeError, match=words):

@@ -267,7 +267,7 @@ async def test_an_exchange_that_breaks_off_is_told(answer: bytes) -> None:
         writer.write(answer)
 
     async with raw(broken) as url, Upstream("", environ={"MCPFACTORY_BASE_URL": url}, retry_wait=0) as upstream:
-        assert "broke off" in await refused(upstream.send(GET, {}))
+        assert "was interrupted" in await refused(upstream.send(GET, {}))
 
 
 async def test_the_person_who_runs_the_server_says_how_long_a_call_may_take() -> None:

@@ -41,7 +41,7 @@ async def test_an_expression_that_is_none_is_refused_before_anything_is_sent() -
 
 async def test_an_expression_that_does_not_fit_says_that_the_call_was_made() -> None:
     _, (told,), requests = await ask("length(books[0].id)")
-    assert told.startswith("The call was made, but its answer does not fit the expression")
+    assert told.startswith("The API answered, but the expression")
     assert requests == 1
 
 

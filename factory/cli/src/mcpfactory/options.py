@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text")]
 Channel = Annotated[
-    str, typer.Option("--channel", metavar="CHANNEL", help="Channel name", autocompletion=completion.channels)
+    str, typer.Option("--channel", metavar="CHANNEL", help="Use this channel", autocompletion=completion.channels)
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Check everything and print the planned changes; write nothing")
@@ -41,13 +41,15 @@ Host = Annotated[
         ),
     ),
 ]
-Demo = Annotated[bool, typer.Option("--demo", help="Serve the example data of the server's template")]
+Demo = Annotated[
+    bool, typer.Option("--demo", help="Use the example data of the server's template instead of real data")
+]
 Http = Annotated[bool, typer.Option("--http", help="Serve Streamable HTTP at /mcp instead of stdio")]
 Mode = Annotated[
     str,
     typer.Option(
         metavar="full|search",
-        help="Tool list of a generated server: all tools (full), or three that find, describe and call them (search)",
+        help="Offer all tools (full), or three tools that find, describe and call them (search)",
     ),
 ]
 Name = Annotated[
@@ -62,9 +64,12 @@ Names = Annotated[
         metavar="[NAME]...", help="Servers in this workspace [default: all]", autocompletion=completion.servers
     ),
 ]
-Port = Annotated[int, typer.Option(metavar="PORT", help="Port to listen on (0: any free port)", min=0, max=65535)]
+Port = Annotated[int, typer.Option(metavar="PORT", help="Listen on this port (0: any free port)", min=0, max=65535)]
 Provider = Annotated[
-    str, typer.Option(metavar="PROVIDER", help="CI provider: github or gitlab", autocompletion=completion.providers)
+    str,
+    typer.Option(
+        metavar="PROVIDER", help="Use this CI provider: github or gitlab", autocompletion=completion.providers
+    ),
 ]
 Refresh = Annotated[
     bool,
@@ -75,12 +80,14 @@ Refresh = Annotated[
 Root = Annotated[
     Path | None,
     typer.Option(
-        "--workspace", metavar="FOLDER", help="Workspace folder [default: the workspace of the current folder]"
+        "--workspace",
+        metavar="FOLDER",
+        help="Use the workspace in this folder [default: the workspace of the current folder]",
     ),
 ]
 Show = Annotated[
     int,
-    typer.Option("--show", metavar="N", min=0, help="Show only the N newest or most urgent entries (0: all)"),
+    typer.Option("--show", metavar="N", min=0, help="Show at most N entries (0: all)"),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation prompt")]
 

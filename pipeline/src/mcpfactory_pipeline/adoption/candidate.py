@@ -254,7 +254,9 @@ def _lay_out(
         for name, wanted in hashes.items():
             shutil.copyfile(files / name, Path(copy) / name)
             if hash_file(Path(copy) / name) != wanted:
-                raise StateError(f"{name} of the candidate changed while it was read", hint="run the command again")
+                raise StateError(
+                    f"{name} of the candidate changed while mcpfactory read the file", hint="run the command again"
+                )
         make(Path(copy), tuple(record.files), place, log=log)
     holds = hash_environment_files(place, without=_MARK)
     (place / _MARK).write_text(json.dumps({"files": dict(hashes), "holds": contents_hash(holds)}), encoding="utf-8")

@@ -139,18 +139,18 @@ def refuse_wrapper_program(words: Sequence[str]) -> None:
     for at in range(len(inner) if starter else 1):
         if found := _fetcher(inner[at:]):
             raise RefusedError(
-                f"{found[0]} downloads the program at each start, so the bytes of the program are unknown",
+                f"{found[0]} downloads the program at each start, so mcpfactory cannot check the program",
                 hint=found[1],
             )
     name, subcommand = _program_name(words[0]), next(iter(_arguments(words)), "")
     if name in _PROJECT_RUNNERS and subcommand in {"run", "start"}:
         raise RefusedError(
-            f"{name} starts a program of a project, but is not part of the project",
+            f"{name} starts a program of a project, so the whole project must be adopted",
             hint="adopt the project: mcpfactory adopt FOLDER",
         )
     if starter:
         raise RefusedError(
-            f"{name} only starts another program, which is the server",
+            f"{name} is not the server: {name} only starts another program",
             hint="adopt the other program: mcpfactory adopt --command 'PROGRAM …'",
         )
 

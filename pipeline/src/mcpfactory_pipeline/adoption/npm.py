@@ -95,7 +95,7 @@ def fetch_tarball(spec: str, work: Path, *, log: bool = True) -> tuple[dict[str,
     data = (work / Path(str(about["filename"])).name).read_bytes()
     if about.get("integrity") and about["integrity"] != npm_integrity(data):
         raise ToolRejectedInputError(
-            f"{spec} has the integrity {npm_integrity(data)}, but the registry reports {about['npm_integrity']}"
+            f"the integrity hash of {spec} is {npm_integrity(data)}, but the registry reports {about['npm_integrity']}"
         )
     return about, data
 
@@ -141,8 +141,7 @@ def collect(sources: AdoptionSources) -> CollectedFiles:
     _, data = fetch_tarball(f"{adopted.package}@{adopted.version}", sources.work, log=sources.log)
     if npm_integrity(data) != adopted.hash:
         raise ToolRejectedInputError(
-            f"the registry has {adopted.package} {adopted.version} with the integrity {npm_integrity(data)}, but "
-            f"{adopted.hash} was adopted: the package was replaced"
+            f"the registry has replaced {adopted.package} {adopted.version}: the integrity hash is {npm_integrity(data)}, but {adopted.hash} was adopted"
         )
     rows = json.loads(lock)["packages"]
     if rows.get(f"node_modules/{adopted.package}", {}).get("integrity") != adopted.hash:

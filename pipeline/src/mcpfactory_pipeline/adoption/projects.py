@@ -82,8 +82,7 @@ def build_node_project(sources: AdoptionSources) -> CollectedFiles:
     locked = (workdir / LOCKS["node"]).is_file()
     if about.get("dependencies") and not locked:
         raise ToolRejectedInputError(
-            f"{sources.adopted.path} has dependencies but no {LOCKS['node']}: run 'npm install "
-            "--package-lock-only' there, and keep the file"
+            f"{sources.adopted.path} has dependencies but no {LOCKS['node']}: run 'npm install --package-lock-only' in this folder, and keep the new file"
         )
     check_npm_project_lock(workdir, called=sources.adopted.path)
     if sources.adopted.build:
@@ -202,7 +201,7 @@ def _python(place: Path, files: list[str], given: list[str], work: Path) -> Reco
         ) from error
     if "dependencies" in project.get("dynamic", ()):
         raise ConfigError(
-            f"the dependencies of {name} are known only to its build backend, which is not run here",
+            f"only the build backend of {name} knows the dependencies, and mcpfactory does not run the build backend",
             hint="list the dependencies in 'dependencies' of [project]",
         )
     needs = [str(one) for one in project.get("dependencies", [])]
@@ -253,7 +252,7 @@ def _start(given: list[str], scripts: list[str], name: str, module: str) -> tupl
         else "it has neither [project.scripts] nor a __main__.py"
     )
     hint = "--started-by 'python -m PACKAGE', or --started-by PROGRAM"
-    raise ConfigError(f"{name} does not define how it starts: {has}", hint=hint)
+    raise ConfigError(f"{name} does not define a start command: {has}", hint=hint)
 
 
 def _names(requirements: Iterable[str]) -> Iterator[str]:
@@ -284,7 +283,7 @@ def _node(place: Path, files: list[str], given: list[str], _work: Path) -> Recog
         found.append(f"tests: npm test: {scripts['test']}")
     notes: tuple[str, ...] = ()
     if package.get("dependencies") and LOCKS["node"] not in files:
-        notes = (f"it has no {LOCKS['node']}, which its build needs: npm install --package-lock-only in {place}",)
+        notes = (f"the build needs {LOCKS['node']}, which is missing: npm install --package-lock-only in {place}",)
     found.append(f"starts by {shlex.join(start)}")
     return RecognizedServer("node", derive_server_name(name), table, {}, (), tuple(found), notes)
 
@@ -303,7 +302,7 @@ def _node_start(
     if words:
         return ("node", *(word.removeprefix("./") for word in words[1:]), *given)
     raise ConfigError(
-        f"{name} does not define how it starts: package.json has neither bin nor main",
+        f"{name} does not define a start command: package.json has neither bin nor main",
         hint="use --started-by 'node dist/index.js'",
     )
 

@@ -107,7 +107,9 @@ def propose_adoption(workspace: Workspace, found: RecognizedServer, name: str = 
     """
     server = name or found.name
     if not is_server_name(server) or not re.fullmatch(r"[a-z][a-z0-9-]*", server):
-        raise ConfigError(f"{server!r} is not a valid server name", hint="use --name with a-z, 0-9 and -")
+        raise ConfigError(
+            f"{server!r} is not a valid server name", hint="use --name with a name of letters a-z, digits and hyphens"
+        )
     folder = workspace.root / "servers" / server
     file = folder / CONFIG
     if folder.exists() and not file.exists() and any(folder.iterdir()):
@@ -208,7 +210,7 @@ def _updated(file: Path, found: RecognizedServer, server: str) -> str:
         right = False
     if not right:
         lines = ", ".join(f"{key} = {_toml(value)}" for key, value in rows.items())
-        raise ConfigError(f"{file} cannot be changed automatically", hint=f"write below [adopted]: {lines}")
+        raise ConfigError(f"{file} cannot be changed automatically", hint=f"add these lines below [adopted]: {lines}")
     return text
 
 

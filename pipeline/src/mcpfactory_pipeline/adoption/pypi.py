@@ -83,8 +83,7 @@ def find_wheel(requirement: str, work: Path, *, wanted: str = "") -> IndexWheel:
     usable = sorted((place, row) for row in rows if (place := _place(row.file, order)) is not None)
     if not usable:
         raise ToolRejectedInputError(
-            f"the index has no wheel of {requirement} for this machine: a source distribution is built by its "
-            "own code, and cannot be adopted"
+            f"the index has no wheel of {requirement} for this machine, and mcpfactory cannot adopt source distributions"
         )
     return usable[0][1]
 
@@ -124,7 +123,9 @@ def fetch_wheel(row: IndexWheel) -> bytes:
     if len(data) > _LARGEST:
         raise ToolRejectedInputError(f"{row.file} is larger than {_LARGEST} bytes")
     if hash_bytes(data) != row.hash:
-        raise ToolRejectedInputError(f"{row.file} has the hash {hash_bytes(data)}, but {row.hash} was adopted")
+        raise ToolRejectedInputError(
+            f"the hash of {row.file} is {hash_bytes(data)}, but the adopted file has {row.hash}"
+        )
     return data
 
 
@@ -173,7 +174,7 @@ def refuse_unsafe_requirement(text: str) -> None:
     if found is None:
         raise ConfigError(
             f"{text!r} is not a valid package requirement",
-            hint="write NAME, with versions if needed, such as 'mcp>=1.20,<2', or NAME @ the URL of a wheel",
+            hint="write a requirement such as 'mcp>=1.20,<2', or NAME @ URL with the URL of a wheel",
         )
     if found.url and not urlsplit(found.url).path.endswith(".whl"):
         raise _without_wheel(text)

@@ -63,7 +63,7 @@ def recognize(workspace: Workspace, request: AdoptionRequest) -> RecognizedServe
         ServerError: the server at a URL does not list its offers.
     """
     if bool(request.what) == bool(request.command):
-        raise ConfigError("exactly one of a server and --command is required", hint=f"mcpfactory adopt {FORMS}")
+        raise ConfigError("give either a server or --command", hint=f"mcpfactory adopt {FORMS}")
     refuse_secrets_in_commands_and_urls(request.what, [_words(text) for text in (request.command, request.start)])
     with tempfile.TemporaryDirectory(prefix="mcpfactory-adopt-") as work:
         try:
@@ -109,7 +109,9 @@ def _by_form(workspace: Workspace, request: AdoptionRequest) -> Callable[[Path],
         return lambda _work: _command(
             workspace, replace(request, what="", command=shlex.join([request.what, *_words(request.start)]))
         )
-    raise NotFoundError(f"{request.what} is not a folder here, a package or a URL", hint=f"mcpfactory adopt {FORMS}")
+    raise NotFoundError(
+        f"{request.what} is neither an existing folder nor a package nor a URL", hint=f"mcpfactory adopt {FORMS}"
+    )
 
 
 # --- packages ---
@@ -263,7 +265,7 @@ def _chosen(given: Sequence[str], programs: Sequence[str], name: str) -> tuple[s
     program = name if name in programs else programs[0] if len(programs) == 1 else ""
     if not program:
         has = f"it has {', '.join(programs)}" if programs else "it has no program"
-        raise ConfigError(f"{name} does not define which program starts it: {has}", hint="use --started-by 'PROGRAM …'")
+        raise ConfigError(f"{name} does not define a start program: {has}", hint="use --started-by 'PROGRAM …'")
     return (program, *given)
 
 
@@ -280,11 +282,11 @@ def _at_url(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer:
     parts = urlsplit(request.what)
     if not parts.hostname or parts.username is not None or parts.password is not None:
         raise ConfigError(
-            "the URL has no host, or contains a password, which must not be in a file", hint="https://host/mcp"
+            "the URL must have a host, and must not contain a user name or a password", hint="https://host/mcp"
         )
     if request.start or request.constraints or request.copy:
         raise ConfigError(
-            "a server at a URL is not started here: --started-by, --constraint and --copy do not apply",
+            "--started-by, --constraint and --copy cannot be used with a URL",
             hint="leave out these options",
         )
     offers = asyncio.run(remote_offers.fetch_offers(request.what))
@@ -343,7 +345,7 @@ def _command(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer
     places = {word: (here / word).resolve() for word in own if not word.startswith("-") and (here / word).is_file()}
     if not places:
         raise ConfigError(
-            "the command does not name a file, so the bytes of the program are unknown",
+            "the command does not name a file, so mcpfactory cannot check the program",
             hint="adopt the package that contains the program",
         )
     outside = [str(place) for place in places.values() if not place.is_relative_to(workspace.root)]

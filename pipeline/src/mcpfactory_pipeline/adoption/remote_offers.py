@@ -49,7 +49,7 @@ async def fetch_offers(url: str) -> dict[str, Any]:
     except (ConnectionLostError, HttpError, ProtocolError, McpError, TimeoutError, OSError) as error:
         raise ServerError(
             f"{url} does not list its tools, resources and prompts: "
-            f"{str(error) or f'it takes more than {_ENOUGH:g} s'}",
+            f"{str(error) or f'the lists take more than {_ENOUGH:g} s'}",
             hint="check that the server speaks MCP over Streamable HTTP, and answers without a login",
         ) from error
 

@@ -63,7 +63,7 @@ class AdoptionSources:
         except OSError as error:
             raise ConfigError(
                 f"servers/{self.server}/{LOCKS[kind]} cannot be read: {error.strerror}",
-                hint="adopt the server again with 'mcpfactory adopt', to write the file",
+                hint="run 'mcpfactory adopt' again for this server, which writes the file",
             ) from error
 
 
@@ -96,7 +96,7 @@ class AdoptionRequest:
 SHRINKWRAP: Final = "npm-shrinkwrap.json"  # npm prefers this file to `package-lock.json`
 _HINT: Final = (
     "do not edit the lock: mcpfactory adopt writes it; for a project, remove the lock, then run "
-    "npm install --package-lock-only in its folder"
+    "npm install --package-lock-only in the folder of the package"
 )
 # Accepted versions of the `package-lock.json` format. Version 1 lacks paths, and integrity hashes of some packages.
 _VERSIONS: Final = (2, 3)
@@ -131,7 +131,7 @@ def check_node_lock(lock: bytes, *, own: str = "", addresses: bool = False, wher
             raise ValueError("the lock file has an old format")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigError(
-            f"{where} is not a lock file of version 2 or 3, with the integrity of each package", hint=_HINT
+            f"{where} must be a lock file of version 2 or 3, and contain the integrity hash of each package", hint=_HINT
         ) from error
     bundled = _bundled(rows)
     for path, row in rows.items():

@@ -83,7 +83,7 @@ def parse_time(text: str) -> datetime:
     except ValueError:
         pass
     raise StateError(
-        f"{text!r} is not a valid time", hint="restore the line of the history: find the line with 'git log -p'"
+        f"{text!r} is not a valid time", hint="restore the line: 'git log -p' shows earlier versions of the history"
     )
 
 

@@ -244,7 +244,7 @@ def _hashed_wheel(inputs: StageInputs, candidate: Artifact) -> Path:
     except OSError as error:
         raise StageError(f"{candidate.wheel.name} cannot be read: {error.strerror}", hint=_REBUILD) from error
     if hash_bytes(data) != candidate.files[candidate.wheel.name]:
-        raise StageError(f"{candidate.wheel.name} is not the file that was built: its hash differs", hint=_REBUILD)
+        raise StageError(f"{candidate.wheel.name} is not the built file: the hash differs", hint=_REBUILD)
     place = inputs.work / "wheel" / candidate.wheel.name
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_bytes(data)

@@ -222,7 +222,7 @@ def write_sdist_and_wheel(source: Path, into: Path) -> dict[str, str]:
         StageError: the build fails.
     """
     if not (source / "pyproject.toml").is_file():
-        raise StageError(f"{source} has no pyproject.toml", hint="give the folder of a distribution")
+        raise StageError(f"{source} has no pyproject.toml", hint="give a folder that contains a pyproject.toml")
     with tempfile.TemporaryDirectory() as work:
         try:
             built, sdist = build_packages(source, distribution_source_files(source), Path(work), log=False)

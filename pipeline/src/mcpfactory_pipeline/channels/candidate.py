@@ -180,9 +180,7 @@ def prune(
     if newest == "all":
         return []
     if newest < 1:
-        raise ConfigError(
-            "at least the newest candidate must be kept", hint="set [artifacts] keep = 1 in mcpfactory.toml"
-        )
+        raise ConfigError("'keep' in [artifacts] must be 1 or more", hint="set [artifacts] keep = 1 in mcpfactory.toml")
     found: list[PrunedFolder] = []
     store = Store(workspace)
     servers, broken = workspace.load_servers(names)

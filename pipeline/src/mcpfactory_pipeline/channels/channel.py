@@ -191,7 +191,7 @@ def read_verified_file(file: Path, expected: str) -> bytes:
         ) from error
     if hash_bytes(data) != expected:
         raise StateError(
-            f"{file.name} differs from the checked file: {hash_bytes(data)}, expected {expected}",
+            f"{file.name} differs from the checked file: the hash is {hash_bytes(data)}, expected {expected}",
             hint="delete the file, then run 'mcpfactory pipeline run NAME --force'",
         )
     return data

@@ -181,8 +181,8 @@ def find_contract(workspace: Workspace, state: ServerState, against: str = "") -
     """
     if not against and not state.channels:
         raise NotFoundError(
-            f"no channel offers {state.server}, so the server has no contract yet",
-            hint=f"run 'mcpfactory pipeline run {state.server}', or name a file with --against",
+            f"no channel offers {state.server}, so no contract of the server exists yet",
+            hint=f"run 'mcpfactory pipeline run {state.server}', or select a file with --against",
         )
     name = against or _last_channel(workspace, state)
     if name in state.channels:

@@ -87,7 +87,9 @@ def _read(file: Path) -> list[DeclaredTest]:
         raise ConfigError(f"{file} cannot be read: {error}", hint=getattr(error, "hint", "")) from error
     # For example, a second key `tests:` would silently replace the first key.
     if found := problems.all():
-        raise ConfigError(f"{file}: {found[0].pointer}: {found[0].message}", hint="write one list of tests in a file")
+        raise ConfigError(
+            f"{file}: {found[0].pointer}: {found[0].message}", hint="write exactly one list of tests in each file"
+        )
     tests = data.get("tests") if isinstance(data, dict) else None
     if not isinstance(tests, list) or set(data) - {"tests"}:
         raise ConfigError(f"{file} is not a list of tests", hint="tests:\n  - name: …\n    tool: …")
@@ -115,7 +117,7 @@ def _test(file: Path, number: int, one: Any) -> DeclaredTest:
     for case in one.get("upstream", ()):
         if not isinstance(case, dict) or not isinstance(case.get("request"), dict) or "response" not in case:
             raise ConfigError(
-                f"{where}: an entry of upstream needs a request and a response",
+                f"{where}: each entry of 'upstream' needs a request and a response",
                 hint="read docs/how-to/declare-tests.md",
             )
     name = name if isinstance(name, str) and name else f"{tool} {number}"

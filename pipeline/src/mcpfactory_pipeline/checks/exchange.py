@@ -90,7 +90,7 @@ class ValidationTarget:
                 )
         if self.url is not None and self.cases is not None:
             raise ValidationTargetError(
-                "a server at a URL cannot be validated with cases: only a started server calls the simulated API",
+                "cases cannot be used with --url: a server at a URL does not call the simulated API",
                 hint="use --command instead of --url, or leave out the cases",
             )
 

@@ -98,7 +98,7 @@ def _drift_to_cover(server: WorkspaceServer, rule: str, tool: str) -> tuple[Drif
         )
     if not (known := read_known_drift(server.folder, server.adopted)):
         raise RefusedError(
-            f"{server.name} has no known drift from the adopted server, so a waiver of {rule} would have no effect",
+            f"{server.name} has no recorded drift from the adopted version, so a waiver of {rule} would have no effect",
             hint=f"mcpfactory inbox --refresh {server.name} shows new drift",
         )
     return known
@@ -144,5 +144,5 @@ def _in_sources(folder: Path, tool: str) -> bool:
 
 def _reason(text: str) -> str:
     if not text.strip():
-        raise WaiverArgumentError("a waiver must have a reason", hint="pass --reason 'why it is accepted'")
+        raise WaiverArgumentError("a waiver must have a reason", hint="pass --reason 'why the finding is acceptable'")
     return normalize_reason(text)

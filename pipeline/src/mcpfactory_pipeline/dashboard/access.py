@@ -29,7 +29,7 @@ from mcpfactory_runtime.urls import split_web_url
 
 TOKEN_VARIABLE: Final = "MCPFACTORY_DASHBOARD_TOKEN"  # noqa: S105 - the name of a variable
 _MIN_TOKEN: Final = 16  # minimum length of a token in characters
-_HINT: Final = "python -c 'import secrets; print(secrets.token_urlsafe())' makes one"
+_HINT: Final = "create a token with: python -c 'import secrets; print(secrets.token_urlsafe())'"
 _SESSION_SECONDS: Final = 8 * 3600.0  # seconds until a session expires
 _TICKET_SECONDS: Final = 600.0  # seconds; time limit for the confirmation of an action
 _MAX_SESSIONS: Final = 200
@@ -101,7 +101,7 @@ def _with(people: Mapping[str, str], name: str, token: str, where: str) -> dict[
     """
     same = next((one for one in people if normalize_person_name(one) == normalize_person_name(name)), None)
     if same is not None or not normalize_person_name(name):
-        who, of = printable(name), f", as {printable(same)} does" if same not in {None, name} else " again"
+        who, of = printable(name), f" and {printable(same)}" if same not in {None, name} else " twice"
         if same is None:
             raise ConfigError(
                 f"{where} has an invalid name: {who!r} has no letter, digit or symbol",
@@ -316,7 +316,7 @@ class TrustedProxy:
             return ProxiedCaller()
         if len(secrets) != 1 or not hmac.compare_digest(_hash(secrets[0]), self.secret):
             raise AccessError(
-                f"{self.header} is accepted only from the proxy of this dashboard, but this request has another sender",
+                f"the request contains {self.header}, but was not sent by the proxy of this dashboard",
                 hint="open the dashboard through its proxy; for operators: docs/how-to/dashboard.md#behind-a-proxy",
             )
         if len(named) > 1:
@@ -345,8 +345,8 @@ def read_proxy(environ: Mapping[str, str], header: str) -> TrustedProxy:
             if secret
             else f"{PROXY_SECRET_VARIABLE} is not set: any program on this machine could claim any user name",
             hint=(
-                f"set the variable, and let the proxy send the same value in {SECRET_HEADER}; python -c 'import secrets; "
-                "print(secrets.token_urlsafe())' makes one"
+                f"set the variable to a secret value, and configure the proxy to send this value in {SECRET_HEADER}; "
+                "create a value with: python -c 'import secrets; print(secrets.token_urlsafe())'"
             ),
         )
     return TrustedProxy(header, _hash(secret.encode()))

@@ -136,5 +136,7 @@ class BatchRoutes:
 def _batched(request: Request) -> Action:
     name = request.path_params["action"]
     if name not in BATCHED:
-        raise NotFoundError(f"unknown action {name!r} for several candidates", hint=f"use one of {', '.join(BATCHED)}")
+        raise NotFoundError(
+            f"the action {name!r} cannot be used for several candidates", hint=f"use one of {', '.join(BATCHED)}"
+        )
     return ACTIONS[name]

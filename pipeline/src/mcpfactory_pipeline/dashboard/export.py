@@ -32,10 +32,10 @@ def export(workspace_root: Path, out: Path) -> tuple[Path, ...]:
         PipelineError: `out` cannot be written.
     """
     if out.exists() and not out.is_dir():
-        raise RefusedError(f"{out} is a file", hint="name a new folder")
+        raise RefusedError(f"{out} is a file", hint="choose a new folder")
     there = {one.name for one in out.iterdir()} if out.is_dir() else set()
     if there - {".git"} and not (out / _RECORD).is_file():
-        raise RefusedError(f"{out} has files that do not belong to a dashboard", hint="name a new or empty folder")
+        raise RefusedError(f"{out} has files that do not belong to a dashboard", hint="choose a new or empty folder")
     before, files = _read_record(out / _RECORD), [_RECORD]
     try:
         for path, content in _site(WorkspaceReader(workspace_root, live=False)):
@@ -46,7 +46,7 @@ def export(workspace_root: Path, out: Path) -> tuple[Path, ...]:
             _remove(out, path)
     except OSError as error:
         raise PipelineError(
-            f"{error.filename} cannot be written: {error.strerror}", hint="name a new folder"
+            f"{error.filename} cannot be written: {error.strerror}", hint="choose a new folder"
         ) from error
     return tuple(out / path for path in files)
 

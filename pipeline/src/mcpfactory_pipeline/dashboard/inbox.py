@@ -371,7 +371,8 @@ def parse_confirmations(given: Mapping[str, Any]) -> list[tuple[BatchChoice, str
         pairs = [(_choice(one), str(one.get("ticket", ""))) for one in items]
     else:
         raise ConfigError(
-            "'items' is not a list of objects with a 'server'", hint="send the `settled` values of the check"
+            "'items' is not a list of objects with a 'server'",
+            hint="send the values of `settled` from the response to the check",
         )
     _require_few(len(pairs))
     return pairs

@@ -78,7 +78,7 @@ class RunProcesses:
             if elapsed > _START_TIMEOUT:
                 raise StageError(
                     f"the run of {server} has not started yet",
-                    hint="check the list of runs, which shows the start of the run",
+                    hint="open the list of runs, which shows each run that has started",
                 )
         return run
 

@@ -266,12 +266,12 @@ def _case(server: WorkspaceServer, tool: str) -> Mapping[str, Any] | None:
     own = [case for case in cases if case.get("tool") == tool]
     if not own:
         raise StageError(
-            f"{tool} cannot be tried: the API document has no example of its response",
+            f"{tool} cannot be tried: the API document has no example response for this tool",
             hint=f"call the real API with 'mcpfactory call {server.name} {tool}'",
         )
     if "path" not in own[0]["request"]:
         raise StageError(
-            f"{tool} cannot be tried: its operation has a separate server URL, which the stub API cannot replace",
+            f"{tool} cannot be tried: the API operation has a separate server URL, which the stub API cannot replace",
             hint=f"call the real API with 'mcpfactory call {server.name} {tool}'",
         )
     return own[0]
@@ -293,7 +293,7 @@ def _tool_of(detail: ServerDetail, tool: str) -> Mapping[str, Any]:
     found = next((one for one in tools if one.get("name") == tool), None)
     if found is None:
         raise NotFoundError(
-            f"{detail.facts.name} has no tool {tool!r}", hint="open the page of tools of the server to see the list"
+            f"{detail.facts.name} has no tool {tool!r}", hint="open the tools page of the server, which lists the tools"
         )
     return found
 

@@ -202,7 +202,7 @@ def open_stage_log(facts: LogFacts) -> Iterator[BinaryIO]:
                 f"the log of {facts.stage} of {facts.server} is not a regular file: {error.strerror}",
                 hint=f"remove logs/{facts.file.name} from the artifacts of {facts.server}, then {again}",
             ) from error
-        raise NotFoundError(f"no log of {facts.stage} of {facts.server} on this machine", hint=again) from error
+        raise NotFoundError(f"the log of {facts.stage} of {facts.server} is not on this machine", hint=again) from error
     with stream:
         yield stream
 

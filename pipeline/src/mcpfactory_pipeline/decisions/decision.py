@@ -367,7 +367,7 @@ def unhold(
         if channel not in decision.state.holds:
             held = ", ".join(sorted(decision.state.holds))
             raise PromotionError(
-                f"{channel} of {server} is not held",
+                f"channel {channel} of {server} is not held",
                 hint=f"choose a held channel: {held}" if held else "mcpfactory inbox lists holds",
             )
         return decision.record("released", None, sign_with=sign_with) | rests_on

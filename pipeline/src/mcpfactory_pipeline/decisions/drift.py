@@ -52,14 +52,14 @@ def refresh_offer(server: WorkspaceServer, what: str) -> None:
     seen = check_adopted_drift(server)
     if unanswered := next((one for one in seen if one.unanswered), None):
         raise RefusedError(
-            f"{server.name} cannot be {what}: the check for drift from the adopted server failed: {unanswered.message}",
+            f"{server.name} cannot be {what}: the server could not be compared with the adopted version: {unanswered.message}",
             hint=(f"make sure that {server.adopted.url} answers, then run the command again"),
         )
     try:
         record_known_drift(server, seen)
     except OSError as error:
         raise RefusedError(
-            f"{server.name} cannot be {what}: the current offer of the server cannot be saved: {error}",
+            f"{server.name} cannot be {what}: the current tool list of the server cannot be saved: {error}",
             hint=f"make servers/{server.name} writable",
         ) from error
 

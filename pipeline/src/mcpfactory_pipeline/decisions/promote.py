@@ -91,7 +91,8 @@ def require_promotable(
         chosen = choose_candidate(decision.state, candidate, decision.policy)
         if decision.state.offered(channel) == chosen:
             raise PromotionError(
-                f"{channel} already offers {chosen} of {server}", hint=f"mcpfactory pipeline status {server}"
+                f"channel {channel} already offers candidate {chosen} of {server}",
+                hint=f"mcpfactory pipeline status {server}",
             )
         _refuse_move(decision, chosen)
         _fill_channel(decision, chosen)
@@ -239,7 +240,7 @@ def _earlier_candidate(
             )
         if chosen in unwanted:
             raise PromotionError(
-                f"candidate {chosen} of {state.server} cannot return to {channel}: it was {unwanted[chosen]}",
+                f"candidate {chosen} of {state.server} cannot return to {channel}: the candidate was {unwanted[chosen]}",
                 hint=approve_command(state.server, policy, chosen),
             )
         return chosen, {}
@@ -250,7 +251,7 @@ def _earlier_candidate(
     if not left:
         passed = "".join(f"; {name} was {why}" for name, why in skipped.items())
         raise PromotionError(
-            f"{channel} has no older candidate of {state.server} to return to{passed}",
+            f"{channel} has no older candidate of {state.server} for a rollback{passed}",
             hint=_way_out(state.server, channel),
         )
     return left[0], {name: why for name, why in skipped.items() if older.index(name) < older.index(left[0])}

@@ -176,9 +176,9 @@ def _rebuild(workspace: Workspace, server: WorkspaceServer, state: ServerState, 
                 raise StateError(f"{wheel} cannot be built from {words}: {error}", hint=f"copy {copy}") from error
             if any(built.files.get(name) != content for name, content in artifact.files.items()):
                 before, now = known.facts.get("uv", known.inputs.get("uv")), installed_version("uv")
-                tools = f": it was built with uv {before}, this is {now}" if before != now else ""
+                tools = f": the first build used uv {before}, the new build used uv {now}" if before != now else ""
                 raise StateError(
-                    f"{wheel}, built again from {words}, has different bytes{tools}",
+                    f"the new build of {wheel} from {words} has different bytes{tools}",
                     hint=f"install uv {before}, or copy {copy} from another machine",
                 )
             store_candidate(replace(built, files=artifact.files), artifact.folder)

@@ -58,7 +58,7 @@ def require_signing_key(workspace: Workspace, key: Path | None, about: str, *, s
     if signed and key is None:
         raise PromotionError(
             f"{about} must be signed",
-            hint=f"pass --sign-with ~/.ssh/id_ed25519; {SIGNERS} must list its public key for {who}",
+            hint=f"pass --sign-with ~/.ssh/id_ed25519; {SIGNERS} must list the public key of {who}",
         )
     signature = sign_with_ssh_key(key, _NAMESPACE, b"") if key else ""
     if key and (fault := ssh_signature_fault(workspace.root / SIGNERS, who, _NAMESPACE, b"", signature)):

@@ -234,7 +234,7 @@ def _refuse(
         )
     if candidate and not (state.candidate or "").startswith(candidate):
         raise PromotionError(
-            f"{stage.name} of {server.name} decides about candidate {state.candidate}, not {candidate}",
+            f"{stage.name} of {server.name} waits for a decision about candidate {state.candidate}, not {candidate}",
             hint="check the current output of the stage with 'mcpfactory inbox'",
         )
     inputs = read_stage_inputs(stages, InputReader(server, state))
@@ -243,7 +243,7 @@ def _refuse(
     if open_needs:
         reasons = "; ".join(steps[open_needs[0]].reasons)
         raise PromotionError(
-            f"{stage.name} of {server.name} cannot be decided yet: {open_needs[0]}: {reasons}",
+            f"{stage.name} of {server.name} cannot be approved or rejected yet: {open_needs[0]}: {reasons}",
             hint=f"mcpfactory pipeline run {server.name}",
         )
     return inputs[stage.name]
@@ -256,7 +256,7 @@ def _require_recorded(workspace: Workspace, stage: Stage, state: ServerState) ->
     for file in (item["file"] for item in stage_output_items(stage, state)):
         if file in recorded and (here := hash_file(workspace.root / file)) not in {ABSENT, recorded[file]}:
             raise PromotionError(
-                f"{file} has changed since the stage wrote the file: {here}, recorded {recorded[file]}",
+                f"{file} has changed since the stage wrote the file: the hash is {here}, expected {recorded[file]}",
                 hint=f"mcpfactory pipeline run {state.server} --force makes the file again",
             )
 

@@ -61,7 +61,7 @@ def create_environment(
         if lacking:
             raise StageError(
                 f"the environment of {server.name} cannot be created: {_reason(str(error))}; the environment "
-                f"of mcpfactory cannot be used instead, because {lacking} is missing there",
+                f"of mcpfactory cannot be used instead, because that environment does not contain {lacking}",
                 hint=_hint(error, folder),
             ) from error
         notify(
@@ -101,7 +101,7 @@ def _check(needs: Requirements, shown: str) -> None:
         raise ServerError(
             f"{shown}: requires-python {needs.python} excludes Python {platform.python_version()}, which "
             "mcpfactory runs on",
-            hint="widen 'requires-python', or install mcpfactory with a Python version in its range",
+            hint="widen 'requires-python', or install mcpfactory with a Python version that 'requires-python' allows",
         )
 
 

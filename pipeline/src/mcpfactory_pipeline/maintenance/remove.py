@@ -58,7 +58,7 @@ def remove(
     if there and not force and (lost := files_not_in_git(workspace.root, folder)):
         more = f" and {len(lost) - 3} more" if len(lost) > 3 else ""
         raise RefusedError(
-            f"git could not restore {', '.join(lost[:3])}{more}, because these files are not committed",
+            f"git could not restore {', '.join(lost[:3])}{more}, because the files are not committed",
             hint=f"commit these files first, or delete the files with 'mcpfactory remove {server} --force'",
         )
     with hold_run_lock(store, server):

@@ -58,7 +58,7 @@ def rename(
     store = Store(workspace, clock)
     if workspace.has_folder(old) and (adopted := workspace.server(old).adopted) is not None:
         raise RefusedError(
-            f"{old} was adopted: files that mcpfactory does not manage also contain this name",
+            f"{old} was adopted and cannot be renamed: other files also contain the name",
             hint=f"run 'mcpfactory adopt {adopted.origin} --name {new}', then 'mcpfactory remove {old}'",
         )
     folder = _source(workspace, old, new)
@@ -119,7 +119,7 @@ def _refuse_history(store: Store, new: str) -> None:
     state = store.state(new) if new in store.servers() else ServerState(new)
     if state != ServerState(new) and not (state.retired and "gone" in state.retired):
         raise RefusedError(
-            f"the history of an earlier server {new} was never closed",
+            f"an earlier server {new} was not removed with 'mcpfactory remove'",
             hint=f"choose another name, or run 'mcpfactory remove {new}'",
         )
 

@@ -202,7 +202,7 @@ def _origin(settings: WorkspaceSettings, wanted: FactoryOrigin | None) -> Factor
     recorded = read_origin(settings)
     if wanted is not None and wanted != recorded:
         raise ConfigError(
-            f"this workspace installs the factory from {recorded or 'an unknown source'}",
+            f"this workspace already installs mcpfactory from {recorded or 'an unknown source'}",
             hint=f"mcpfactory ci --factory {wanted}",
         )
     return recorded
@@ -215,7 +215,7 @@ def _unrelated_entries(folder: Path) -> tuple[str, ...]:
         return ()
     except OSError as error:
         raise WorkspaceError(
-            f"{folder} cannot be a workspace: {error.strerror}", hint="name a new or empty folder"
+            f"{folder} cannot be a workspace: {error.strerror}", hint="choose a new or empty folder"
         ) from error
 
 

@@ -35,18 +35,21 @@ _SINGLY: Final[Omitted] = {
 }
 
 Candidate = Annotated[
-    str, param("Candidate ID prefix [default: candidate in the previous channel]", metavar="CANDIDATE")
+    str,
+    param("Use the candidate with this ID prefix [default: candidate in the previous channel]", metavar="CANDIDATE"),
 ]
 RequiredReason = Annotated[Reason, Field(min_length=1)]
 SignWith = Annotated[
     Path | None,
     param(
-        "SSH key to sign with, if the channel or stage requires a signature",
+        "Sign the decision with this SSH key, if the channel or stage requires a signature",
         metavar="KEY",
         omit={"dashboard": _KEY, "mcp": _KEY},
     ),
 ]
-StageName = Annotated[str, param("Approval stage, instead of a channel", metavar="STAGE", names="stages")]
+StageName = Annotated[
+    str, param("Decide about this approval stage instead of a channel", metavar="STAGE", names="stages")
+]
 
 
 class DecisionResult(OperationResult):
@@ -276,12 +279,12 @@ class Promote(Decision):
         """Move the candidate; with `due`, move all candidates that the policy allows."""
         if self.due == bool(self.server):
             raise OperationError(
-                "give either a server or due",
+                "give either a server or 'due'",
                 hint=f"run 'mcpfactory {self.command} NAME' or 'mcpfactory {self.command} --due'",
             )
         if self.due and (self.candidate or self.reason):
             raise OperationError(
-                "due cannot be combined with candidate and reason", hint="leave out candidate and reason"
+                "'due' cannot be combined with 'candidate' or 'reason'", hint="leave out 'candidate' and 'reason'"
             )
         if self.due:
             return self._promote_due(context)
@@ -321,7 +324,9 @@ class Rollback(Decision):
 
     reason: RequiredReason
     candidate: str = param(
-        "Candidate ID prefix [default: last older candidate in the channel]", "", metavar="CANDIDATE"
+        "Return to the candidate with this ID prefix [default: last older candidate in the channel]",
+        "",
+        metavar="CANDIDATE",
     )
 
     def run(self, context: OperationContext) -> DecisionResult:
@@ -454,9 +459,9 @@ class Waive(Operation):
 
     rule: str = param("Rule ID, as shown in reports", argument=True, metavar="RULE")
     server: Annotated[Server, FieldPresentation(metavar="NAME", names="servers")]
-    expires: date = param("Last day on which findings are accepted", metavar="YYYY-MM-DD")
+    expires: date = param("Accept the findings up to and including this day", metavar="YYYY-MM-DD")
     reason: RequiredReason
-    tool: str = param("Only findings about this tool [default: all]", "", metavar="TOOL", names="tools")
+    tool: str = param("Accept only findings about this tool [default: all tools]", "", metavar="TOOL", names="tools")
 
     def run(self, context: OperationContext) -> WaiveResult:
         """Record the waiver."""

@@ -36,7 +36,11 @@ _PRINTED: Final[Omitted] = {"mcp": "agents must not read people's configurations
 Clients = Annotated[
     tuple[str, ...],
     param(
-        "MCP client (repeatable)", examples=[["cursor"]], flags=("--client", "-c"), metavar="CLIENT", names="clients"
+        "Change the configuration of this MCP client (repeatable)",
+        examples=[["cursor"]],
+        flags=("--client", "-c"),
+        metavar="CLIENT",
+        names="clients",
     ),
 ]
 Project = Annotated[bool, param("Use the project configuration in this folder, not the user configuration")]
@@ -100,7 +104,9 @@ class Install(ConfirmedOperation):
         names="servers",
     )
     clients: Clients = ()
-    name: str = param("Name in the client [default: server name, or derived from the URL's host]", "", metavar="NAME")
+    name: str = param(
+        "Use this name in the client [default: server name, or derived from the URL's host]", "", metavar="NAME"
+    )
     source: str = param(
         "Channel, `index` (package index) or `source` (server folder) [default: last channel that offers the server, "
         "else `source`; with --project: `index` if published, else `source`]",
@@ -109,11 +115,14 @@ class Install(ConfirmedOperation):
         metavar="SOURCE",
     )
     env: tuple[str, ...] = param(
-        "Environment variable; NAME alone: a reference to it (repeatable)", (), metavar="NAME[=VALUE]", omit=_SECRETS
+        "Set a variable for the server; NAME alone refers to a variable of the client (repeatable)",
+        (),
+        metavar="NAME[=VALUE]",
+        omit=_SECRETS,
     )
     literal: bool = param("Write values of --env in clear text even if they look like secrets", False, omit=_SECRETS)
     token_variable: str = param(
-        "With a URL: environment variable that has the bearer token", "", metavar="NAME", omit=_SECRETS
+        "With a URL: read the bearer token from this environment variable", "", metavar="NAME", omit=_SECRETS
     )
     project: Project = False
     show: bool = param("Print the configuration; change nothing", False, flags=("--print",), omit=_PRINTED)

@@ -39,14 +39,14 @@ _CREDENTIALS: Final[Omitted] = {"mcp": "a person decides where credentials are s
 Template = Annotated[
     str,
     param(
-        "Name of a shipped template, or a folder, git+https://…@REF#subdirectory=… or package:NAME==VERSION",
+        "Use this template: its NAME, a folder, git+https://…@REF#subdirectory=… or package:NAME==VERSION",
         metavar="TEMPLATE",
         names="templates",
     ),
 ]
 Answers = Annotated[
     tuple[str, ...],
-    param("Answer to a template question (repeatable)", examples=[["license=MIT"]], metavar="NAME=VALUE"),
+    param("Answer a question of the template (repeatable)", examples=[["license=MIT"]], metavar="NAME=VALUE"),
 ]
 Trust = Annotated[
     bool,
@@ -97,7 +97,11 @@ class New(Selection, Operation):
     omit: ClassVar[Omitted] = _TERMINAL
 
     name: str = param(
-        "Server name [default: from the document's title]", "", argument=True, flags=("--name",), metavar="NAME"
+        "Use this server name [default: from the document's title]",
+        "",
+        argument=True,
+        flags=("--name",),
+        metavar="NAME",
     )
     sources: tuple[str, ...] = param(
         "API document: OpenAPI, or a kind described in docs/how-to/other-sources.md (repeatable, with labels)",
@@ -110,11 +114,13 @@ class New(Selection, Operation):
     answers: Answers = ()
     trust: Trust = False
     overlays: tuple[str, ...] = param(
-        "OpenAPI overlay to apply to the document (repeatable)", (), metavar="[LABEL=]FILE"
+        "Apply this OpenAPI overlay to the document (repeatable)", (), metavar="[LABEL=]FILE"
     )
-    shared_credentials: bool = param("Merge equal security schemes of several documents", False, omit=_CREDENTIALS)
+    shared_credentials: bool = param(
+        "Use the same credentials for equal security schemes of several documents", False, omit=_CREDENTIALS
+    )
     mode: Literal["", "full", "search"] = param(
-        "Tool list of a generated server: all tools (full), or three that find, describe and call them (search)",
+        "Offer all tools (full), or three tools that find, describe and call them (search)",
         "",
         metavar="full|search",
     )
@@ -129,13 +135,13 @@ class New(Selection, Operation):
         """
         if bool(self.sources) == bool(self.template):
             raise OperationError(
-                "a server is made from an API document or from a template: give exactly one of the two",
+                "give either an API document or a template",
                 hint="run 'mcpfactory new --from-openapi FILE', or 'mcpfactory new NAME --template minimal'",
             )
         document_options = (*Selection.model_fields, "overlays", "shared_credentials", "mode", "strict")
         if self.template and (given := [name for name in document_options if getattr(self, name)]):
             raise OperationError(
-                f"{', '.join(given)} can be used only for a server of an API document",
+                f"{', '.join(given)} can be used only for a server from an API document",
                 hint="leave out these options, or use --from-openapi FILE",
             )
         from mcpfactory_codegen.servers.create import create_server
@@ -206,7 +212,7 @@ class Update(Operation):
         server = context.workspace.server(self.server)
         if server.adopted is not None:
             raise ConfigError(
-                f"{self.server} was adopted ({server.adopted.origin}): it has no API document or template to update from",
+                f"{self.server} was adopted ({server.adopted.origin}): the server has no API document or template for an update",
                 hint=f"adopt the newest version with 'mcpfactory adopt {server.adopted.again} --name {self.server}'",
             )
         _confirm_template(self, context)
@@ -301,13 +307,18 @@ class Adopt(Operation):
         argument=True,
         metavar="SERVER",
     )
-    program: str = param("Command that starts an MCP server on stdio", "", flags=("--command",), metavar="COMMAND")
-    name: str = param("Server name in this workspace [default: from the package or host]", "", metavar="NAME")
+    program: str = param(
+        "Use the MCP server that this command starts on stdio", "", flags=("--command",), metavar="COMMAND"
+    )
+    name: str = param("Use this server name in the workspace [default: from the package or host]", "", metavar="NAME")
     start: str = param(
-        "Start command or program arguments, if they are not detected", "", flags=("--started-by",), metavar="COMMAND"
+        "Use this start command or these program arguments, if mcpfactory detects none",
+        "",
+        flags=("--started-by",),
+        metavar="COMMAND",
     )
     constraints: tuple[str, ...] = param(
-        "For a PyPI package: version constraint of a dependency, such as mcp<2 (repeatable)", (), metavar="REQUIREMENT"
+        "For a PyPI package: limit the version of a dependency, such as mcp<2 (repeatable)", (), metavar="REQUIREMENT"
     )
     copies: bool = param("Copy files from outside the workspace into the server's folder", False, flags=("--copy",))
     yes: Yes = False

@@ -371,10 +371,10 @@ Servers = Annotated[
         names="servers",
     ),
 ]
-Channel = Annotated[str, param("Channel name", metavar="CHANNEL", names="channels")]
+Channel = Annotated[str, param("Use this channel", metavar="CHANNEL", names="channels")]
 Reason = Annotated[
     str,
     StringConstraints(strip_whitespace=True, max_length=MAX_REASON_LENGTH),
-    param("Reason, recorded with the decision", flags=("--reason", "-m")),
+    param("Record this reason with the decision", flags=("--reason", "-m")),
 ]
 Yes = Annotated[bool, param("Skip the confirmation prompt", flags=("--yes", "-y"), omit={"mcp": BY_PEOPLE})]

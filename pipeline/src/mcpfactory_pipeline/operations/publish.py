@@ -66,14 +66,14 @@ class Publish(ConfirmedOperation):
 
     server: Server
     targets: tuple[str, ...] = param(
-        "Target to publish to (repeatable) [default: the candidate's own targets]",
+        "Publish to this target (repeatable) [default: the candidate's own targets]",
         (),
         metavar="TARGET",
         names="targets",
     )
     channel: Channel = "production"
     options: tuple[str, ...] = param(
-        "Target option that overrides mcpfactory.toml (repeatable)",
+        "Set a target option, instead of its value in mcpfactory.toml (repeatable)",
         (),
         flags=("--set",),
         metavar="TARGET.OPTION=VALUE",

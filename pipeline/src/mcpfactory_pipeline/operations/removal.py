@@ -26,7 +26,7 @@ from mcpfactory_pipeline.operations.operation import (
 _OMIT: Final[Omitted] = {"dashboard": "a rare operation, done at a terminal", "mcp": BY_PEOPLE}
 _SHOWN: Final = 20  # maximum number of lines with the old name to print
 
-KeepChannels = Annotated[bool, param("Keep the releases in the channels [default: remove them]")]
+KeepChannels = Annotated[bool, param("Keep the releases in the channels [default: remove the releases]")]
 
 
 class RemovalResult(OperationResult):

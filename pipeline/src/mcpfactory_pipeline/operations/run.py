@@ -68,7 +68,7 @@ class Run(Operation):
     )
     force: bool = param("Also run stages that are up to date", False)
     jobs: int = param(
-        "Servers to run in parallel (0: as many as cores and memory allow)",
+        "Run this number of servers in parallel (0: as many as cores and memory allow)",
         0,
         ge=0,
         flags=("--jobs", "-j"),
@@ -76,7 +76,7 @@ class Run(Operation):
         omit=_HERE,
     )
     executor: str = param(
-        "Where to run stages: here, on a new dask cluster, or on a cluster at ADDRESS",
+        "Run stages in local processes, on a new dask cluster, or on the dask cluster at ADDRESS",
         "",
         metavar="local|dask|ADDRESS",
         omit=_HERE,

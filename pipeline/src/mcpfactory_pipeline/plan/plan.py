@@ -234,7 +234,7 @@ def sort_stages(stages: Sequence[Stage]) -> tuple[Stage, ...]:
         for field, others in (("needs", stage.needs), ("before", stage.before)):
             if missing := [name for name in others if name not in names]:
                 raise setting_error(
-                    f"stage {stage.name}: '{field}' names the unknown stage {missing[0]!r}",
+                    f"stage {stage.name}: '{field}' contains the unknown stage {missing[0]!r}",
                     did_you_mean(missing[0], [name for name in names if name != stage.name], "stages"),
                 )
         for name in stage.before:

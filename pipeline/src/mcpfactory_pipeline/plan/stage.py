@@ -142,7 +142,7 @@ class StageInputs:
             StageError: no candidate exists.
         """
         if self.candidate is None:
-            raise StageError("there is no candidate", hint="run the stage 'build' first")
+            raise StageError("no candidate has been built", hint="run the stage 'build' first")
         return self.candidate
 
     def to_json(self) -> dict[str, Any]:

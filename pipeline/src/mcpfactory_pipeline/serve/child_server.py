@@ -168,7 +168,7 @@ class ChildServer:
             try:
                 await client.__aenter__()
             except McpError as error:
-                raise ProtocolError(f"it rejected the initialize request: {error}") from None
+                raise ProtocolError(f"the server rejected the initialize request: {error}") from None
             except asyncio.CancelledError:  # the first caller canceled; no other call runs
                 self._set_condition("asleep")
                 raise

@@ -76,7 +76,7 @@ def make_authorization(place: HttpAddress, environ: Mapping[str, str]) -> Author
         issued = read_auth_environment(environ)
         if issued and place.token:
             raise ConfigError(
-                "two kinds of authorization are configured", hint="use either --token or MCPFACTORY_AUTH_*"
+                "--token and MCPFACTORY_AUTH_* are both configured", hint="use either --token or MCPFACTORY_AUTH_*"
             )
         if issued or not place.token:
             if not issued and place.host not in _LOOPBACK:

@@ -119,7 +119,7 @@ class WorkspaceAccess:
         """
         if name.startswith(("git+", "package:")):
             raise ConfigError(
-                "a person must review templates from git and from packages before they are used",
+                "a person must review templates from git and from packages before use",
                 hint=f"ask a person to type: mcpfactory new NAME --template {name}",
             )
         return self.document(name) if re.search(r"[/\\.]", name) else name

@@ -234,7 +234,7 @@ def _completed(stages: Sequence[Stage], stage: Stage, channels: Sequence[Channel
     if not watched and (stage.soak or stage.rollback):
         field = "soak" if stage.soak else "on_failure"
         raise setting_error(
-            f"stage {stage.name}: {field} is only for stages after a channel",
+            f"stage {stage.name}: '{field}' can be used only in a stage that runs after a promotion",
             f'needs = ["channel:{channels[0].name}"]',
         )
     builds = {one.name for one in stages if "candidate" in one.writes}

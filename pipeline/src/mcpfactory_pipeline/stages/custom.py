@@ -81,7 +81,7 @@ def check_restart(stage: Stage, before: set[str]) -> None:
     """
     if stage.approval and stage.approval.restart and stage.approval.restart not in before:
         raise setting_error(
-            f"stage {stage.name}: 'on_rejection' names {stage.approval.restart!r}, which is not an earlier stage",
+            f"stage {stage.name}: 'on_rejection' is {stage.approval.restart!r}, which is not an earlier stage",
             did_you_mean(stage.approval.restart, sorted(before), "stages"),
         )
 
@@ -129,7 +129,7 @@ def run_entry(inputs: StageInputs) -> StageOutputs:
         )
     if outputs.built or outputs.channel:
         raise StageError(
-            f"{entry} must not make a candidate or move a channel; a custom stage only returns a verdict",
+            f"{entry} must not build or promote a candidate: a custom stage can only return a verdict",
             hint=_RETURN,
         )
     try:

@@ -135,7 +135,9 @@ def _require_past(event: Event, limits: Mapping[str, str]) -> None:
     """Raise ValueError for a future event: the event would falsify soak time, and later IDs might sort before it."""
     for member, limit in limits.items():
         if event[member] > limit:
-            raise ValueError(f"{member} is {event[member]!r}, ahead of this machine's clock ({format_time(utc_now())})")
+            raise ValueError(
+                f"{member} is {event[member]!r}, later than this machine's clock ({format_time(utc_now())})"
+            )
 
 
 def check_event(event: Event, where: str) -> None:

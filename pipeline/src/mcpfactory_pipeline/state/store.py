@@ -275,7 +275,7 @@ class Store:
         if not transaction.alone or self.history_size(server) != transaction.size:
             where = self.where(server, "history")
             raise StateError(
-                f"{where} does not match the state that was written: another program changed the file meanwhile",
+                f"{where} does not match the written state: another program changed the file",
                 hint=repair_hint(self.where(server, "state")),
             )
         self._known[server] = stamps, transaction.state

@@ -239,7 +239,9 @@ def _compare(store: Store, server: str) -> None:
     if text is None:
         raise StateError(f"{where} is missing", hint="run the pipeline to write the file")
     store.require_prefix_of_history(server, text, events)
-    raise StateError(f"{where} is older than its history", hint="run the pipeline to update the file")
+    raise StateError(
+        f"{where} does not contain the newest events of the history", hint="run the pipeline to update the file"
+    )
 
 
 def _require_order(store: Store, server: str, events: Iterable[Event]) -> None:
@@ -247,7 +249,7 @@ def _require_order(store: Store, server: str, events: Iterable[Event]) -> None:
     if wrong := next(describe_invalid_order(events), ""):
         where = store.where(server, "history")
         raise StateError(
-            f"{where} has a result of a stage that no run can have recorded: {wrong}",
+            f"{where} contains an impossible stage result: {wrong}",
             hint=f"find the author of the line with 'git log -p -- {where}', then remove the line with 'git revert'",
         )
 

@@ -108,7 +108,7 @@ def read_log(workspace: Workspace, server: str, stage: str) -> str:
             return text.read()
     except OSError as error:
         raise NotFoundError(
-            f"no log of {stage} of {server} on this machine", hint=f"mcpfactory pipeline run {server} --force"
+            f"the log of {stage} of {server} is not on this machine", hint=f"mcpfactory pipeline run {server} --force"
         ) from error
 
 
@@ -125,7 +125,7 @@ def read_candidate_report(workspace: Workspace, server: str, candidate: str = ""
         return chosen, state.candidates[chosen].version, file.read_text(encoding="utf-8")
     except OSError as error:
         raise NotFoundError(
-            f"there is no report on candidate {chosen} of {server} on this machine",
+            f"the report on candidate {chosen} of {server} is not on this machine",
             hint=f"mcpfactory pipeline run {server} --force",
         ) from error
 

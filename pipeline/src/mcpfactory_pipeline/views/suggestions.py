@@ -64,7 +64,7 @@ class SuggestionValidator:
                 server, stage = log["server"], log["stage"]
                 if not log_file(self.workspace, server, stage).is_file():
                     again = f"mcpfactory pipeline run {server} --force"
-                    return NotFoundError(f"no log of {stage} of {server} on this machine", hint=again)
+                    return NotFoundError(f"the log of {stage} of {server} is not on this machine", hint=again)
         except PipelineError as error:
             return error
         return None

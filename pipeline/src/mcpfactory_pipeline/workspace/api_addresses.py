@@ -215,7 +215,7 @@ def refuse_shared_address(servers: Sequence[WorkspaceServer], environ: Mapping[s
     variables = " ".join(f"{address_variable(one)}=https://…" for one in concerned[:_NAMED])
     raise ConfigError(
         f"{SHARED_ADDRESS} applies to all servers, so the API at that address would receive the credentials of {named}",
-        hint=f"unset {SHARED_ADDRESS}; for APIs at other addresses than in their documents, run 'export {variables}'",
+        hint=f"unset {SHARED_ADDRESS}; to set the address of a single API, run 'export {variables}'",
     )
 
 

@@ -184,7 +184,7 @@ def _check_approvers(approvals: int, approvers: tuple[str, ...]) -> None:
     if approvers and len(set(approvers)) < approvals:
         named = pluralize(len(set(approvers)), "approver")
         raise validation_error(
-            f"requires {approvals} approvals, but lists only {named}", "list more approvers", "approvers"
+            f"requires {approvals} approvals, but 'approvers' has only {named}", "list more approvers", "approvers"
         )
 
 
@@ -309,7 +309,7 @@ class JobStage(WorkspaceStage):
     @model_validator(mode="after")
     def _one_program(self) -> Self:
         if self.entry is not None and self.command is not None:
-            raise validation_error("sets both 'command' and 'entry'", "remove one of the two", "entry")
+            raise validation_error("'command' and 'entry' cannot be combined", "remove one of the two", "entry")
         if self.entry is None and self.command is None:
             raise validation_error(
                 "'command' is missing", 'set command = ["python", "tools/licenses.py"], or entry = "module:name"'

@@ -225,7 +225,7 @@ class EventSettings(Settings):
     def _one_address(self) -> Self:
         if self.webhook and self.webhook_variable:
             raise validation_error(
-                "sets both 'webhook' and 'webhook_variable'", "remove one of the two", "webhook_variable"
+                "'webhook' and 'webhook_variable' cannot be combined", "remove one of the two", "webhook_variable"
             )
         parts = split_web_url(self.dashboard)
         if parts is not None and (parts.query or parts.fragment):

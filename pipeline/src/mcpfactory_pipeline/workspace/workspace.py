@@ -146,7 +146,7 @@ class Workspace:
                 if "server" not in config and (key := closest_match("workspace", config)):
                     mistyped = mistyped or f"; did {file} mean [workspace] by [{key}]?"
         raise WorkspaceError(
-            f"{start} is not in a workspace: no {CONFIG} with a [workspace] table here or above",
+            f"{start} is not in a workspace: no {CONFIG} with a [workspace] table in this folder or its parents",
             hint=f"mcpfactory init, or change into a workspace{mistyped}",
         )
 
@@ -237,11 +237,12 @@ def _read_server(folder: Path) -> WorkspaceServer:
     file = folder / CONFIG
     if not is_server_name(folder.name):
         raise ConfigError(
-            f"{str(folder)!r} is not a valid folder for a server", hint="give the folder a name such as bookshop"
+            f"{str(folder)!r} is not a valid name for a server's folder", hint="give the folder a name such as bookshop"
         )
     if folder.is_symlink():
         raise ConfigError(
-            f"{folder} is a symbolic link, which can point anywhere", hint="replace the link with the server's folder"
+            f"{folder} is a symbolic link, but a server must be a folder",
+            hint="replace the link with the server's folder",
         )
     config = read_settings_file(ServerConfig, file)
     if (config.name or folder.name) != folder.name:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.delivery.ci.fold import FoldedServer, RefusedShardResult
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
-RunId = Annotated[str, typer.Option("--run", metavar="ID", help="Run ID, as printed by `mcpfactory ci matrix`")]
+RunId = Annotated[
+    str, typer.Option("--run", metavar="ID", help="Use this run ID, which `mcpfactory ci matrix` printed")
+]
 app = typer.Typer(help="Run the pipeline in CI: assign jobs and merge results.")
 
 
@@ -29,7 +31,7 @@ def ci(
         bool, typer.Option("--check", help="Check that the workflow is up to date; write nothing")
     ] = False,
     against: Annotated[
-        str, typer.Option(metavar="BASE", help="With --check: refuse invalid history changes since this commit")
+        str, typer.Option(metavar="BASE", help="With --check: refuse invalid changes of histories since this commit")
     ] = "",
     pushed: Annotated[
         bool,
@@ -39,7 +41,7 @@ def ci(
         ),
     ] = False,
     release: Annotated[
-        bool, typer.Option("--release", help="Write the workflow that publishes a release when its tag is pushed")
+        bool, typer.Option("--release", help="Write the workflow that publishes a release when a release tag is pushed")
     ] = False,
     provider: Provider = "github",
     factory: Factory = "",
@@ -175,7 +177,11 @@ def run(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Output folder (created if missing)")],
     names: Names = None,
     servers: Annotated[
-        str, typer.Option(metavar="NAMES", help="Server names in one string, separated by spaces, as in the matrix")
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="Run these servers (names separated by spaces), as `mcpfactory ci matrix` printed them",
+        ),
     ] = "",
     run_id: RunId = "",
 ) -> None:
@@ -237,13 +243,17 @@ def fold(
     folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Folders with the results of the jobs")],
     run_id: RunId = "",
     assigned: Annotated[
-        str, typer.Option(metavar="MATRIX", help="File with the job matrix (results of job N: FOLDER/shard-N)")
+        str,
+        typer.Option(
+            metavar="MATRIX",
+            help="Accept results as this job matrix (JSON) assigns them; FOLDER/shard-N: results of job N",
+        ),
     ] = "",
     server: Annotated[
-        str, typer.Option(metavar="NAME", help="Server whose job wrote FOLDER; replaces --assigned")
+        str, typer.Option(metavar="NAME", help="Instead of --assigned: accept only results of this server")
     ] = "",
     branch: Annotated[
-        str, typer.Option(metavar="BRANCH", help="Also include the decisions recorded on this branch")
+        str, typer.Option(metavar="BRANCH", help="Also merge the decisions that are recorded on this branch")
     ] = "",
     released: Annotated[
         bool, typer.Option("--released", help="Also accept the publish job's events `promoted` and `published`")

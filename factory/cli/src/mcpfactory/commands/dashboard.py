@@ -19,26 +19,32 @@ _EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - only compar
 
 _Export = Annotated[
     Path | None,
-    typer.Option(metavar="FOLDER", help="Export a static site to this folder and exit; replaces an earlier export"),
+    typer.Option(
+        metavar="FOLDER",
+        help="Export the dashboard as a static site to this folder, replace an earlier export, and exit",
+    ),
 ]
 _AllowActions = Annotated[
     bool,
     typer.Option(
-        "--allow-actions", help="Allow actions after login with MCPFACTORY_DASHBOARD_TOKEN or a token of --token-file"
+        "--allow-actions",
+        help="Allow actions for users who log in with MCPFACTORY_DASHBOARD_TOKEN or a token of --token-file",
     ),
 ]
 _TokenFile = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="File with one `name: token` per line; only its owner may have access"),
+    typer.Option(
+        metavar="FILE", help="Accept the tokens in this file (lines: `name: token`), which only its owner may read"
+    ),
 ]
 _ProxyHeader = Annotated[
     str,
     typer.Option(
         metavar="HEADER",
-        help="With --allow-actions: header in which a proxy names the user; requires MCPFACTORY_DASHBOARD_PROXY_SECRET",
+        help="With --allow-actions: read the user name from this header of the proxy; requires MCPFACTORY_DASHBOARD_PROXY_SECRET",
     ),
 ]
-_PublicUrl = Annotated[str, typer.Option(metavar="URL", help="Public URL of the dashboard, if it is behind a proxy")]
+_PublicUrl = Annotated[str, typer.Option(metavar="URL", help="URL at which users reach the dashboard through a proxy")]
 
 
 def dashboard(

@@ -37,19 +37,30 @@ class EvaluateOptions:
     name: Name
     model: Annotated[
         str,
-        typer.Option(metavar="KIND:MODEL", help="Model to ask: openai:MODEL or anthropic:MODEL, or any compatible API"),
+        typer.Option(
+            metavar="KIND:MODEL", help="Ask this model instead of the search: openai:MODEL or anthropic:MODEL"
+        ),
     ] = ""
-    repeat: Annotated[int, typer.Option(metavar="N", help="Number of times to ask each question", min=1)] = 1
+    repeat: Annotated[int, typer.Option(metavar="N", help="Ask each question this number of times", min=1)] = 1
     mode: Annotated[
-        list[str] | None, typer.Option(metavar="full|search", help="How to present the tools to the model (repeatable)")
+        list[str] | None,
+        typer.Option(
+            metavar="full|search",
+            help="Show the model all tools (full), or three that find, describe and call them (search) (repeatable)",
+        ),
     ] = None
     profile: Annotated[
         list[str] | None,
-        typer.Option(metavar="PROFILE", help="Tool profile of a generated server: full, read-only or your own"),
+        typer.Option(
+            metavar="PROFILE",
+            help="Offer only the tools of this profile: full, read-only or a custom profile",
+        ),
     ] = None
     max_cost: Annotated[
         float | None,
-        typer.Option(metavar="AMOUNT", help="Stop at this cost, calculated with the prices in the workspace", min=0),
+        typer.Option(
+            metavar="AMOUNT", help="Stop when the cost reaches this amount, at the prices in mcpfactory.toml", min=0
+        ),
     ] = None
     minimum: Annotated[
         float,
@@ -57,7 +68,7 @@ class EvaluateOptions:
             "--min",
             metavar="SHARE",
             help=(
-                f"Minimum share (0 to 1) of questions that find their tools in the first {_COUNTED} results; with "
+                f"Fail if a smaller share (0 to 1) of questions finds the right tool in the first {_COUNTED} results; with "
                 "--model: minimum of the pass rate's lower confidence bound"
             ),
             min=0,
@@ -66,7 +77,7 @@ class EvaluateOptions:
     ] = 0.0
     baseline: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Compare with this earlier model report, and print confidence intervals"),
+        typer.Option(metavar="FILE", help="Compare the results with this report of an earlier --model run"),
     ] = None
     report: Annotated[
         bool,
@@ -76,20 +87,21 @@ class EvaluateOptions:
         bool,
         typer.Option(
             "--check-cases",
-            help="Also ask with swapped descriptions and names; report cases that still pass as worthless",
+            help="Repeat the questions with swapped tool names and descriptions; report each case that passes anyway",
         ),
     ] = False
     suggest: Annotated[
         bool,
         typer.Option(
             "--suggest",
-            help=f"Run nothing; list the confused tools in {_REPORTS}",
+            help=f"Only list the tools that models confused in earlier reports ({_REPORTS})",
         ),
     ] = False
     propose: Annotated[
         bool,
         typer.Option(
-            "--propose", help="Propose cases from descriptions, examples, workflows and reports; run no evaluation"
+            "--propose",
+            help="Run no evaluation; propose new cases based on descriptions, examples, workflows and reports",
         ),
     ] = False
     as_json: AsJson = False
@@ -124,7 +136,7 @@ def evaluate_model(
         raise ConfigError(
             f"--max-cost cannot be applied: the price of {request.model} is unknown",
             hint=(
-                "set read = … and written = … (price per million tokens) in "
+                "set the prices per million tokens, read = … and written = …, in "
                 f'[pipeline.evaluation.endpoints."{request.model}"]'
             ),
         )

@@ -32,7 +32,8 @@ def inbox(
     notify: Annotated[
         bool,
         typer.Option(
-            "--notify", help="Notify the receivers in [pipeline.events] once per item, and print the items sent"
+            "--notify",
+            help="Send new items to the receivers in [pipeline.events], each item once, and print the sent items",
         ),
     ] = False,
     show: Show = _SHOWN,

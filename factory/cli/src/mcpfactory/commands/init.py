@@ -114,7 +114,7 @@ def schema(
         SettingsFileKind | None,
         typer.Argument(
             metavar="root|server|waivers",
-            help="Kind of file: root (of a workspace), server or waivers [default: root and server]",
+            help="Print only the schema for this kind of file [default: root and server]",
         ),
     ] = None,
 ) -> None:

@@ -21,7 +21,7 @@ _Start = Annotated[
     bool,
     typer.Option(
         "--start",
-        help="If the server has no report, start the server in a sandbox and print the descriptions",
+        help="If the server has no report, start the server in a sandbox to list its tools",
     ),
 ]
 

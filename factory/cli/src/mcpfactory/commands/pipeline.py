@@ -54,7 +54,7 @@ def status(
         typer.Option(
             "--graph",
             metavar="FORMAT",
-            help="Draw the stages and the status of a server: text, svg (with candidates), json or mermaid",
+            help="Draw the server's stages and their status as text, svg, json or mermaid",
         ),
     ] = "",
     as_json: AsJson = False,
@@ -111,7 +111,7 @@ def _draw(workspace: Workspace, names: Sequence[str], form: str) -> None:
 def history(
     name: Name,
     stage: Annotated[
-        str, typer.Argument(metavar="[STAGE]", help="Stage whose output to print", autocompletion=completion.stages)
+        str, typer.Argument(metavar="[STAGE]", help="Print the output of this stage", autocompletion=completion.stages)
     ] = "",
     show: Show = 20,
     as_json: AsJson = False,
@@ -142,7 +142,7 @@ def history(
 def verify(
     names: Names = None,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Also rewrite the state files that differ from their histories")
+        bool, typer.Option("--repair", help="Rewrite each state file that differs from its history")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -79,7 +79,7 @@ def note(
         str,
         typer.Option(
             metavar="KIND",
-            help="Kind of change: added, changed, fixed, removed or security",
+            help="Set the kind of change: added, changed, fixed, removed or security",
             autocompletion=completion.kinds,
         ),
     ] = "changed",

@@ -32,14 +32,22 @@ def run(
     host: Host = "127.0.0.1",
     port: Port = 8000,
     open_: Annotated[
-        bool, typer.Option("--open", help="With --http: allow all callers on a non-loopback address")
+        bool,
+        typer.Option("--open", help="With --http: allow all callers on a non-loopback address, without authorization"),
     ] = False,
     mode: Mode = "",
     profile: Annotated[
-        str, typer.Option(metavar="PROFILE", help="Tool profile of a generated server: full, read-only or your own")
+        str,
+        typer.Option(
+            metavar="PROFILE", help="Offer only the tools of this profile: full, read-only or a custom profile"
+        ),
     ] = "",
     dialect: Annotated[
-        str, typer.Option(metavar="DIALECT", help="Schema dialect for limited clients: standard, plain or flat")
+        str,
+        typer.Option(
+            metavar="DIALECT",
+            help="Offer tool schemas in this form, for clients with limited schema support: standard, plain or flat",
+        ),
     ] = "",
     demo: Demo = False,
     channel: Channel = "",
@@ -80,13 +88,15 @@ def _offered(workspace: Workspace, server: WorkspaceServer, channel: str, option
 def login(
     name: Name,
     scheme: Annotated[
-        str, typer.Option(metavar="SCHEME", help="Security scheme to log in with, if the API has several")
+        str, typer.Option(metavar="SCHEME", help="Log in with this security scheme, if the API has several")
     ] = "",
     scope: Annotated[
         list[str] | None,
-        typer.Option(metavar="SCOPE", help="Scope to request, instead of the scopes of all tools (repeatable)"),
+        typer.Option(metavar="SCOPE", help="Request this scope instead of the scopes of all tools (repeatable)"),
     ] = None,
-    port: Annotated[int, typer.Option(metavar="PORT", help="Port on 127.0.0.1 for the browser redirect")] = 33418,
+    port: Annotated[
+        int, typer.Option(metavar="PORT", help="Receive the login result from the browser on this port of 127.0.0.1")
+    ] = 33418,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the login URL instead of opening a browser")
     ] = False,
@@ -125,15 +135,16 @@ def call(
             "--arg",
             "-a",
             metavar="NAME=VALUE",
-            help="Tool argument; JSON unless the tool expects a string (repeatable)",
+            help="Pass this tool argument (repeatable); VALUE is JSON, or plain text for a string",
         ),
     ] = None,
-    args: Annotated[str, typer.Option(metavar="JSON", help="All arguments as one JSON object")] = "",
+    args: Annotated[str, typer.Option(metavar="JSON", help="Pass all tool arguments as one JSON object")] = "",
     as_json: AsJson = False,
     mode: Mode = "full",
     demo: Demo = False,
     timeout: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Seconds to wait for the response", min=0.001)
+        float,
+        typer.Option(metavar="SECONDS", help="Stop waiting for the response after this number of seconds", min=0.001),
     ] = 60.0,
 ) -> None:
     """Call a tool of a server and print the result."""

@@ -17,7 +17,7 @@ _Documents = Annotated[
     typer.Option(
         metavar="PLACE",
         help=(
-            "Folder (/PATH, ./PATH) or host (HOST, HOST:PORT) from which to accept API documents, in addition to "
+            "Accept API documents from this folder (/PATH, ./PATH) or host (HOST, HOST:PORT), in addition to "
             "the workspace and public addresses (repeatable)"
         ),
     ),
@@ -43,11 +43,11 @@ def serve(
     token: Annotated[
         str,
         typer.Option(
-            metavar="env:NAME|file:PATH", help="With --http: variable or file with the token that callers must send"
+            metavar="env:NAME|file:PATH", help="With --http: require callers to send the token in this variable or file"
         ),
     ] = "",
     public_url: Annotated[
-        str, typer.Option(metavar="URL", help="With --token: public URL of the endpoint (https)")
+        str, typer.Option(metavar="URL", help="With --token: https URL at which clients reach the endpoint")
     ] = "",
     documents: _Documents = None,
     workspace: Root = None,

@@ -157,7 +157,7 @@ def diff(
         str,
         typer.Option(
             metavar="BASE",
-            help="Channel, candidate or file to compare with [default: the channel after which no other offers the server]",
+            help="Compare with this channel, candidate or file [default: the last listed channel that offers the server]",
         ),
     ] = "",
     as_json: AsJson = False,

@@ -48,7 +48,7 @@ Source = Annotated[
     str,
     typer.Argument(
         metavar="TEMPLATE",
-        help="Name of a shipped template, or a folder, git+https://…@REF#subdirectory=… or package:NAME==VERSION",
+        help="Template: its NAME, a folder, git+https://…@REF#subdirectory=… or package:NAME==VERSION",
         autocompletion=completion.templates,
     ),
 ]
@@ -109,7 +109,9 @@ def show(source: Source, as_json: AsJson = False) -> None:
 
 @app.command("new")
 def new(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Template name; creates templates/NAME")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the new template, which is written to templates/NAME")
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Create a template in templates/.

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 def run_declared(
     name: Name,
     record: Annotated[
-        str, typer.Option(metavar="URL", help="Call the API at this URL and record its responses, without secrets")
+        str, typer.Option(metavar="URL", help="Call the API at this URL, and record its responses with secrets removed")
     ] = "",
     live: Annotated[
-        bool, typer.Option("--live", help="Call the real API with read-only tools only; record nothing")
+        bool, typer.Option("--live", help="Call only read-only tools, against the real API; record nothing")
     ] = False,
-    update: Annotated[bool, typer.Option("--update", help="Save the responses as the new snapshots")] = False,
+    update: Annotated[
+        bool, typer.Option("--update", help="Replace the stored snapshots with the current tool results")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run the declared tests of a server.

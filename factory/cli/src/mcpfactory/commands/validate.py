@@ -27,7 +27,7 @@ _Limits = Annotated[
     typer.Option(
         metavar="NAME=NUMBER",
         help=(
-            "Cost limit: max_start_ms, max_call_ms or max_memory_mb (repeatable); for a server in this workspace, "
+            "Fail above this limit: max_start_ms, max_call_ms or max_memory_mb (repeatable); for a server in this workspace, "
             "the strictest channel limits also apply"
         ),
     ),
@@ -47,7 +47,7 @@ _Env = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME[=VALUE]",
-        help="Environment variable for --command, masked in reports; NAME alone passes its current value (repeatable)",
+        help="Set a variable for --command, and mask the value in reports; NAME alone copies the current value (repeatable)",
     ),
 ]
 
@@ -55,7 +55,7 @@ _Headers = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=VALUE",
-        help="With --url: HTTP header of every request, such as 'Authorization=Bearer TOKEN', masked in reports (repeatable)",
+        help="With --url: send this HTTP header with each request, and mask the value in reports (repeatable)",
     ),
 ]
 
@@ -67,26 +67,35 @@ _PolicyName = Annotated[
     str,
     typer.Option(
         metavar="findings|promotion",
-        help="findings: fail on findings; promotion: also fail on unverified checks [with NAME: always promotion]",
+        help="Fail on findings; with promotion, also fail on unverified checks [for a server in this workspace: promotion]",
     ),
 ]
 
 _Explain = Annotated[
-    str, typer.Option(metavar="RULE", help="Print the requirement, source and fix of a rule; examine nothing")
+    str, typer.Option(metavar="RULE", help="Print the requirement, source and fix of this rule; validate nothing")
 ]
 
 
 def validate(
     name: Annotated[
         str,
-        typer.Argument(help="Server in this workspace, validated from its source", autocompletion=completion.servers),
+        typer.Argument(help="Validate the source of this server in the workspace", autocompletion=completion.servers),
     ] = "",
-    command: Annotated[str, typer.Option(metavar="COMMAND", help="Command that starts an MCP server on stdio")] = "",
-    url: Annotated[str, typer.Option(metavar="URL", help="URL of an MCP server over Streamable HTTP")] = "",
-    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="Seconds for the whole validation", min=1)] = 60.0,
+    command: Annotated[
+        str, typer.Option(metavar="COMMAND", help="Use the MCP server that this command starts on stdio")
+    ] = "",
+    url: Annotated[str, typer.Option(metavar="URL", help="Validate the MCP server at this Streamable HTTP URL")] = "",
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Stop the validation after this number of seconds", min=1)
+    ] = 60.0,
     format_: Annotated[
         list[str] | None,
-        typer.Option("--format", "-f", metavar="FORMAT", help=f"Report format (repeatable): {', '.join(_FORMATS)}"),
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="FORMAT",
+            help=f"Write the report in this format (repeatable): {', '.join(_FORMATS)}",
+        ),
     ] = None,
     outputs: Annotated[
         list[Path] | None,
@@ -95,7 +104,7 @@ def validate(
             "-o",
             metavar="FILE|FOLDER",
             help=(
-                "Output file for each --format, or one folder for all; without --format, the file name selects "
+                "Write reports to this file (one for each --format) or folder (for all); without --format, the file name selects "
                 "the format"
             ),
         ),

@@ -140,14 +140,14 @@ def _expression(value: str) -> str:
     if len(value) > 5000:
         raise ValueError("the expression is longer than 5000 characters")
     if any(int(count) > MAX_BOUND for count in _REPEATED.findall(value)):
-        raise ValueError(f"the expression has a repetition of more than {MAX_BOUND:,} times")
+        raise ValueError(f"the expression repeats a part more than {MAX_BOUND:,} times")
     literal = re.fullmatch(r"/(\^.*)/([a-z]*)", value, re.DOTALL)  # JavaScript slashes are only delimiters
     if literal is not None and "i" in literal[2]:
         raise ValueError("the expression ignores case, which a schema pattern cannot express")
     text = literal[1] if literal is not None else value
     if (foreign := _FOREIGN.search(text)) is not None:
         raise ValueError(
-            f"{foreign[0][:20]!r} is not supported in JavaScript's regular expressions, or has another meaning there"
+            f"{foreign[0][:20]!r} is not supported in JavaScript's regular expressions, or means something else in JavaScript"
         )
     text = _EDGES.sub(lambda match: {"A": "^", "Z": "$", "z": "$"}.get(match[1], match[0]), text)
     if "\\k<" not in text:

@@ -54,7 +54,7 @@ def load_overlay(path: Path, name: str = "") -> Overlay:
         raise DocumentError(f"{path} is not an overlay: {error}", error.hint) from None
     if not isinstance(data, dict) or not isinstance(data.get("actions"), list):
         hint = "an overlay has `overlay: 1.0.0`, `info` and `actions`"
-        raise DocumentError(f"{path} is not an overlay: it has no list of actions", hint)
+        raise DocumentError(f"{path} is not an overlay: the list of actions is missing", hint)
     return Overlay(name, DocumentFile(data, raw, form))
 
 
@@ -117,7 +117,7 @@ def _act(root: dict[str, Any], action: Any) -> bool:
     kinds = {_kind(parent[key]) for parent, key in _containers(root, targets)}
     if len(kinds) > 1:
         raise _WrongActionError(
-            "the target selects nodes of several kinds (objects, arrays or values)", "/target", "narrow it"
+            "the target selects nodes of different kinds, such as objects and arrays", "/target", "narrow it"
         )
     # If an action cannot be applied to one of its targets, the action changes no target.
     merged = [_merged(parent[key], value) for parent, key in _containers(root, targets)]
@@ -130,14 +130,14 @@ def _value(data: Any, action: dict[str, Any]) -> Any:
     """Return the value to merge: the value of `update`, or (1.1) a copy of the node to which `copy` points."""
     update, copy = action.get("update", _NO_CHANGE), action.get("copy")
     if (update is _NO_CHANGE) == (copy is None):
-        raise _WrongActionError("an action must have one of `update`, `copy` and `remove: true`")
+        raise _WrongActionError("an action must have `update`, `copy` or `remove: true`")
     if copy is None:
         return update
     if not isinstance(copy, str):
         raise _WrongActionError("`copy` must be a JSONPath", "/copy")
     found = _find(data, copy, "copy")
     if len(found) != 1:
-        raise _WrongActionError(f"`copy` must select one node, but it selects {len(found)}", "/copy", "narrow it")
+        raise _WrongActionError(f"`copy` must select one node, but selects {len(found)} nodes", "/copy", "narrow it")
     node = data
     for step in found[0]:
         node = node[step]

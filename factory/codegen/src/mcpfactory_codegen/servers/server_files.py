@@ -305,9 +305,7 @@ def resolve_server_path(folder: Path, path: str) -> Path:
     root = folder.resolve()
     target = folder.joinpath(*pure.parts)
     if not target.parent.resolve().is_relative_to(root) or (target.is_symlink() and target.is_dir()):
-        raise UnsafePathError(
-            f"{path} passes through a link that points outside {folder}", "replace the link with a folder"
-        )
+        raise UnsafePathError(f"{path} contains a link to a place outside {folder}", "replace the link with a folder")
     return target
 
 

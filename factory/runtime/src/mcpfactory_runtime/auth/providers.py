@@ -70,7 +70,7 @@ def entra(tenant: str, resource: str, *, client_id: str, **options: Any) -> Auth
     """
     if tenant in _MANY_TENANTS:
         raise AuthorizationError(
-            f"{tenant!r} accepts every tenant\nhint: use the ID of the tenant whose users may call"
+            f"the tenant {tenant!r} would accept the users of every tenant\nhint: use the ID of the tenant whose users may call"
         )
     place = f"https://login.microsoftonline.com/{tenant}"
     audiences = (client_id, f"api://{client_id}", *options.pop("audiences", ()))
@@ -186,7 +186,7 @@ def api_keys(resource: str, keys: Mapping[str, str], *, scopes: Mapping[str, str
     for name, key in keys.items():
         if not _DIGEST.fullmatch(key) and len(key) < _SHORTEST:
             raise AuthorizationError(
-                f"the key of {name} can be guessed\nhint: create a key with: "
+                f"the key of {name} is too easy to guess\nhint: create a key with: "
                 "python -c 'import secrets; print(secrets.token_urlsafe(32))'"
             )
         digest = key.removeprefix("sha256:") if _DIGEST.fullmatch(key) else _digest(key)

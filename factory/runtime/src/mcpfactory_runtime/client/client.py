@@ -531,7 +531,7 @@ class Client:
         except McpError as error:
             if error.code == METHOD_NOT_FOUND:
                 raise ProtocolError(
-                    f"the server requests {wanted['method']}, which this client did not declare"
+                    f"the server requests {wanted['method']}, a capability that this client did not declare"
                 ) from None
             raise
 

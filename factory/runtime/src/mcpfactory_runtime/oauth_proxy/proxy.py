@@ -560,8 +560,7 @@ def _check_settings(secret: str, allow: Collection[str]) -> None:
         raise RuntimeError("an OAuth proxy needs httpx\nhint: pip install 'mcpfactory-runtime[auth]'")
     if len(secret) < _SHORTEST_SECRET:
         raise AuthorizationError(
-            f"the secret has fewer than {_SHORTEST_SECRET} characters\nhint: set "
-            "secret=secrets.token_urlsafe(32), and store it"
+            f"the secret has fewer than {_SHORTEST_SECRET} characters\nhint: create a secret with secrets.token_urlsafe(32), and store the secret"
         )
     if not allow or isinstance(allow, str):
         raise AuthorizationError(

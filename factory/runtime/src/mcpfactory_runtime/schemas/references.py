@@ -113,7 +113,7 @@ class SchemaReferences:
                 target = target[int(key) if isinstance(target, list) and key.isdecimal() else key]
         except (KeyError, IndexError, TypeError):
             raise UnusableSchemaError(
-                f"the schema refers to {reference!r}, which it does not contain\nhint: put the definition below $defs; "
+                f"the schema refers to {reference!r}, but does not contain this definition\nhint: put the definition below $defs; "
                 "external schemas are never fetched"
             ) from None
         return target
@@ -125,7 +125,7 @@ def _dialect(uri: Any) -> SchemaDialect:
     known = _DIALECTS.get(str(uri).rstrip("#").partition("://")[2])
     if known is None:
         raise UnusableSchemaError(
-            f"the schema dialect {uri!r} is not supported\nhint: write it in 2020-12, which needs no $schema; "
+            f"the schema dialect {uri!r} is not supported\nhint: write the schema in 2020-12, which needs no $schema; "
             "draft-06, draft-07 and 2019-09 also work"
         )
     return known

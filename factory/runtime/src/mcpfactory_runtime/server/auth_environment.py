@@ -79,12 +79,12 @@ def remove_environment_secrets() -> None:
 def _make_keys(resource: str, given: _Given, options: dict[str, Any]) -> Authorization:
     if options["required_scopes"]:
         raise AuthorizationError(
-            f"{PREFIX}SCOPES does not apply to keys: a key has no scopes\nhint: set scopes in code (api_keys)"
+            f"{PREFIX}SCOPES cannot be used with keys, because a key has no scopes\nhint: set scopes in code (api_keys)"
         )
     pairs = [word.partition("=") for word in given["KEYS"].split()]
     if len({name for name, _, _ in pairs}) < len(pairs) or not all(name and key for name, _, key in pairs):
         raise AuthorizationError(
-            f"{PREFIX}KEYS must contain one key for each name\nhint: write it as in 'ada=KEY ben=sha256:DIGEST'"
+            f"{PREFIX}KEYS must contain one key for each name\nhint: use a form such as 'ada=KEY ben=sha256:DIGEST'"
         )
     return providers.api_keys(resource, {name: key for name, _, key in pairs})
 

@@ -57,26 +57,39 @@ def run(server: _Runnable, arguments: Sequence[str] | None) -> None:
     )
     parser.add_argument("--version", action="version", version=f"{server.name} {server.version}")
     parser.add_argument("--http", action="store_true", help="serve Streamable HTTP instead of stdio")
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    parser.add_argument("--port", type=int, default=8000, help="port to listen on, 0 for any (default: %(default)s)")
-    parser.add_argument("--open", action="store_true", help="allow a non-loopback address without authorization")
-    parser.add_argument("--metrics", action="store_true", help="serve Prometheus metrics at /metrics (with --http)")
+    parser.add_argument("--host", default="127.0.0.1", help="listen on this address (default: %(default)s)")
+    parser.add_argument(
+        "--port", type=int, default=8000, help="listen on this port; 0: any free port (default: %(default)s)"
+    )
+    parser.add_argument("--open", action="store_true", help="with --http: allow all callers on a non-loopback address")
+    parser.add_argument("--metrics", action="store_true", help="with --http: serve Prometheus metrics at /metrics")
     parser.add_argument(
         "--store",
-        help="shared store of several processes: redis://HOST:PORT/0, sqlite:///FILE (default: MCPFACTORY_STORE)",
+        help="keep state in this store, which several processes can share: redis://HOST:PORT/0 or sqlite:///FILE (default: MCPFACTORY_STORE)",
     )
     parser.add_argument(
         "--log-format",
         choices=("text", "json"),
         default="text",
-        help="json: log as JSON lines, including a line per request",
+        help="json: write the log as JSON lines, with a line for each request",
     )
-    parser.add_argument("--otel", action="store_true", help="export traces and metrics by OTLP (configure with OTEL_*)")
-    parser.add_argument("--workers", type=int, default=1, help="processes that serve HTTP (default: %(default)s)")
+    parser.add_argument(
+        "--otel",
+        action="store_true",
+        help="export traces and metrics over OTLP; the OTEL_* variables configure the export",
+    )
+    parser.add_argument(
+        "--workers", type=int, default=1, help="serve HTTP with this number of processes (default: %(default)s)"
+    )
     if catalog:
-        parser.add_argument("--mode", help=f"list the API's tools, or find them by search: {', '.join(MODES)}")
-        parser.add_argument("--profile", help=f"tool profile to serve: {', '.join(catalog.profiles)}")
-        parser.add_argument("--dialect", help=f"schema form for clients with limits: {', '.join(DIALECTS)}")
+        parser.add_argument(
+            "--mode", help=f"offer all tools, or three that find, describe and call them: {' or '.join(MODES)}"
+        )
+        parser.add_argument("--profile", help=f"offer only the tools of this profile: {', '.join(catalog.profiles)}")
+        parser.add_argument(
+            "--dialect",
+            help=f"offer tool schemas in this form, for clients with limited schema support: {', '.join(DIALECTS)}",
+        )
     options = parser.parse_args(given)
     if catalog:
         if catalog.environment_error:

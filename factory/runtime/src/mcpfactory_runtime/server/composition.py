@@ -115,7 +115,7 @@ class CompositionMixin:
 
         change = _Transform(name, options)
         if name in self.registry.generated:
-            raise ValueError(f"{name} is a generated tool\nhint: change it in [tools.{name}] in mcpfactory.toml")
+            raise ValueError(f"{name} is a generated tool\nhint: change the tool in [tools.{name}] in mcpfactory.toml")
         tool = self.registry.tools.get(name)
         if tool is None:
             if not self.may_have_tool(name):
@@ -125,7 +125,7 @@ class CompositionMixin:
             self._transforms.append(change)
             return
         if tool.resolve_target is not None:
-            raise ValueError(f"{name} cannot be transformed: it calls other tools by their names and arguments")
+            raise ValueError(f"{name} cannot be transformed, because this tool calls other tools by name")
         made = transformed_tool(tool, **options)
         self.registry.replace_tool(name, made)
         if self._replaced(tool, made):
@@ -255,7 +255,9 @@ class MountedServer:
         for kind, inner in self._inner():
             key = registry_key(_outer(self.part, inner, self.name_prefix))
             if key in getattr(self._registry, kind):
-                raise ValueError(f"{key!r} of {self.part.name} is already taken\nhint: mount it with another prefix")
+                raise ValueError(
+                    f"{key!r} of {self.part.name} is already taken\nhint: mount the server with another prefix"
+                )
 
     def sync_items(self) -> set[str]:
         """Register the part's current items in the parent, and remove items that the part no longer has.

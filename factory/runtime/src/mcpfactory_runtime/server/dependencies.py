@@ -131,8 +131,7 @@ class _Maker:
                 self._contexts.append(parameter.name)
             elif parameter.default is parameter.empty and parameter.kind not in _COLLECTING:
                 raise TypeError(
-                    f"{_name(provider)}: nothing provides its parameter {parameter.name}\nhint: make it a "
-                    "Context or another dependency, or give it a default"
+                    f"{_name(provider)}: the parameter {parameter.name} has no value\nhint: use a Context, a dependency or a default for the parameter"
                 )
 
     @property

@@ -237,7 +237,7 @@ def apply_decorator(register: Callable[[Any], Any], given: Any, options: dict[st
         return register(given)
     if isinstance(given, str):
         if options.setdefault("name", given) != given:
-            raise TypeError(f"two names for one {what}: {given!r} and {options['name']!r}")
+            raise TypeError(f"the {what} has two names: {given!r} and {options['name']!r}")
     elif given is not None:
         raise TypeError(
             f'{given!r} is neither a function nor a name\nhint: write @server.{what}, or @server.{what}("name")'

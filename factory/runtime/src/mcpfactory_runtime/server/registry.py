@@ -347,7 +347,7 @@ class Registry:
             ValueError: another tool already has the new name.
         """
         if tool.name != name and (tool.name in self.tools or tool.name in self.generated):
-            raise ValueError(f"tool {tool.name!r} already exists\nhint: give one of them another name=")
+            raise ValueError(f"tool {tool.name!r} already exists\nhint: give one of the two tools another name=")
         kept = [(known, tool if known == name else one) for known, one in self.tools.items()]
         self.tools.clear()
         self.tools.update((one.name if known == name else known, one) for known, one in kept)
@@ -527,5 +527,5 @@ def _refuse_unusable(name: str, schema: Mapping[str, Any]) -> None:
 def _handler_name(handler: Handler) -> str:
     name = getattr(handler, "__name__", None) or type(handler).__name__
     if name == "<lambda>":
-        raise TypeError("a lambda has no name\nhint: give it one with name=")
+        raise TypeError("a lambda has no name\nhint: set a name with name=")
     return str(name)

@@ -276,7 +276,7 @@ class Skill:
                 continue
             name = within + item.name
             if item.is_symlink():
-                raise SkillError(f"skill {self.folder.name}: {name} is a link\nhint: replace it with the file itself")
+                raise SkillError(f"skill {self.folder.name}: {name} is a link\nhint: replace the link with the file")
             if item.is_dir(follow_symlinks=False):
                 yield from self._walk(Path(item.path), f"{name}/")
             elif item.is_file(follow_symlinks=False):

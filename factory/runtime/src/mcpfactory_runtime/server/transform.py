@@ -159,7 +159,9 @@ def _transformed_schema(tool: str, schema: Json, changes: Mapping[str, ArgumentT
             continue
         outer = change.get("rename") or name
         if outer in seen:
-            raise ValueError(f"tool {tool}: two arguments would have the name {outer!r}\nhint: choose another rename")
+            raise ValueError(
+                f"tool {tool}: two arguments would have the name {outer!r}\nhint: choose another name for one of the arguments"
+            )
         shown = {**about} if isinstance(about, dict) else about
         if isinstance(shown, dict):
             shown |= {key: change[key] for key in ("description", "default") if key in change}
@@ -184,8 +186,7 @@ def _check_changes(tool: str, schema: Json, changes: Mapping[str, ArgumentTransf
             )
         if change.get("hide") and name in required and "default" not in change:
             raise ValueError(
-                f"tool {tool}, {name}: a required argument cannot be hidden without a default\nhint: set a "
-                "default, or fix it"
+                f"tool {tool}, {name}: a required argument cannot be hidden without a default\nhint: set a default, or set the value with 'fix'"
             )
         for key in ("default", "fix"):
             if key in change:

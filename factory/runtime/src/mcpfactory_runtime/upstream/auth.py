@@ -48,8 +48,8 @@ def sign(keys: AwsKeys, method: str, url: str, headers: Headers, content: bytes 
         from botocore import auth, awsrequest, credentials  # type: ignore[import-untyped]  # noqa: PLC0415 - a large library, optional, without types
     except ImportError:
         raise ToolError(
-            "Requests to this API are signed (AWS Signature Version 4), and the library for it is not "
-            "installed.\nhint: ask the person who runs this server to install mcpfactory-runtime[aws]."
+            "Requests to this API are signed (AWS Signature Version 4), and the library that signs "
+            "requests is not installed.\nhint: ask the person who runs this server to install mcpfactory-runtime[aws]."
         ) from None
     host = urlsplit(url).hostname or ""
     service = keys.service or aws_service(host)
@@ -243,7 +243,7 @@ def _values(scheme: SecurityScheme, environ: Mapping[str, str], tokens: Mapping[
 
 _LIFETIME: Final = 3600  # seconds; the longest lifetime that Google permits
 _NOT_INSTALLED: Final = (
-    "The key of the service account must sign a request for a token, and the library for it is not installed.\n"
+    "The key of the service account must sign a request for a token, and the library that signs requests is not installed.\n"
     "hint: the person who runs this server installs mcpfactory-runtime[google]."
 )
 

@@ -184,7 +184,7 @@ class Upstream:
         except (TimeoutError, httpcore.TimeoutException):
             raise ToolError(
                 f"{operation.method} {operation.path}: {host} did not answer within {seconds:g} seconds.\n"
-                "hint: ask for less, or try again later."
+                "hint: request less data, or try again later."
             ) from None
         except (httpcore.ConnectError, OSError) as error:
             raise ToolError(
@@ -195,7 +195,7 @@ class Upstream:
         except (httpcore.NetworkError, httpcore.ProtocolError, httpx.DecodingError, httpx.RequestError) as error:
             why = str(error) if isinstance(error, httpx.DecodingError) else type(error).__name__
             raise ToolError(
-                f"{operation.method} {operation.path}: the exchange with {host} broke off ({why})."
+                f"{operation.method} {operation.path}: the connection to {host} was interrupted ({why})."
             ) from None
         secrets = credentials.secrets
         return self._result(answer, operation, arguments, secrets=secrets, url=request.url, redirect=redirect)

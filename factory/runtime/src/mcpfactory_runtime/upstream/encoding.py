@@ -228,7 +228,7 @@ def piece(text: str | Unset, separator: str, index: int, count: int, kind: str) 
         return text
     pieces = [one.strip() for one in text.split(separator)]
     if len(pieces) != count:
-        raise ToolError(f"{text!r} has {len(pieces)} parts; {count} are needed, with {separator!r} between them.")
+        raise ToolError(f"{text!r} has {len(pieces)} parts; {count} parts are needed, separated by {separator!r}.")
     if kind not in {"integer", "number", "boolean"}:
         return pieces[index]
     try:

@@ -31,11 +31,15 @@ def run(name: str, upstreams: Sequence[Upstream], arguments: Sequence[str]) -> N
     commands = parser.add_subparsers(dest="command", required=True)
     login, logout = commands.add_parser("login"), commands.add_parser("logout")
     for one in (login, logout):
-        one.add_argument("--scheme", default="", help="security scheme, if the API has several with a login")
-    login.add_argument("--scope", action="append", help="scope to request (repeatable) [default: those of all tools]")
-    login.add_argument("--port", type=int, default=_PORT, help="port of the redirect URI [default: %(default)s]")
-    login.add_argument("--no-browser", action="store_true", help="print the URL instead of opening a browser")
-    login.add_argument("--device", action="store_true", help="authorize on another device with a code")
+        one.add_argument("--scheme", default="", help="log in with this security scheme, if the API has several")
+    login.add_argument(
+        "--scope", action="append", help="request this scope (repeatable) [default: the scopes of all tools]"
+    )
+    login.add_argument(
+        "--port", type=int, default=_PORT, help="receive the login result on this local port [default: %(default)s]"
+    )
+    login.add_argument("--no-browser", action="store_true", help="print the login URL instead of opening a browser")
+    login.add_argument("--device", action="store_true", help="log in on another device by typing a code")
     options = parser.parse_args(arguments)
     try:
         manager, upstream = _find(upstreams, options.scheme)

@@ -266,8 +266,7 @@ def _check_line(parameter: Parameter, text: str, forbidden: str = "") -> str:
         for character in text
     ):
         raise ToolError(
-            f"The argument {parameter.argument!r} contains a character that a {parameter.place} cannot carry "
-            "(a line end?)."
+            f"The argument {parameter.argument!r} contains a character that a {parameter.place} cannot contain (a line end?)."
         )
     return text
 

@@ -127,7 +127,7 @@ def select(expression: str, value: Any) -> Any:
     # JMESPathError is a ValueError.
     except (ArithmeticError, AttributeError, TypeError, ValueError, RecursionError) as error:
         raise ToolError(
-            f"The call was made, but its answer does not fit the expression {expression!r}: {error}"
+            f"The API answered, but the expression {expression!r} cannot be applied to the answer: {error}"
         ) from None
 
 

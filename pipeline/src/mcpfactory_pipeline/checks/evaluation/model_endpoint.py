@@ -250,5 +250,5 @@ def find_endpoint(name: str, settings: EndpointSettings, *, environ: Mapping[str
     variable = settings.key or KINDS[found[1]]
     key = (os.environ if environ is None else environ).get(variable, "")
     if not key and not url:
-        raise ConfigError(f"{variable} is not set: {name} needs a key", hint=f"export {variable}=…")
+        raise ConfigError(f"{name} needs an API key, but {variable} is not set", hint=f"export {variable}=…")
     return ModelEndpoint(found[1], found[2], url, key or _NO_KEY)

@@ -179,6 +179,7 @@ def _checked(file: Path, content: str, about: str) -> bytes:
     data = file.read_bytes()
     if hash_bytes(data) != content:
         raise StateError(
-            f"{about} differs from the file that the job checked: {hash_bytes(data)}, expected {content}", hint=_UNSURE
+            f"{about} differs from the file that the job checked: the hash is {hash_bytes(data)}, expected {content}",
+            hint=_UNSURE,
         )
     return data

@@ -77,7 +77,7 @@ def refresh_factory_wheels(folder: Path) -> list[str]:
             built = list(pool.map(lambda name: write_factory_wheel(name, Path(place, name)), DISTRIBUTIONS))
         except StageError as error:
             raise StageError(
-                f"the wheels of this factory are not available: {error}",
+                f"the wheels of mcpfactory are not available: {error}",
                 hint=f"{error.hint}; or use a repository: --factory git+https://…@REF",
             ) from error
         wanted = {wheel.name: wheel.read_bytes() for wheel in built}
@@ -197,7 +197,7 @@ def parse_origin(text: str) -> FactoryOrigin:
         return FactoryOrigin(GIT, _repository(text, place), ref) if _REF.fullmatch(ref) else _no_ref(text)
     if _PLACE.fullmatch(text) and ".." not in text.split("/"):
         return FactoryOrigin(FOLDER, text)
-    raise ConfigError(f"workspace.factory is {text!r}, which is not a valid location of a factory", hint=FORMS)
+    raise ConfigError(f"workspace.factory is {text!r}, which is not a valid source of mcpfactory", hint=FORMS)
 
 
 def _repository(text: str, place: str) -> str:
@@ -218,7 +218,7 @@ def _repository(text: str, place: str) -> str:
 
 def _no_ref(text: str) -> FactoryOrigin:
     raise ConfigError(
-        f"workspace.factory is {text!r}, which has no commit or tag", hint="name a commit or a tag: git+https://…@REF"
+        f"workspace.factory is {text!r}, which has no commit or tag", hint="add a commit or a tag: git+https://…@REF"
     )
 
 
@@ -297,7 +297,7 @@ def choose_origin(text: str) -> FactoryOrigin:
     if text == "git":
         if installed is None:
             raise ConfigError(
-                "mcpfactory was not installed from a repository", hint="name a repository: git+https://…@REF"
+                "mcpfactory was not installed from a repository", hint="give a repository: git+https://…@REF"
             )
         return installed
     try:
@@ -306,7 +306,7 @@ def choose_origin(text: str) -> FactoryOrigin:
         if text.startswith("git+"):
             raise ConfigError(str(error).replace("workspace.factory", "the factory"), hint=error.hint) from error
         raise NotFoundError(
-            f"{text!r} is not a valid location of a factory", hint=f"use git, vendored, {FORMS}"
+            f"{text!r} is not a valid source of mcpfactory", hint=f"use git, vendored, {FORMS}"
         ) from error
 
 
@@ -444,7 +444,7 @@ def with_origin(text: str, origin: FactoryOrigin) -> str:
         "workspace": {**wanted["workspace"], "factory": str(origin)},
     }:
         raise ConfigError(
-            "mcpfactory.toml has no safe place for the line of 'factory'", hint=f"write below [workspace]: {line}"
+            "mcpfactory cannot add 'factory' to mcpfactory.toml automatically", hint=f"write below [workspace]: {line}"
         )
     return edited
 

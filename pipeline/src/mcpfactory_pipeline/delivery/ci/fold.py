@@ -97,7 +97,7 @@ def named_shard_results(folders: Sequence[Path], servers: Iterable[str]) -> list
 def _folders(folders: Sequence[Path]) -> Sequence[Path]:
     for folder in folders:
         if not folder.is_dir():
-            raise NotFoundError(f"no folder {folder}", hint="name folders with the packed results of jobs")
+            raise NotFoundError(f"folder {folder} does not exist", hint="give folders that contain the results of jobs")
     return folders
 
 

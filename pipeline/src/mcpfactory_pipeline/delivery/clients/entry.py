@@ -121,14 +121,13 @@ def _command_line(
 def _remote(client: ClientProfile, form: ConfigLayout, name: str, target: RemoteEntry) -> ClientEntry:
     if form.http is None:
         raise ClientConfigError(
-            f"{client.title} cannot have a URL in its configuration",
+            f"{client.title} does not support servers at a URL",
             hint=client.note or "install a server of a workspace",
         )
     by_name = {"<token variable>", "<names>"} & {word for word in form.http.values() if isinstance(word, str)}
     if target.variable and client.header is None and not by_name:
         raise ClientConfigError(
-            f"{client.title} cannot refer to {target.variable} in a header, and a secret must not be written "
-            "to the file",
+            f"{client.title} cannot read {target.variable} for a header, and the configuration file must not contain a secret",
             hint="leave out --token-variable if the server supports OAuth login",
         )
     headers: Any = _DROP

@@ -73,8 +73,7 @@ def select_entry_variables(
             raise ClientConfigError(
                 f"the value of {name} is a URL with a password, which must not be in a configuration file",
                 hint=(
-                    f"leave the password out, or use --env {name}, which refers to the variable if the client "
-                    "supports it"
+                    f"remove the password from the URL, or use --env {name} if the client supports references to variables"
                 ),
             )
     wanted = required_variables(server.folder) | dict.fromkeys(
@@ -231,7 +230,7 @@ def _with_variables(reached: LaunchEntry, environ: Sequence[str], *, literal: bo
             )
         if equals and not literal and is_secret_looking_variable(variable, value):
             raise ClientConfigError(
-                f"the value of {variable} looks like a secret, and many programs read configuration files",
+                f"the value of {variable} looks like a secret, which must not be in a configuration file",
                 hint=(
                     f"use --env {variable} to refer to the variable if the client supports it, or --literal to "
                     "write the value"
@@ -254,7 +253,7 @@ def _adopted_url(
     """
     if given:
         raise ClientConfigError(
-            f"{server.name} runs at {url}, so no local process could receive variables", hint="leave out --env"
+            f"{server.name} runs at {url}, but variables can be set only for a local process", hint="leave out --env"
         )
     if ask:
         refresh_offer(server, "installed")
@@ -298,7 +297,7 @@ def remote_target(url: str, *, name: str = "", variable: str = "") -> InstallTar
 def _checked(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise ClientConfigError(
-            f"{name!r} is not a name that every client accepts", hint="use --name with letters, digits, - and _"
+            f"{name!r} is not a valid name in every client", hint="use --name with letters, digits, - and _"
         )
     return name
 

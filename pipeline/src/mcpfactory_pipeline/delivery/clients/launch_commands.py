@@ -251,7 +251,7 @@ def launch(
         started, version = _from_index(workspace, server, package, environ)
     elif project is not None and find_channel(read_channels(workspace), source):
         raise ClientConfigError(
-            f"channel {source} is on this machine only, but a project's file is shared with others",
+            f"a project's configuration is shared, but channel {source} exists only on this machine",
             hint="use --from index or --from source, or leave out --project",
         )
     else:

@@ -204,7 +204,7 @@ def _work_folder() -> Iterator[Path]:
         except ToolRejectedInputError as error:
             raise PublishError(
                 f"the dependencies of the server cannot be installed: {error}",
-                hint="check that each dependency has a wheel for that platform and Python",
+                hint="check that each dependency has a wheel for the platform and the Python version of the bundle",
             ) from error
 
 

@@ -57,7 +57,8 @@ def require_secure_url(url: str, where: str) -> str:
         ) from error
     if parts.username or parts.password:
         raise ConfigError(
-            f"{where} contains credentials", hint="name an environment variable that contains the token instead"
+            f"{where} contains credentials",
+            hint="store the token in an environment variable, and give the name of the variable",
         )
     if not parts.hostname or parts.scheme not in {"https", "http"}:
         raise ConfigError(f"{where} is not a valid URL: {url!r}", hint="use a URL such as https://…")
@@ -174,6 +175,6 @@ def response_text_field(answer: HttpResponse, field: str, url: str) -> str:
     if not isinstance(found, dict) or not isinstance(found.get(field), str):
         raise PublishError(
             f"{url} returned no {field}: HTTP {answer.status_code}",
-            hint="check the login, or the publisher that is registered there",
+            hint="check the login, or the registered publisher",
         )
     return str(found[field])

@@ -202,7 +202,7 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
     if adopted is not None and adopted.kind != _PACKED:
         whose = KINDS[adopted.kind].upstream or "its own project"
         raise PublishError(
-            f"mcpfactory does not publish the adopted server {server}; {whose} publishes it",
+            f"mcpfactory does not publish the adopted server {server}; {whose} publishes this server",
             hint=f"install the release of a channel for local users: 'mcpfactory install {server} --client CLIENT'",
         )
     find_channel(read_channels(workspace), channel)

@@ -272,7 +272,7 @@ def _runtime_missing(release: CandidateRelease, settings: TargetSettings, index:
         f"{settings['index']} has no {needed}, so {release.metadata.name} could not be installed from this index",
         hint="for a private index, use --set pypi.runtime=publish to upload the runtime's wheel first"
         if own is not None and not public
-        else "publish mcpfactory-runtime there, or use --set pypi.runtime=assume if another index has mcpfactory-runtime",
+        else "publish mcpfactory-runtime to this index, or use --set pypi.runtime=assume if another index has mcpfactory-runtime",
     )
 
 

@@ -115,7 +115,7 @@ def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEviden
         found = _inspect(wire, release, settings)
     if found.same is None:
         raise TargetUnavailableError(
-            f"{base} accepted server.json, but does not return it",
+            f"{base} accepted server.json, but does not list the server",
             hint="run the same publish command again; the registry may need time to list the server",
         )
     return found.same

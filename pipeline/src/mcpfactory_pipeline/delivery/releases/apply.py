@@ -141,7 +141,7 @@ def _changelog(server: WorkspaceServer, news: str) -> bytes:
         raise ReleaseError(
             "changelog",
             f"{server.name}: {changelog.FILE} is not in UTF-8: {error}",
-            hint="save it in UTF-8, and commit it",
+            hint="save the changelog in UTF-8, and commit the file",
         ) from error
     ends = "\r\n" if "\r\n" in before else "\n"
     return changelog.insert_release_section(before.replace("\r\n", "\n"), news).replace("\n", ends).encode()

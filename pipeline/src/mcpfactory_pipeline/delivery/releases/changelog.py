@@ -90,13 +90,15 @@ def _read(file: Path) -> ChangelogFragment:
     path, found = f"{FOLDER}/{file.name}", _NAME.fullmatch(file.name)
     if found is None:
         raise ReleaseError(
-            "note", f"{path} is not a valid name for a note", hint=f"name it WORDS.KIND.md; kinds: {', '.join(KINDS)}"
+            "note",
+            f"{path} is not a valid name for a note",
+            hint=f"rename the file to WORDS.KIND.md; kinds: {', '.join(KINDS)}",
         )
     _check(found["kind"], found["step"] or "", path)
     try:
         text = file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise ReleaseError("note", f"{path} cannot be read: {error}", hint="save it as UTF-8 text") from error
+        raise ReleaseError("note", f"{path} cannot be read: {error}", hint="save the file as UTF-8 text") from error
     if not text:
         raise ReleaseError("note", f"{path} is empty", hint="write what changed, or delete the file")
     return ChangelogFragment(path, found["kind"], text, next((step for step in _STATED if step == found["step"]), None))

@@ -99,7 +99,9 @@ class PackageGroup:
             return ""
         except UnicodeDecodeError as error:
             raise ReleaseError(
-                "changelog", f"{changelog.FILE} is not in UTF-8: {error}", hint="save it in UTF-8, and commit it"
+                "changelog",
+                f"{changelog.FILE} is not in UTF-8: {error}",
+                hint="save the changelog in UTF-8, and commit the file",
             ) from error
 
 

@@ -283,8 +283,7 @@ class _Planner:
                 "contract",
                 f"{last.name} does not record its tools, and no channel offers {last.server}",
                 hint=(
-                    f"check out {last.name}, mcpfactory pipeline run {last.server}, return to this branch and "
-                    "release again"
+                    f"check out {last.name}, run 'mcpfactory pipeline run {last.server}', return to this branch, and release again"
                 ),
             ) from error
 

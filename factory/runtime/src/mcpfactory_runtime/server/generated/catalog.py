@@ -61,7 +61,9 @@ class Catalog:
         """
         for row in rows:
             if row.tool.name in self._rows or row.tool.name in self._registry.tools:
-                raise ValueError(f"tool {row.tool.name!r} already exists\nhint: give one of them another name=")
+                raise ValueError(
+                    f"tool {row.tool.name!r} already exists\nhint: give one of the two tools another name="
+                )
             self._rows[row.tool.name] = row
         for name, members in profiles.items():
             self._profiles[name] = self._profiles.get(name, frozenset()) | frozenset(members)

@@ -126,7 +126,7 @@ class MiddlewareStack:
         """
         around_request, around_tool = _overridden(middleware, "on_request"), _overridden(middleware, "on_tool")
         if around_request is None and around_tool is None:
-            raise TypeError(f"{middleware!r} has neither on_request nor on_tool\nhint: define one of them")
+            raise TypeError(f"{middleware!r} has neither on_request nor on_tool\nhint: define one of these methods")
         if around_request is not None:
             self.add_around_requests((), around_request)
         if around_tool is not None:

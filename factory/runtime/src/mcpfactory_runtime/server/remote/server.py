@@ -471,7 +471,9 @@ def remote_servers(source: str | os.PathLike[str] | Mapping[str, Any], **options
     for name, entry in servers.items():
         prefix = _UNFIT.sub("-", name)
         if prefix in found:
-            raise ValueError(f"{where}: two servers would have the name {prefix!r}\nhint: rename one of them")
+            raise ValueError(
+                f"{where}: two servers would have the name {prefix!r}\nhint: rename one of the two servers"
+            )
         found[prefix] = _remote_server(f"{where}, {name}", name, entry, options)
     return found
 
@@ -487,7 +489,7 @@ def _read(file: Path) -> Any:
 
 def _remote_server(where: str, name: str, entry: Any, options: Json) -> RemoteServer:
     if not isinstance(entry, Mapping) or ("command" in entry) == ("url" in entry):
-        raise ValueError(f"{where}: exactly one of command and url is required\nhint: set one of them")
+        raise ValueError(f"{where}: exactly one of command and url is required\nhint: set either command or url")
     known = _COMMAND if "command" in entry else _ADDRESS
     given = {key: _filled(where, entry[key]) for key in known if entry.get(key) is not None}
     words = [given.pop("command", ""), *given.pop("args", ())]
@@ -504,14 +506,14 @@ def _filled(where: str, value: Any) -> Any:
     if isinstance(value, list):
         return [_filled(where, one) for one in value]
     if not isinstance(value, str):
-        raise ValueError(f"{where}: {value!r} is not a string\nhint: write it as a string")
+        raise ValueError(f"{where}: {value!r} is not a string\nhint: write the value as a string")
 
     def variable(found: re.Match[str]) -> str:
         default = found[2]
         value = os.environ.get(found[1], default)
         if value is None:
             raise ValueError(
-                f"{where}: the variable {found[1]} is not set\nhint: set it, or write ${{{found[1]}:-default}}"
+                f"{where}: the variable {found[1]} is not set\nhint: set the variable, or write ${{{found[1]}:-default}}"
             )
         return value
 
