@@ -97,7 +97,7 @@ def _by_form(workspace: Workspace, request: AdoptionRequest) -> Callable[[Path],
     }
     if colon and scheme in {"oci", "docker"}:
         raise RefusedError(
-            "a container image cannot be adopted: mcpfactory cannot start or check an image without a container engine",
+            "a container image cannot be adopted: mcpfactory starts and checks programs, not images",
             hint=NO_IMAGE,
         )
     if colon and scheme in forms:

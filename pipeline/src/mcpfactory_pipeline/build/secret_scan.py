@@ -93,8 +93,8 @@ def _is_document(package: str, name: str) -> bool:
 
     The text and examples of such files are public.
 
-    API documents are below `api/` in a server's folder, which is part of its source distribution. A Python package with
-    the name `api` is code, not an API document.
+    The source distribution of a server includes the API documents in the folder `api/`. A Python package with the name
+    `api` is code, not an API document.
     """
     path = PurePosixPath(name)
     of_server = package.endswith(".tar.gz") and path.parts[1:2] == ("api",) and path.suffix.lower() in _DOCUMENTS

@@ -58,7 +58,7 @@ class BatchRoutes:
         given = await read_body(request)
         reason = normalize_reason(str(given.get("reason", "")).strip())
         asked = [(choice, choice.values(action, reason), ticket) for choice, ticket in parse_confirmations(given)]
-        # Use all tickets before any decision, so that a repeated or forged form changes nothing.
+        # Consume all one-time tickets before the first decision, so that a repeated or forged form changes nothing.
         after = [server_history_link(name) for name in dict.fromkeys(choice.server for choice, _, _ in asked)]
         seen = [
             self._acting.use_ticket(

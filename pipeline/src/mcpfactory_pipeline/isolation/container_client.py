@@ -20,7 +20,7 @@ _OWN: Final = ("PATH",)  # variables that the image itself sets
 def container_client_command(arguments: list[str], environ: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
     """Return the client's command and environment, derived from this program's arguments and environment.
 
-    Values of variables are in the client's environment, because every user of the machine can read arguments.
+    The values of variables are not arguments, because every user of the machine can read arguments.
     """
     first = arguments.index("--")
     second = arguments.index("--", first + 1)

@@ -71,7 +71,7 @@ def _document(subject: InputReader) -> str:
 
 
 def _documents_in(subject: InputReader, folder: str) -> str:
-    if not folder:  # if documents have no separate folder, count every document here except generated files
+    if not folder:  # without a separate folder for documents, include all documents except generated files
         files = [path for path in subject.files if path.endswith(_DOCUMENTS) and "_generated/" not in path]
         return subject.hash_all(path for path in files if not path.startswith(".mcpfactory/"))
     return subject.hash_all(list_source_files(subject.server.folder / folder), f"{folder}/")

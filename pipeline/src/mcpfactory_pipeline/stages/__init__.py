@@ -226,7 +226,7 @@ def _check_channels(stages: Sequence[Stage], channels: Sequence[ChannelPolicy]) 
 
 
 def _completed(stages: Sequence[Stage], stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
-    """Return a stage with the fields that its needs determine: the watched channel, and the candidate to approve."""
+    """Return a stage with the fields derived from `needs`: the watched channel and the candidate to approve."""
     before = needed_stages(stages, stage.name)
     check_restart(stage, before)
     offering = channels_needed_before(stages, stage.name)

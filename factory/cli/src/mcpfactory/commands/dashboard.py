@@ -33,9 +33,7 @@ _AllowActions = Annotated[
 ]
 _TokenFile = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE", help="Accept the tokens in this file (lines: `name: token`), which only its owner may read"
-    ),
+    typer.Option(metavar="FILE", help="Accept the tokens in this file (lines: `name: token`; mode 600)"),
 ]
 _ProxyHeader = Annotated[
     str,

@@ -206,7 +206,7 @@ def _item(written: Node) -> Node | None:
 
 
 def _methods(item: Node, location: Location) -> Iterator[tuple[str, Node]]:
-    """Yield the operations of a path item. `location` is below `paths`, also for a reference."""
+    """Yield the operations of a path item. `location` is below `paths`, even if the path item is a `$ref`."""
     spec, newest = item.context.spec, SPEC_VERSIONS[-1]
     path = Node(item.context, item.value, location)
     for key, node in path.members():

@@ -218,7 +218,7 @@ class SharedSchemaQueue:
         return name
 
 
-# --- cycles of references that apply to the same value: validators would not terminate ---
+# --- reference cycles that never descend into the value: a validator would recurse forever ---
 #
 # A cycle through `properties` or `items` is allowed, because each step descends into the value.
 # A cycle through `$ref`, `allOf`, `oneOf` and similar keywords is not allowed.

@@ -42,7 +42,7 @@ def read_questions(template: ServerTemplate) -> tuple[TemplateQuestion, ...]:
 
 
 def unsafe_settings(template: ServerTemplate) -> tuple[str, ...]:
-    """Return the settings of a template that would run code during rendering.
+    """Return the template settings that would run code during rendering.
 
     A template with settings that would run code is refused.
     """

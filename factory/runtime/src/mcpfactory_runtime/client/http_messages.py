@@ -68,7 +68,7 @@ def _at(value: Any, path: Path) -> Any:
     for part in path:
         value = value.get(part) if isinstance(value, dict) else None
     if isinstance(value, float) and value.is_integer():
-        value = int(value)  # the header must contain 5, because 5.0 and 5 are equal in JSON
+        value = int(value)  # send 5.0 as 5, because JSON does not distinguish these numbers
     return value if isinstance(value, str | int) else None
 
 

@@ -67,7 +67,7 @@ def check_header_annotations(tool: str, schema: Any) -> None:
     """Check the annotations of an input schema: clients omit tools with invalid annotations.
 
     Raises:
-        ValueError: an annotation is invalid; the message contains the tool.
+        ValueError: an annotation is invalid; the message names the tool.
     """
     if fault := header_annotation_error(schema):
         raise ValueError(
