@@ -295,7 +295,7 @@ FAULTS = (
     Fault("read-only locks", _read_only("locks", emptied=True), HOLD, 5, "cannot be locked", "make pipeline/locks/ writable"),
     Fault("read-only artifacts", _read_only("artifacts"), "run books --force", 5, "", "writable"),
     Fault("read-only channel", _read_only("channels/production"), PROMOTE, 5, "channel production cannot be written", "writable"),
-    Fault("clock set back by thirty days", _history(_from_the_future), HOLD, 5, "ahead of this machine's clock", "git log -p"),
+    Fault("clock set back by thirty days", _history(_from_the_future), HOLD, 5, "later than this machine's clock", "git log -p"),
     Fault("state of a newer schema", _state(lambda text: text.replace('"state": 2', '"state": 99')), HOLD, 5, "schema 99", "update mcpfactory"),
     Fault("state edited by hand", _state(lambda text: text.replace('"passed"', '"failed"')), HOLD, 5, "does not match its history", "verify --repair books"),
     Fault("state with the marks of a merge", _state(_CONFLICT.format), HOLD, 5, "contains merge conflict markers", "verify --repair books"),

@@ -104,7 +104,7 @@ def test_a_folder_beside_the_packages_is_no_package(lock):
 
 @parametrize_subtests("text", OLD)
 def test_a_package_lock_of_an_old_form_is_refused(text):
-    with pytest.raises(ConfigError, match=r"package-lock.json is not a lock file of version 2 or 3"):
+    with pytest.raises(ConfigError, match=r"package-lock.json must be a lock file of version 2 or 3"):
         check_node_lock(text.encode(), own="@acme/greeter")
 
 

@@ -164,7 +164,7 @@ def test_without_an_index_mcpfactorys_own_environment_serves_if_it_has_all_and_e
     declare(space.folder / "servers/notes", NAME)
     done = cut_off("call", "notes", "where")
     assert done.code == 5
-    assert f"{NAME} is missing there" in done.err
+    assert f"does not contain {NAME}" in done.err
     assert "hint: make the package index reachable" in done.err
 
 

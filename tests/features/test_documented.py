@@ -28,7 +28,7 @@ async def said(client: Client, tool: str, **arguments: Any) -> Any:
 async def test_the_first_example() -> None:
     logged: list[Any] = []
     server = run_shown("reference/server-api.md#server-api")["server"]
-    says("reference/server-api.md#results-of-tools", "structured content that matches the output schema")
+    says("reference/server-api.md#results-of-tools", "structured content that matches the annotation")
     says("reference/server-api.md#testing", 'client.call_tool("add_note", {"text": "tea"})')
     async with connect(server, LEGACY, notified=lambda _, params: logged.append(params["data"])) as client:
         assert client.instructions == "Search before you add."

@@ -180,7 +180,7 @@ def test_what_people_decide_is_told_as_history_has_it_and_a_rehearsal_is_not(ran
         ('log = "../events.jsonl"', "is outside the workspace"),
         ('log = "/tmp/events.jsonl"', "is outside the workspace"),
         ('webhook = "chat.example.org"', "is not a valid URL"),
-        ('webhook = "https://a.example"\nwebhook_variable = "A"', "both 'webhook' and 'webhook_variable'"),
+        ('webhook = "https://a.example"\nwebhook_variable = "A"', "'webhook_variable' cannot be combined"),
         ('secret_variable = "a b"', 'secret_variable: "a b" is not valid'),
         ("timeout = 0", "timeout: 0 is not valid"),
         ("attempts = 99", "attempts: 99 is not valid"),

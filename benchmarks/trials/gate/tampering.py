@@ -277,7 +277,7 @@ def _invalid(space: AttackedWorkspace, *words: str) -> Iterator[str]:
     if space.run(*words).code == 0:
         yield f"{' '.join(words)} reports success"
     for command in ("status", "verify"):
-        if "ahead of" not in space.run("pipeline", command, "alpha").text:
+        if "later than" not in space.run("pipeline", command, "alpha").text:
             yield f"{command} does not name the event"
 
 

@@ -129,7 +129,7 @@ def test_one_argument_stands_for_several_and_a_fixed_one_is_not_seen(map_server:
     )
     assert requests == ["/books?lat=52.5&lon=13.4&limit=5&org=me&owner=me", "/books?lat=52.5&lon=13.4&limit=5"]
     assert [result.get("isError", False) for result in results] == [False, False, True, True]
-    assert "2 are needed" in results[2]["content"][0]["text"]
+    assert "2 parts are needed" in results[2]["content"][0]["text"]
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_a_body_that_breaks_off_is_not_taken_for_a_whole_one(coding: str, body: 
 
 def test_a_reader_that_stops_has_kept_little() -> None:
     bomb = gzip.compress(bytes(300_000_000), 9)
-    response = httpx.Response(200, headers={"content-encoding": "gzip"}, stream=httpx.MemoryConnectionEnd(bomb))
+    response = httpx.Response(200, headers={"content-encoding": "gzip"}, stream=httpx.ByteStream(bomb))
     tracemalloc.start()
     size = 0
     for piece in iter_decoded(response):
