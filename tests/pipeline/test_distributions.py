@@ -164,6 +164,10 @@ def test_the_runtime_of_sources_is_built_once(tmp_path, capfd):
     assert "built mcpfactory_runtime-" in capfd.readouterr().out, "the log of a stage has what was built"
     assert cached_runtime_wheel(tmp_path, build=False) == first
     assert capfd.readouterr().out == ""
+    first.unlink()
+    assert cached_runtime_wheel(tmp_path, build=False) is None
+    assert cached_runtime_wheel(tmp_path) == first
+    assert first.is_file()
 
 
 def make_dist(into: Path, *folders: Path, umask: int = 0o022, **environ: str) -> subprocess.CompletedProcess:

@@ -41,12 +41,6 @@ _ANY: Final = re.compile(b"|".join(b"(" + form + b")" for form in _CONTENTS.valu
 _EXAMPLES: Final = re.compile(rb"EXAMPLE|X{8}|x{8}|0{8}")  # placeholders that documentation uses instead of secrets
 
 
-def token_kind(content: bytes) -> str:
-    """Return the kind of the first private key or token in a text, or "" if there is none."""
-    found = next((one for one in _ANY.finditer(content) if not _EXAMPLES.search(one[0])), None)
-    return list(_CONTENTS)[found.lastindex - 1] if found is not None and found.lastindex else ""
-
-
 def find_secrets_in_packages(packages: Iterable[Path]) -> Iterator[str]:
     """Yield file and kind of each secret in wheels and source distributions, but not the secret's value."""
     yield from find_secrets_in_files(
@@ -62,7 +56,7 @@ def find_secrets_in_files(files: Iterable[tuple[str, str, bytes]]) -> Iterator[s
         found[0] for package, name, text in members if (package, name) in documents for found in _ANY.finditer(text)
     }
     for package_name, name, content in members:
-        if (package_name, name) not in documents and (kind := _kind(name, content, public)):
+        if (package_name, name) not in documents and (kind := secret_kind(content, name, public)):
             yield f"{name} in {package_name} is {kind}"
 
 
@@ -101,7 +95,8 @@ def _is_document(package: str, name: str) -> bool:
     return "_generated" in path.parts or of_server
 
 
-def _kind(name: str, content: bytes, public: Collection[bytes] = ()) -> str:
+def secret_kind(content: bytes, name: str = "", public: Collection[bytes] = ()) -> str:
+    """Return the kind of the first secret in a file, by its name and content; "" if there is none."""
     if _FILES.fullmatch(PurePosixPath(name).name):
         return "a file that programs keep credentials in"
     for found in _ANY.finditer(content):

@@ -301,7 +301,7 @@ async def observe_failures(
                 *(
                     _ToolUnderFailures(evidence, target, subject, environ, failures).run()
                     for subject in subjects
-                    for failures in _together()
+                    for failures in _failures_by_process()
                 )
             )
     except TimeoutError:
@@ -313,7 +313,7 @@ async def observe_failures(
         evidence.missing["failures"] = works if subjects else "no case uses a standard HTTP method"
 
 
-def _together() -> list[tuple[ApiFailure, ...]]:
+def _failures_by_process() -> list[tuple[ApiFailure, ...]]:
     """Return the failures by process."""
     quick = tuple(one for one in FAILURES if not one.waits)
     return [quick, *((one,) for one in FAILURES if one.waits)]

@@ -148,8 +148,7 @@ class CallComparer:
     async def _after_failures(self) -> None:
         """Repeat failing calls, each followed by a call that succeeded, because each failure may keep a resource."""
         evidence = self._evidence
-        made = (*evidence.calls, *evidence.others, *evidence.further, *evidence.wrong)
-        failed = {call.tool: call.exchange for call in made if call.failed and call.tool in self._tools}
+        failed = {call.tool: call.exchange for call in evidence.tool_calls if call.failed and call.tool in self._tools}
         until = time.monotonic() + _SECONDS
         for tool, exchange in failed.items() if self._firsts else ():
             params, answered = params_without_meta(exchange.sent), exchange.milliseconds < QUICK

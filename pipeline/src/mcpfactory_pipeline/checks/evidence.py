@@ -443,6 +443,11 @@ class Evidence:
         return {name: tool["outputSchema"] for name, tool in self.named_tools if "outputSchema" in tool}
 
     @property
+    def tool_calls(self) -> tuple[RecordedCall, ...]:
+        """Return the calls of tools in the first session, with valid and with invalid arguments."""
+        return (*self.calls, *self.others, *self.further, *self.wrong)
+
+    @property
     def answers(self) -> tuple[RecordedCall, ...]:
         """Return the calls with arguments of cases, with guessed arguments, and with arguments of evaluation cases."""
         evaluated = (one.call for one in self.evaluated)

@@ -514,13 +514,13 @@ class ServerProber:
             may = planned.tool in quick and self._may_call_again(conversation, planned.tool)
             if may and time.monotonic() < until:
                 call = await self._call(conversation, planned, patience=patience)
-                if patience == ANSWER or not call.exchange.problem.startswith("no answer"):  # other calls may be slow
-                    further.append(call)
+                if patience < ANSWER and call.exchange.problem.startswith("no answer"):
+                    continue  # extreme arguments may keep a correct tool busy
+                further.append(call)
 
     def _may_call_again(self, conversation: Conversation, tool: str) -> bool:
         """Return True if the tool has answered already, the last call of the session got an answer, and time is left."""
-        evidence = self.evidence
-        made = [*evidence.calls, *evidence.changed, *evidence.others, *evidence.wrong, *evidence.further]
+        made = (*self.evidence.tool_calls, *self.evidence.changed)
         answered = any(call.tool == tool and not call.failed for call in made)
         return answered and not _last_problem(conversation) and self._requests.seconds_left() > 0
 

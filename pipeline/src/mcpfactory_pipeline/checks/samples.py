@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -12,7 +11,7 @@ from typing import Any, Final, Literal
 from mcpfactory_pipeline.checks.evidence import RecordedCall, answer_text
 from mcpfactory_pipeline.checks.exchange import BIG_INTEGERS, is_nested_deeper
 from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
-from mcpfactory_runtime.schemas.sample import NOTHING, author_values, sample
+from mcpfactory_runtime.schemas.sample import NOTHING, author_values, invalid_values, sample
 from mcpfactory_runtime.schemas.value_validation import is_number
 from mcpfactory_runtime.schemas.walk import properties_of, required_of, resolve, types_of
 
@@ -133,22 +132,14 @@ def wrong_arguments(schema: Any, made: Mapping[str, Any]) -> list[tuple[str, dic
     needed = [key for key in required_of(schema) if key in made] if declared else []
     plain = [key for key in needed if types_of(declared.get(key)) in _PLAIN]
     missing = [(f"without {key!r}", {name: value for name, value in made.items() if name != key}) for key in needed[:1]]
-    outside = [(key, value) for key, part in declared.items() for value in _outside(part)]
+    outside = [
+        (key, value) for key, part in declared.items() for value in invalid_values(part, schema) if is_number(value)
+    ]
     return [
         *missing,
         *((f"with an object as {key!r}", {**made, key: {"mcpfactory": []}}) for key in plain[:1]),
         *((f"{OUTSIDE} {key}={value!r}", {**made, key: value}) for key, value in outside[:1]),
     ]
-
-
-def _outside(schema: Any) -> Iterator[int]:
-    """Yield an integer below the minimum of a number, and one above its maximum."""
-    bounds = schema if isinstance(schema, dict) and types_of(schema) in (["integer"], ["number"]) else {}
-    low, high = bounds.get("minimum"), bounds.get("maximum")
-    if is_number(low) and abs(low) < BIG_INTEGERS[0]:
-        yield math.floor(low) - 1
-    if is_number(high) and abs(high) < BIG_INTEGERS[0]:
-        yield math.ceil(high) + 1
 
 
 def vary_json_values(value: Any, *, turn: int) -> Any:

@@ -38,6 +38,11 @@ def _both(one: CallComparison) -> str:
     return f"{_said(one.others[0])} instead of {_said(one.usual[0])}"
 
 
+def _is_unanswered(exchange: WireExchange) -> bool:
+    """Return True if a call got no answer, and no HTTP error either, because a server may limit the number of calls."""
+    return exchange.received is None and exchange.status in (0, 200)
+
+
 def _said(exchange: WireExchange) -> str:
     return repr(answer_text(exchange)[:80])
 
@@ -76,7 +81,7 @@ def _side_effects(one: CallComparison) -> Iterator[Fault]:
       hint="keep the state and the id of a call in local variables")  # fmt: skip
 def _overlapping(one: CallComparison) -> Iterator[Fault]:
     got = one.others[0]
-    if got.received is None and got.status in (0, 200):
+    if _is_unanswered(got):
         yield Fault(f"while another call ran, the call got no answer: {got.problem}", one.tool, got)
     elif got.failed and not one.usual[0].failed:
         return  # a server may limit the number of calls
@@ -92,7 +97,7 @@ def _overlapping(one: CallComparison) -> Iterator[Fault]:
       hint="release resources in a finally block")  # fmt: skip
 def _after_failures(one: CallComparison) -> Iterator[Fault]:
     got = one.others[0]
-    if got.received is None and got.status in (0, 200):
+    if _is_unanswered(got):
         yield Fault(f"after calls that failed, the tool gives no answer: {got.problem}", one.tool, got)
     elif got.failed and not one.usual[0].failed:
         words = f"after calls that failed, a call fails that succeeded before: {_both(one)}"
@@ -125,6 +130,6 @@ def _ping(one: AnswerDuringSlowCall) -> Iterator[Fault]:
               "frees its resources"),
       hint="release locks and slots in a finally block")  # fmt: skip
 def _cancellation(one: AnswerDuringSlowCall) -> Iterator[Fault]:
-    if one.exchange.received is None and one.exchange.status in (0, 200):  # a server may limit the number of calls
+    if _is_unanswered(one.exchange):
         words = f"after a canceled call, the same call got no answer: {one.exchange.problem}"
         yield Fault(words, one.tool, one.exchange)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mcpfactory_pipeline.base.text import HIDDEN, iterate_json_strings
-from mcpfactory_pipeline.build.secret_scan import token_kind
+from mcpfactory_pipeline.build.secret_scan import secret_kind
 from mcpfactory_pipeline.checks.canaries import CanaryKind, CanaryResult
 from mcpfactory_pipeline.checks.evidence import Evidence, RecordedCall, answer_text
 from mcpfactory_pipeline.checks.rule import (
@@ -106,8 +106,7 @@ _URL_WITH_PASSWORD: Final = re.compile(
 
 
 def _failed_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcome:
-    made = (*evidence.calls, *evidence.others, *evidence.further, *evidence.wrong)
-    failed = [call for call in made if call.failed and call.exchange.received is not None]
+    failed = [call for call in evidence.tool_calls if call.failed and call.exchange.received is not None]
     return RuleSubjects(failed, once=True) if failed else not_applicable("no call was answered with an error")
 
 
@@ -118,7 +117,7 @@ def _failed_calls(evidence: Evidence) -> RuleSubjects[RecordedCall] | RuleOutcom
 def _credentials(call: RecordedCall) -> Iterator[Fault]:
     text = answer_text(call.exchange)
     found = _URL_WITH_PASSWORD.search(text)
-    kind = "a URL with a password" if found else token_kind(text.encode(errors="replace"))
+    kind = "a URL with a password" if found else secret_kind(text.encode(errors="replace"))
     if kind and not (found and found[0] in str(call.exchange.sent)):
         yield Fault(f"the error contains {kind}", call.tool, call.exchange)
 
