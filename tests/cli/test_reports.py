@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from mcpfactory_pipeline.checks.exchange import HANDSHAKES
+from mcpfactory_pipeline.isolation.levels import side_effect_free_level
 from tests.cli.conftest import ROOT
 from tests.dates import NEXT_MONTH
 
@@ -188,12 +189,15 @@ def message_of(line: str) -> dict:
     return message if isinstance(message, dict) else {}
 
 
+SANDBOX = side_effect_free_level() is not None
+
+
 def test_validate_calls_no_name_that_a_tool_which_may_write_has_too(empty):
     listed = """[{"name": "work", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": hint}} for hint in (True, False)]"""
     (empty.folder / "twins.py").write_text(TWINS.format(listed=listed))
     report = empty("validate", "--command", f"{sys.executable} -S twins.py", "--json").data
-    assert "work" not in {call["tool"] for call in report["called"]}
-    assert "work" in report["not_called"]
+    assert ("work" in {call["tool"] for call in report["called"]}) is SANDBOX
+    assert ("work" in report["not_called"]) is not SANDBOX
 
 
 TWINS = """
@@ -212,11 +216,11 @@ for line in sys.stdin:
 
 
 @pytest.mark.parametrize(
-    ("words", "called"),
+    ("words", "consent"),
     [((), False), (("--cases", "cases.json"), True)],
     ids=["no consent", "--cases"],
 )
-def test_validate_calls_a_tool_that_may_write_only_with_consent_and_lists_its_calls(empty, words, called):
+def test_validate_calls_a_tool_that_may_write_only_with_consent_and_lists_its_calls(empty, words, consent):
     (empty.folder / "stash.py").write_text(STASH)
     (empty.folder / "cases.json").write_text('[{"tool": "work", "arguments": {}}]')
     work = empty.folder / "work.txt"
@@ -224,8 +228,8 @@ def test_validate_calls_a_tool_that_may_write_only_with_consent_and_lists_its_ca
     command = ("validate", "--command", f"{sys.executable} -S stash.py", *words)
     text = empty(*command, "-o", "report.json").out
     report = json.loads((empty.folder / "report.json").read_text())
-    assert work.exists() is not called
+    assert work.exists() is not consent
     made = {"tool": "work", "arguments": {}}
-    assert (made in report["called"], "work" in report["not_called"]) == (called, not called)
+    assert (made in report["called"], "work" in report["not_called"]) == (consent or SANDBOX, not consent)
     assert {"tool": "read_board", "arguments": {}} in report["called"]
-    assert ("read_board" in text, "work: it is not marked readOnlyHint" in text) == (True, not called)
+    assert ("read_board" in text, "work: it is not marked readOnlyHint" in text) == (True, not consent)

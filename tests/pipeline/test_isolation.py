@@ -194,8 +194,10 @@ ALLOWED = 0x7FFF0000
     [("x86_64", 0xC000003E, 41, 53, 302), ("aarch64", 0xC00000B7, 198, 199, 261)],
 )
 def test_unix_sockets_are_refused_and_so_is_every_way_around(machine, architecture, connect, pair, limits):
-    def allowed(number: int, first: int, second: int = 0, *, of: int = architecture) -> bool:
-        return answer_of(seccomp_program(machine), {0: number, 4: of, 16: first, 24: second}) == ALLOWED
+    def allowed(number: int, first: int, second: int = 0, *, of: int = architecture, network: bool = True) -> bool:
+        return (
+            answer_of(seccomp_program(machine, network=network), {0: number, 4: of, 16: first, 24: second}) == ALLOWED
+        )
 
     assert allowed(connect, 2)
     assert allowed(connect, 10)
@@ -209,6 +211,8 @@ def test_unix_sockets_are_refused_and_so_is_every_way_around(machine, architectu
     assert not allowed(102, 1, of=0x40000003), "socketcall of 32 bits"
     assert not allowed(425, 8), "io_uring"
     assert not allowed(limits, 4711), "limits of another process"
+    assert not any(allowed(connect, family, network=False) for family in (1, 2, 10))
+    assert allowed(pair, 1, 1, network=False)
 
 
 @needs("landlock")

@@ -18,6 +18,7 @@ from mcpfactory_pipeline.checks.evidence import RecordedCall, hint, is_search_ca
 from mcpfactory_pipeline.checks.exchange import ValidationTargetError, WireExchange
 from mcpfactory_pipeline.checks.samples import (
     sample_arguments,
+    second_guess,
     vary_json_values,
     vary_texts_and_numbers,
     wrong_arguments,
@@ -185,6 +186,19 @@ def _first_calls(
     for name, tool in reading.items():
         if name in firsts and not is_search_call_tool(tool):
             yield firsts[name], tool.get("inputSchema"), firsts[name].arguments
+
+
+def plan_second_guesses(
+    failed: Sequence[PlannedCall], tools: Mapping[str, Json], calls: Sequence[RecordedCall]
+) -> list[PlannedCall]:
+    """Return the failed calls with guessed arguments again, with different arguments."""
+    results = [call.exchange for call in calls if not call.failed]
+    found = [
+        (planned, second_guess(tools[planned.tool].get("inputSchema"), planned.arguments, results))
+        for planned in failed
+        if planned.origin == "guess"
+    ]
+    return [replace(planned, arguments=arguments) for planned, arguments in found if arguments]
 
 
 def plan_invalid_calls(reading: Mapping[str, Json], plan: Sequence[PlannedCall]) -> list[PlannedCall]:

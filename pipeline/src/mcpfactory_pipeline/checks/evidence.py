@@ -376,6 +376,7 @@ class Evidence:
     # Calls in older protocol revisions; `title` is the revision.
     older: list[RecordedCall] = field(default_factory=list)
     uncalled: dict[str, str] = field(default_factory=dict)  # tool → reason why it was not called
+    in_sandbox: list[WireExchange] = field(default_factory=list)  # exchanges with a process that has no side effects
     with_cases: bool = False
     evaluated: list[EvaluatedCall] = field(default_factory=list)  # calls that evaluation cases describe as correct
     # Tools that ask a person; `calls` contains their calls with the person's consent.
@@ -462,7 +463,7 @@ class Evidence:
     def called(self) -> tuple[Json, ...]:
         """Return each `tools/call` that was sent; `tool` is "" if the request has no name."""
         sent: list[WireExchange | HttpProbeAnswer] = [*self.traffic, *self.http.values()]
-        sent += [one.call.exchange for one in self.evaluated]
+        sent += [*self.in_sandbox, *(one.call.exchange for one in self.evaluated)]
         sent += [call.exchange for one in self.persons for call in (one.unasked, one.agreed, one.declined)]
         sent += [exchange for one in self.failures for exchange in (one.exchange, one.again)]
         return tuple(filter(None, (_named_call(one.sent) for one in sent)))

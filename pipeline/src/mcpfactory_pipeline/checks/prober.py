@@ -30,6 +30,7 @@ from mcpfactory_pipeline.checks.call_plan import (
     plan_changed_responses,
     plan_extra_valid_calls,
     plan_invalid_calls,
+    plan_second_guesses,
     plan_varied_calls,
     record_call,
 )
@@ -83,12 +84,14 @@ from mcpfactory_pipeline.checks.samples import (
     extreme_arguments,
     has_answer_value,
 )
+from mcpfactory_pipeline.checks.sandboxed_calls import call_in_sandbox
 from mcpfactory_pipeline.checks.transport.authorization_probes import probe_authorization
 from mcpfactory_pipeline.checks.transport.conversation import Conversation, cancellation_message, escape_surrogates
 from mcpfactory_pipeline.checks.transport.http import HttpConversation
 from mcpfactory_pipeline.checks.transport.http_probes import probe_http
 from mcpfactory_pipeline.checks.transport.stdio import StdioConversation
 from mcpfactory_pipeline.checks.two_clients import observe_two_clients
+from mcpfactory_pipeline.isolation.levels import Sandbox
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.stub import StubUpstream
 
@@ -124,7 +127,8 @@ async def _connect(target: ValidationTarget, environ: Mapping[str, str], purpose
 class ServerProber:
     """One examination of one server, which fills `evidence`; `run` it once.
 
-    `cases` are called against the stub upstream `stub`; `examples` are calls for a server without `cases`.
+    `cases` are called against the stub upstream `stub`; `examples` are calls for a server without `cases`. In
+    `sandbox`, which prevents side effects, tools without `readOnlyHint` are called.
     """
 
     def __init__(
@@ -139,10 +143,13 @@ class ServerProber:
         examples: Sequence[Mapping[str, Any]] = (),
         connect: Connect | None = None,
         canaries: Canaries | None = None,
+        sandbox: Sandbox | None = None,
     ) -> None:
         self.evidence = evidence
         self._target = target
         self._canaries = canaries
+        self._sandbox = sandbox
+        self._command: list[str] = []  # command of the process that reads the requests
         self._connect = connect or _connect
         self._environ = environ
         self._cases = cases
@@ -170,6 +177,15 @@ class ServerProber:
             await self._before_handshake()
         if evidence.lifecycles:
             await self._malformed_message()
+            if self._sandbox is not None and self._command:
+                await call_in_sandbox(
+                    evidence,
+                    self._requests,
+                    self._sandbox,
+                    command=self._command,
+                    environ=self._environ,
+                    cwd=self._target.cwd,
+                )
             if self._target.url is not None:
                 about = (evidence.lifecycles, self._requests.modern, self._requests.seconds_left, _answered(evidence))
                 evidence.http = await asyncio.to_thread(probe_http, self._url, *about, credentials=self._target.headers)
@@ -393,6 +409,8 @@ class ServerProber:
     # --- probes within a session ---
 
     async def _examine(self, conversation: Conversation) -> None:
+        if isinstance(conversation, StdioConversation):
+            self._command = conversation.serving_command()
         for method in LISTS:
             declared = method.split("/", maxsplit=1)[0] in self.evidence.capabilities
             if declared or method == "tools/list":
@@ -494,6 +512,10 @@ class ServerProber:
             if not call.failed and not call.mismatches and has_answer_value(call) and compare_with_answer(call).nothing:
                 unshown += plan_changed_responses(planned)
         reading = evidence.read_only_tools
+        failed = [planned for planned, call in self._planned if call.failed]
+        for planned in plan_second_guesses(failed, dict(tools), evidence.calls):
+            if not _last_problem(conversation) and self._requests.seconds_left() > 0:
+                evidence.calls.append(await self._call(conversation, planned))
         more = ((unshown, evidence.changed), (plan_varied_calls(reading, plan), evidence.others))
         for planned_calls, calls in (*more, (plan_invalid_calls(reading, plan), evidence.wrong)):
             for planned in planned_calls:

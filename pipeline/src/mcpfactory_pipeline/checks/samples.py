@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, Literal
 
 from mcpfactory_pipeline.checks.evidence import RecordedCall, answer_text
-from mcpfactory_pipeline.checks.exchange import BIG_INTEGERS, is_nested_deeper
+from mcpfactory_pipeline.checks.exchange import BIG_INTEGERS, WireExchange, is_nested_deeper
 from mcpfactory_pipeline.checks.jsonschemas import instance_error, schema_error
 from mcpfactory_runtime.schemas.sample import NOTHING, author_values, invalid_values, sample
 from mcpfactory_runtime.schemas.value_validation import is_number
@@ -19,6 +20,7 @@ Origin = Literal["example", "no arguments", "guess"]
 
 _MAX_DEPTH: Final = 60  # maximum depth of a schema for which values are generated
 _FREE: Final = frozenset({"type", "title", "description", "examples", "example"})
+_MEANINGLESS: Final = "value"  # the sample of a text without restrictions
 _PLAIN: Final = (["string"], ["integer"], ["number"], ["boolean"])
 _MAX_FURTHER: Final = 12  # maximum number of additional valid argument sets per tool
 _MAX_EXTREME: Final = 4  # maximum number of argument sets with extreme values per tool
@@ -26,6 +28,8 @@ _MAX_NAMED: Final = 8  # maximum values of one enum
 _LONG_TEXT: Final = "mcpfactory " * 1_000
 # An empty text, characters beyond the Basic Multilingual Plane, an unknown name, and texts with two-byte characters.
 _ODD_TEXTS: Final = ("", "\U0001d11e e\u0301 \U0001f98a", "mcpfactory-finds-nothing", "é" * 300, "e" + "é" * 300)
+# Text in quotation marks, or the word after "e.g.".
+_QUOTED: Final = re.compile(r"""(?<!\w)["'`‘“]([^"'`‘’“”\n]{1,200})["'`’”](?!\w)|\be\.g\.,? ([^\s,;)"'`‘“]+)""")
 OUTSIDE: Final = "with the out-of-range value"
 _OTHER_TEXTS: Final = ("Two other words.", "A third text, longer than the others: 12 words? No, fewer!")
 
@@ -46,7 +50,44 @@ def sample_arguments(schema: Any) -> tuple[dict[str, Any], Origin]:
     if not parts:
         return {}, "no arguments"
     stated = all(isinstance(part, dict) and any(True for _ in author_values(part)) for part in parts.values())
-    return {name: sample_value(part, schema) for name, part in parts.items()}, "example" if stated else "guess"
+    return {name: _guess(part, schema) for name, part in parts.items()}, "example" if stated else "guess"
+
+
+def second_guess(schema: Any, made: Mapping[str, Any], results: Iterable[WireExchange]) -> dict[str, Any] | None:
+    """Return `made` with other values, or None if no other values are known, or the schema does not permit them.
+
+    An argument gets the value that results contain under its name, such as an id from a list. Other meaningless texts
+    become "1", which many tools accept as an id, a number or an expression.
+    """
+    found: dict[str, Any] = {}
+    for path, text in (leaf for one in results for leaf in _leaves(_result_value(one))):
+        found.setdefault(_plain_name(path.rpartition(".")[2]), json.loads(text))
+    changed = {**made, **{name: "1" for name, value in made.items() if value == _MEANINGLESS}}
+    for name in made:
+        plain = _plain_name(name)
+        value = found.get(plain, found.get("id") if plain.endswith("id") else None)
+        changed |= {name: value} if value is not None else {}
+    return changed if changed != made and not instance_error(changed, schema) else None
+
+
+def _plain_name(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _result_value(exchange: WireExchange) -> Any:
+    structured = (exchange.result or {}).get("structuredContent")
+    return structured if structured is not None else _as_json(answer_text(exchange))
+
+
+def _guess(part: Any, root: Mapping[str, Any]) -> Any:
+    """Return an example that the description of a text quotes, if the schema permits it; otherwise a sample."""
+    part = resolve(part, root)
+    if isinstance(part, dict) and not any(True for _ in author_values(part)) and types_of(part) == ["string"]:
+        quoted = _QUOTED.search(str(part.get("description", "")))
+        text = next((one for one in quoted.groups() if one), "") if quoted else ""
+        if text and not instance_error(text, part):
+            return text
+    return sample_value(part, root)
 
 
 def vary_texts_and_numbers(schema: Any, made: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -170,7 +211,7 @@ def _others(schema: Any, value: Any) -> tuple[Any, ...]:
 def sample_value(schema: Any, root: Mapping[str, Any]) -> Any:
     """Return the simplest value for a schema whose references point into `root`, or a string if none is known."""
     value = sample(schema, root, minimal=True)
-    return "value" if value is NOTHING else value
+    return _MEANINGLESS if value is NOTHING else value
 
 
 def consent_form_values(schema: Mapping[str, Any]) -> dict[str, Any]:

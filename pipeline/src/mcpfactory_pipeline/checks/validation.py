@@ -29,6 +29,7 @@ from mcpfactory_pipeline.checks.prober import Connect, ServerProber
 from mcpfactory_pipeline.checks.report import ValidationReport
 from mcpfactory_pipeline.checks.rule_evaluation import evaluate_rules
 from mcpfactory_pipeline.checks.rules import RULES
+from mcpfactory_pipeline.checks.sandboxed_calls import side_effect_free_sandbox
 from mcpfactory_pipeline.checks.transport.authorization_probes import corrupt_credentials
 from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.waivers import Waiver
@@ -115,6 +116,8 @@ async def observe_server(
         here = target.url is None or is_loopback(urlsplit(target.url).hostname)
         canaries = await stack.enter_async_context(Canaries()) if here and stub is None else None
         secrets |= canaries.secrets if canaries is not None else {}
+        alone = target.command is not None and stub is None
+        sandbox = stack.enter_context(side_effect_free_sandbox()) if alone else None
         prober = ServerProber(
             target,
             evidence,
@@ -125,6 +128,7 @@ async def observe_server(
             examples=examples,
             connect=connect,
             canaries=canaries,
+            sandbox=sandbox,
         )
         await prober.run()
         if stub is not None and cases is not None and connect is None:

@@ -2,7 +2,8 @@
 
 python -I -S landlock.py RULES -- PROGRAM [ARGUMENT]…
 
-RULES is a JSON file: `read` and `write` are lists of paths; each path includes everything below it. This file is run by
+RULES is a JSON file: `read` and `write` are lists of paths; each path includes everything below it. Without `network`,
+the program cannot open sockets. This file is run by
 path before every start of a server, so it imports only the standard library, and as little of it as possible.
 """
 
@@ -18,6 +19,8 @@ from typing import Final
 
 # Minimum ABI version of Landlock; before this version, a process can truncate files without permission.
 OLDEST: Final = 3
+# ABI version from which `_SCOPES` are available.
+SCOPED: Final = 6
 # Numbers of system calls. The numbers are equal on all architectures for which Python has wheels.
 _CREATE: Final = 444
 _ADD: Final = 445
@@ -30,7 +33,7 @@ _NO_CAPABILITIES: Final = (struct.pack("=Ii", 0x20080522, 0), struct.pack("=6I",
 _READ: Final = 0b1101  # permissions to execute a file, to read a file and to read a folder
 _FILE: Final = 0b100_0000_0000_0111  # permissions that exist for files, but not for folders
 _ALL: Final = (1 << 15) - 1  # all permissions for files in ABI version 3
-_SCOPES: Final = 0b11  # no abstract sockets and no signals to processes outside of the sandbox; needs ABI version 6
+_SCOPES: Final = 0b11  # no abstract sockets and no signals to processes outside of the sandbox
 _SECCOMP: Final = 22  # option of prctl(2)
 _FILTER: Final = 2  # mode of PR_SET_SECCOMP
 _SOCKET: Final = {"x86_64": 41, "aarch64": 198}  # architecture → number of the system call socket(2)
@@ -65,7 +68,7 @@ def landlock_version() -> int:
         return 0
 
 
-def restrict_this_process(read: list[str], write: list[str]) -> None:
+def restrict_this_process(read: list[str], write: list[str], *, network: bool) -> None:
     """Drop root's capabilities and access to files outside the paths, for this process and its future children.
 
     Missing paths are ignored.
@@ -74,7 +77,7 @@ def restrict_this_process(read: list[str], write: list[str]) -> None:
         OSError: the system refuses a restriction.
     """
     libc, version = _libc(), landlock_version()
-    attributes = struct.pack("=QQQ", _ALL, 0, _SCOPES if version >= 6 else 0)[: 24 if version >= 6 else 8]
+    attributes = struct.pack("=QQQ", _ALL, 0, _SCOPES if version >= SCOPED else 0)[: 24 if version >= SCOPED else 8]
     ruleset = _checked(libc.syscall(_CREATE, attributes, ctypes.c_size_t(len(attributes)), 0))
     for path, rights in [*((path, _READ) for path in read), *((path, _ALL) for path in write)]:
         try:
@@ -92,19 +95,21 @@ def restrict_this_process(read: list[str], write: list[str]) -> None:
     _checked(libc.capset(*_NO_CAPABILITIES))
     _checked(libc.syscall(_RESTRICT, ruleset, 0))
     os.close(ruleset)
-    if sys.maxsize > 1 << 32 and (program := seccomp_program(os.uname().machine)):  # only for 64-bit processes
+    if sys.maxsize > 1 << 32 and (
+        program := seccomp_program(os.uname().machine, network=network)
+    ):  # only for 64-bit processes
         code = ctypes.create_string_buffer(program, len(program))
         _checked(
             libc.prctl(_SECCOMP, _FILTER, struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code)), 0, 0)
         )
 
 
-def seccomp_program(machine: str) -> bytes:
+def seccomp_program(machine: str, *, network: bool) -> bytes:
     """Return the seccomp filter for a machine (`os.uname`), in seccomp(2) format; empty for unknown call numbers.
 
     The filter refuses Unix sockets (EACCES), which Landlock does not cover, because access to docker's socket gives
     root permissions. Stream socket pairs are allowed, because asyncio needs them; other pairs could send to any path.
-    The filter also refuses io_uring, changes to limits of other processes, and system calls of other architectures.
+    Without `network`, all other sockets are refused, too. The filter also refuses io_uring, changes to limits of other processes, and system calls of other architectures.
     """
     if machine not in _SOCKET:
         return b""
@@ -121,7 +126,7 @@ def seccomp_program(machine: str) -> bytes:
         (_LOAD, 0, 0, 16),  # load the first argument of prlimit, a process ID; 0 is the calling process
         (_EQUAL, 6, 5, 0),
         (_LOAD, 0, 0, 16),  # load the first argument of socket, the address family
-        (_EQUAL, 3, 4, _UNIX),
+        (_EQUAL, 3, 4 if network else 3, _UNIX),
         (_LOAD, 0, 0, 24),  # load the second argument of socketpair, the socket type
         (_MASK, 0, 0, _TYPES),
         (_EQUAL, 1, 0, _STREAM),
@@ -147,7 +152,7 @@ def main() -> None:
     try:
         with open(rules, encoding="utf-8") as stream:  # noqa: PTH123 - pathlib is not imported before the server's code
             listed = json.load(stream)
-        restrict_this_process(listed["read"], listed["write"])
+        restrict_this_process(listed["read"], listed["write"], network=listed["network"])
         os.execvp(program, [program, *arguments])  # noqa: S606 - replaces this process by the confined program
     except OSError as error:
         sys.stderr.write(f"error: {program} cannot be started in the sandbox: {error}\n")

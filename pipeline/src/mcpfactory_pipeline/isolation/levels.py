@@ -116,12 +116,16 @@ class ContainerRuntime:
 
 @dataclass(frozen=True, slots=True)
 class SandboxPaths:
-    """Paths outside the system that a program can read and write; `rules` is the rules file of `landlock.py`."""
+    """Resources that a program can use: paths outside the system, and the network.
+
+    `rules` is the rules file of `landlock.py`.
+    """
 
     read: tuple[str, ...]
     write: tuple[str, ...]
     rules: Path
     container: ContainerRuntime = ContainerRuntime()
+    network: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +166,16 @@ def find_isolation_level(wanted: str) -> IsolationLevel:
     return level
 
 
+def side_effect_free_level() -> IsolationLevel | None:
+    """Return the first available level that prevents all side effects if the network is denied; None without one.
+
+    Older versions of Landlock allow signals to processes outside the sandbox.
+    """
+    if not LEVELS["landlock"].lacking() and landlock.landlock_version() >= landlock.SCOPED:
+        return LEVELS["landlock"]
+    return None if LEVELS["bubblewrap"].lacking() else LEVELS["bubblewrap"]
+
+
 def describe_unavailable_levels() -> str:
     """Return, as one text, the reason why each level that `auto` could choose is unavailable on this machine."""
     return "; ".join(f"{name}: {lacking}" for name in _CHOSEN if (lacking := LEVELS[name].lacking()))
@@ -188,7 +202,7 @@ def _bubblewrap(reach: SandboxPaths, command: Sequence[str]) -> list[str]:
     seen = [path for path in (*system_paths(), *reach.read) if path != "/proc"]
     return [
         "bwrap", "--die-with-parent", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL",
-        "--proc", "/proc", "--dev", "/dev",
+        *([] if reach.network else ["--unshare-net"]), "--proc", "/proc", "--dev", "/dev",
         *(word for path in seen for word in ("--ro-bind-try", path, path)),
         *(word for path in reach.write for word in ("--bind", path, path)),
         "--remount-ro", "/", "--", *command,
@@ -216,7 +230,7 @@ def _container(reach: SandboxPaths, command: Sequence[str]) -> list[str]:
     client = [f"{name}={os.environ[name]}" for name in _CLIENT if name in os.environ]
     return [
         sys.executable, "-I", "-S", container_client.__file__, *client, "--",
-        reach.container.program, "run", "--rm", "--interactive", "--init", "--network", "host", "--read-only",
+        reach.container.program, "run", "--rm", "--interactive", "--init", "--network", "host" if reach.network else "none", "--read-only",
         "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--tmpfs", "/tmp", *user,  # noqa: S108 - inside the container
         *mounts([path for path in reach.read if Path(path).exists()], ",readonly"),
         *mounts(reach.write, ""),
@@ -290,6 +304,7 @@ def make_sandbox(
     readable: Sequence[Path] = (),
     writable: Sequence[Path] = (),
     name: str = "sandbox",
+    network: bool = True,
 ) -> Sandbox:
     """Make a sandbox below a work folder, at the level in a stage's settings (`isolation`, `container`).
 
@@ -307,7 +322,8 @@ def make_sandbox(
         write=(str(folder), *map(str, writable)),
         rules=work / f"{name}.{_RULES}",
         container=ContainerRuntime(**container) if isinstance(container, Mapping) else ContainerRuntime(),
+        network=network,
     )
-    rules = {"read": [*system_paths(), *reach.read], "write": [*DEVICES, *reach.write]}
+    rules = {"read": [*system_paths(), *reach.read], "write": [*DEVICES, *reach.write], "network": network}
     reach.rules.write_text(json.dumps(rules), encoding="utf-8")
     return Sandbox(level, folder, reach, environ)

@@ -157,6 +157,18 @@ class StdioConversation:
         """Return the ID of the process, which leads a separate process group."""
         return self._process.pid
 
+    def serving_command(self) -> list[str]:
+        """Return the command line of the process that reads the requests; [] if the system does not report it.
+
+        Launchers such as `npx` and `uvx` start this process, which inherits the launcher's stdin.
+        """
+        started = self._process.pid
+        readers = [one for one in sorted(descendants(started)) if _stdin_inode(one) == _stdin_inode(started)]
+        with contextlib.suppress(OSError):
+            line = Path(f"/proc/{([started, *readers])[-1]}/cmdline").read_bytes()
+            return [os.fsdecode(part) for part in line.split(b"\0")[:-1]]
+        return []
+
     async def ask(self, message: Json | str, patience: float) -> WireExchange:
         """See `Conversation.ask`."""
         problem = await self._write(message)
@@ -407,6 +419,13 @@ class StdioConversation:
     def _kill(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
+
+
+def _stdin_inode(pid: int) -> int:
+    try:
+        return Path(f"/proc/{pid}/fd/0").stat().st_ino
+    except OSError:  # the process has ended, or closed its stdin
+        return 0
 
 
 def _encoded(message: Json | str) -> bytes:
