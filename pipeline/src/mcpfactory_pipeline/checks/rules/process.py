@@ -63,6 +63,9 @@ def _second(exchange: WireExchange) -> Iterator[Fault]:
         yield Fault(words, "second process", exchange)
 
 
+_SETTINGS: Final = "read stderr in the evidence, and give the server its settings (--env NAME=VALUE)"
+
+
 def _starts(evidence: Evidence) -> RuleSubjects[Session]:
     begun = any(session.answered and session.purpose.startswith("session ") for session in evidence.sessions)
     return RuleSubjects([session for session in evidence.sessions if not begun or session.purpose not in _NO_HANDSHAKE])
@@ -72,14 +75,17 @@ def _starts(evidence: Evidence) -> RuleSubjects[Session]:
       statement="The server starts and answers at every attempt.",
       source="MCP basic/transports",
       hint="run the command by hand; the evidence has its stderr")  # fmt: skip
-def _start(session: Session) -> Iterator[Fault]:
+def _start(session: Session, evidence: Evidence) -> Iterator[Fault]:
     if not session.answered:
         words = session.problem or "no answer came"
+        # A server that refuses every start may need settings, so nothing is known about it, and no gate is closed.
+        refused = words.startswith("ended with code") and not any(one.answered for one in evidence.sessions)
         proof = {"stderr": session.stderr[-_STDERR:]}
         if session.pollution:
             words = f"{words}; stdout has other text than JSON-RPC messages: {_causes(session)}"
             proof = {"stdout": _shown(session), **proof}
-        yield Fault(words, session.purpose, proof=proof, hint=pollution_hint(session.pollution_causes))
+        hint = pollution_hint(session.pollution_causes) or (_SETTINGS if refused else "")
+        yield Fault(words, session.purpose, proof=proof, hint=hint, lesser=5 if refused else None)
 
 
 @rule("process.initializes", 5, gate=True,

@@ -58,16 +58,24 @@ def _contents(evidence: Evidence) -> Iterator[tuple[str, str]]:
         yield from ((where, text[:_READ_FIRST]) for text in iterate_json_strings((exchange.result or {}).get(member)))
 
 
+# Zero width space, word joiner and byte order mark; editors insert them to control line breaks.
+_LINE_BREAKING: Final = frozenset("\u200b\u2060\ufeff")
+_A_BYTE: Final = 8  # fewer characters, each of which carries about one bit, cannot encode a message
+
+
 @rule("security.hidden-text", 5, gate=True, over=_texts,
       statement="No text for the model contains characters that people cannot see.",
       source="tool poisoning: text that the reviewer cannot see and the model obeys",
       hint="remove the characters, and check the source of the text")  # fmt: skip
 def _hidden(shown: tuple[str, str]) -> Iterator[Fault]:
     where, text = shown
-    found = sorted(set("".join(HIDDEN.findall(text))))
+    hidden = "".join(HIDDEN.findall(text))
+    found = sorted(set(hidden))
     if found:
         names = ", ".join(f"U+{ord(char):04X} {unicodedata.name(char, 'unnamed')}" for char in found[:5])
-        yield Fault(f"hidden characters: {names}", where, proof={"text": text.encode("unicode_escape").decode()})
+        harmless = len(hidden) < _A_BYTE and set(found) <= _LINE_BREAKING
+        proof = {"text": text.encode("unicode_escape").decode()}
+        yield Fault(f"hidden characters: {names}", where, proof=proof, lesser=2 if harmless else None)
 
 
 @rule("security.secret-exposure", 5, gate=True,
