@@ -25,7 +25,7 @@ def read_json(file: Path) -> Mapping[str, Any]:
 
 
 def read_regular_file(file: Path, most: int) -> bytes:
-    """Return the content of a regular file. Pipes, devices and too large files are refused before they are read.
+    """Return the content of a regular file.
 
     Raises:
         OSError: the file cannot be read, is not a regular file, or has more than `most` bytes.
@@ -113,7 +113,7 @@ def write_if_changed(file: Path, data: bytes) -> bool:
 
 
 def write_temporary_file(file: Path, data: bytes, *, mode: int | None = None) -> Path:
-    """Write a file's new content to a temporary file next to it; remove leftovers of killed processes."""
+    """Write content to a temporary file next to `file`. Remove the temporary files of killed processes."""
     file.parent.mkdir(parents=True, exist_ok=True)
     remove_temporary_files(file)
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
@@ -153,9 +153,9 @@ _PYTHONS: Final = ("invalid", "Invalid", "Exceeds the limit", "could not convert
 
 
 def unreadable_json_reason(error: Exception) -> str:
-    """Return a readable reason why a JSON file cannot be read, from the error that was raised.
+    """Describe why a JSON file cannot be read.
 
-    The text of a `ValueError` is used, unless the text comes from Python itself.
+    Use the text of a `ValueError`, unless Python itself wrote the text.
     """
     if isinstance(error, KeyError):
         return f"{error.args[0]!r} is missing"

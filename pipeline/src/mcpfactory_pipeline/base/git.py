@@ -12,7 +12,7 @@ from mcpfactory_pipeline.base.errors import ConfigError
 _ALWAYS: Final = ("--no-optional-locks", "-c", "safe.bareRepository=explicit")
 """Options for every git command.
 
-A pull request can contain a folder that git treats as a bare repository. Its configuration could run programs.
+A pull request can contain a bare repository, and a repository's configuration can run programs.
 """
 
 
@@ -36,7 +36,7 @@ _INSTALL: Final = "install OpenSSH 8.2 or newer"
 
 
 def sign_with_ssh_key(key: Path, namespace: str, data: bytes) -> str:
-    """Sign data with a private key. For a public key, use its private key in the SSH agent.
+    """Sign data with a private key. If `key` is a public key, use the matching private key in the SSH agent.
 
     Raises:
         ConfigError: the key cannot be used.
@@ -52,7 +52,7 @@ def sign_with_ssh_key(key: Path, namespace: str, data: bytes) -> str:
 
 
 def ssh_signature_fault(signers: Path, who: str, namespace: str, data: bytes, signature: str) -> str:
-    """Return why a signature by `who` is invalid, given the file of allowed signers; "" if the signature is valid.
+    """Return the reason why a signature by `who` is invalid; "" if the signature is valid.
 
     Raises:
         ConfigError: ssh-keygen cannot be run.

@@ -30,7 +30,10 @@ Clock = Callable[[], datetime]
 
 
 def new_id(after: str = "") -> str:
-    """Return a new ID greater than `after`: 48 bits of milliseconds and 80 random bits as 26 characters."""
+    """Return a new ID that is greater than `after`.
+
+    The 26 characters encode 48 bits of milliseconds and 80 random bits.
+    """
     value = (time.time_ns() // 1_000_000 << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
     if after:
         value = max(value, _read(after) + 1)
@@ -43,10 +46,7 @@ def max_id_at(at: datetime) -> str:
 
 
 def id_creation_time(text: str) -> float:
-    """Return the creation time of an ID in seconds since the epoch.
-
-    The time is precise to the millisecond. The event with this ID stores its time only to the second.
-    """
+    """Return the creation time of an ID in seconds since the epoch, precise to the millisecond."""
     return (_read(text) >> _RANDOM_BITS) / 1000
 
 
@@ -67,7 +67,7 @@ def utc_now() -> datetime:
 
 
 def format_time(at: datetime) -> str:
-    """Return a time as events store it: UTC, to the second."""
+    """Format a time for an event: in UTC, without fractions of a second."""
     return at.astimezone(UTC).strftime(_FORMAT)
 
 
@@ -96,9 +96,9 @@ def acting_as(name: str, confirmed: str | None = None, source: str = "") -> Iter
 
     `confirmed` names the person who confirmed the action.
 
-    `source` describes the evidence of the identity, "" if it was not checked.
+    `source` describes the evidence of the actor's identity; "" means that nobody checked the identity.
 
-    The actor applies to the current thread or task, and to threads and tasks started with a copy of its context.
+    The actor applies to the current thread or task, and to all threads and tasks that copy the context.
     """
     token = _ACTING.set((name, confirmed, source))
     try:

@@ -4,8 +4,8 @@ PLAN is JSON: `source`, the folder of the project; `out`, the output folder; `ba
 `[build-system]`; `hook`, the package to build (`sdist` or `wheel`); `from_sdist`, true to build from the source
 distribution in `out`; `given`, the requirements that the backend requested earlier and that are now installed.
 
-If the backend requests further requirements, they are written to `wanted.json` next to the plan, and the exit code
-is `ASKS`. This module runs by path in a sandbox without our packages, so it uses only the standard library.
+If the backend requests further requirements, they are written to `wanted.json` next to the plan. The exit code is then
+`ASKS`. A sandbox runs this file without our packages, so the file uses only the standard library.
 """
 
 from __future__ import annotations
