@@ -2,8 +2,8 @@
 
 python -I -S landlock.py RULES -- PROGRAM [ARGUMENT]…
 
-RULES is a JSON file: `read` and `write` are lists of paths; each path includes everything below it. This file is run by
-path before every start of a server, so it imports only the standard library, and as little of it as possible.
+RULES is a JSON file: `read` and `write` are lists of paths; each path includes everything below it. The file is run by
+path before every start of a server, so it imports few modules of the standard library.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import struct
 import sys
 from typing import Final
 
-# Minimum ABI version of Landlock; before this version, a process can truncate files without permission.
+# Minimum ABI version of Landlock. In older versions, a process can truncate files without permission.
 OLDEST: Final = 3
 # Numbers of system calls. The numbers are equal on all architectures for which Python has wheels.
 _CREATE: Final = 444
@@ -30,7 +30,7 @@ _NO_CAPABILITIES: Final = (struct.pack("=Ii", 0x20080522, 0), struct.pack("=6I",
 _READ: Final = 0b1101  # permissions to execute a file, to read a file and to read a folder
 _FILE: Final = 0b100_0000_0000_0111  # permissions that exist for files, but not for folders
 _ALL: Final = (1 << 15) - 1  # all permissions for files in ABI version 3
-_SCOPES: Final = 0b11  # no abstract sockets and no signals to processes outside of the sandbox; needs ABI version 6
+_SCOPES: Final = 0b11  # refuses abstract sockets, and signals to processes outside of the sandbox; needs ABI version 6
 _SECCOMP: Final = 22  # option of prctl(2)
 _FILTER: Final = 2  # mode of PR_SET_SECCOMP
 _SOCKET: Final = {"x86_64": 41, "aarch64": 198}  # architecture → number of the system call socket(2)
@@ -40,7 +40,7 @@ _ARCHITECTURES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _UNIX: Final = 1  # AF_UNIX of socket(2)
 _STREAM: Final = 1  # SOCK_STREAM of socket(2)
 _TYPES: Final = 0xF  # mask that removes the flags from a socket type
-# Number of a blocked system call: io_uring opens sockets that system call filters do not see.
+# Number of a system call to block, because filters do not see sockets that io_uring opens.
 _IO_URING: Final = 425
 _SET_LIMITS: Final = {"x86_64": 302, "aarch64": 261}  # architecture → number of the system call prlimit(2)
 _X32: Final = 0x4000_0000  # bit in the system call numbers of the x32 ABI
@@ -66,7 +66,7 @@ def landlock_version() -> int:
 
 
 def restrict_this_process(read: list[str], write: list[str]) -> None:
-    """Drop root's capabilities and access to files outside the paths, for this process and its future children.
+    """Limit this process and its future children to the given paths, and drop root's capabilities.
 
     Missing paths are ignored.
 
@@ -100,11 +100,12 @@ def restrict_this_process(read: list[str], write: list[str]) -> None:
 
 
 def seccomp_program(machine: str) -> bytes:
-    """Return the seccomp filter for a machine (`os.uname`), in seccomp(2) format; empty for unknown call numbers.
+    """Return a machine's seccomp filter in the format of seccomp(2); empty if the machine is unknown.
 
-    The filter refuses Unix sockets (EACCES), which Landlock does not cover, because access to docker's socket gives
-    root permissions. Stream socket pairs are allowed, because asyncio needs them; other pairs could send to any path.
-    The filter also refuses io_uring, changes to limits of other processes, and system calls of other architectures.
+    The filter refuses Unix sockets, because Landlock does not cover them, and docker's socket gives root permissions.
+    Stream socket pairs are allowed, because asyncio needs them. Other socket pairs are refused, because they could send
+    to any path. The filter also refuses io_uring, changes to limits of other processes, and system calls of other
+    architectures.
     """
     if machine not in _SOCKET:
         return b""
