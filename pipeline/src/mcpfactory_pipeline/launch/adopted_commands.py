@@ -21,7 +21,7 @@ _KEPT: Final = 2
 
 
 def adopted_source_command(server: WorkspaceServer) -> list[str]:
-    """Return the command that starts an adopted server from its files; prepare the server if the files are new.
+    """Return the command that starts an adopted server from its files. New files are installed first.
 
     Raises:
         ServerError: the server cannot be prepared, or runs at a URL.

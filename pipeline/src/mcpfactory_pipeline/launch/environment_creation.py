@@ -42,8 +42,9 @@ def create_environment(
 ) -> Path:
     """Create the environment of a server in a folder, and return the environment's interpreter.
 
-    If the creation fails, return mcpfactory's own interpreter, provided that it meets all requirements. Raises the
-    errors of `ensure_server_python`.
+    If the creation fails but mcpfactory's environment meets all requirements, return mcpfactory's interpreter.
+
+    Raises the errors of `ensure_server_python`.
     """
     shown = f"servers/{server.name}/pyproject.toml"
     _check(needs, shown)
@@ -127,7 +128,7 @@ def _create(folder: Path, server: WorkspaceServer, needs: Requirements, wanted: 
 
 
 def _install(install: Sequence[str], cwd: Path, python: Path) -> None:
-    """Install from the index; if that fails, install offline from uv's cache. If both fail, raise the first error."""
+    """Install from the index; if that fails, install offline from uv's cache."""
     try:
         run_uv(*install, cwd=cwd, python=python, log=False)
     except StageError as error:
@@ -138,10 +139,7 @@ def _install(install: Sequence[str], cwd: Path, python: Path) -> None:
 
 
 def _runtime_argument(needs: Requirements, work: Path) -> list[str]:
-    """Return uv's arguments for the runtime.
-
-    If the runtime is editable, the arguments name its sources, so that edits take effect.
-    """
+    """Return uv's arguments for the runtime. An editable runtime stays editable."""
     if not needs.runtime:
         return []
     source = editable_source_folder(RUNTIME)
