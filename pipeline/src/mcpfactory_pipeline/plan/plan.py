@@ -1,6 +1,7 @@
-"""Plan of the stages to run, with reasons. The plan depends only on the stages, the state and the current inputs of the stages.
+"""Plan of the stages to run, with reasons.
 
-A stage is up to date if it passed and its inputs have not changed since. The rules, in order:
+The plan depends only on the stages, their current inputs and the state. A stage is up to date if it passed and its
+inputs have not changed since. The rules, in order:
 
 0. the server is retired → held
 1. a required stage did not pass and will not run → blocked
