@@ -21,7 +21,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
 
 def custom_stages(workspace: Workspace) -> list[Stage]:
-    """Return the stages of `[[pipeline.stages]]`, in their order."""
+    """Return the stages in `[[pipeline.stages]]`."""
     return [
         _job(workspace, one) if isinstance(one, JobStage) else _approval(one)
         for one in workspace.settings.pipeline.stages
@@ -29,7 +29,7 @@ def custom_stages(workspace: Workspace) -> list[Stage]:
 
 
 def _approval(settings: ApprovalStage) -> Stage:
-    """Return an approval stage; by default, the stage shows the results of the stages that it needs."""
+    """Return an approval stage. By default, it shows the results of the stages that it needs."""
     needed = tuple(f"stage:{one}" for one in settings.needs if ":" not in one)
     return Stage(
         name=settings.name,
@@ -64,7 +64,7 @@ def _job(workspace: Workspace, settings: JobStage) -> Stage:
 
 
 def _inputs(workspace: Workspace, settings: JobStage) -> dict[str, Any]:
-    """Return the settings of a stage and the hash of the workspace code that it runs, as one input."""
+    """Return a stage's settings, and the hash of the workspace code that the stage runs."""
     if settings.entry is not None:
         sources = hash_function_source(workspace.root, settings.entry)
         return {"entry": settings.entry, "settings": settings.settings, "sources": sources}
@@ -74,10 +74,10 @@ def _inputs(workspace: Workspace, settings: JobStage) -> dict[str, Any]:
 
 
 def check_restart(stage: Stage, before: set[str]) -> None:
-    """Raise an error if a rejection restarts a stage that is not an earlier stage.
+    """Check that a rejection restarts an earlier stage.
 
     Raises:
-        ConfigError: the restart target is not an earlier stage; the hint lists the earlier stages.
+        ConfigError: the stage to restart is not an earlier stage.
     """
     if stage.approval and stage.approval.restart and stage.approval.restart not in before:
         raise setting_error(
@@ -90,10 +90,7 @@ _RETURN: Final = 'return StageOutputs("passed", "what was found")'
 
 
 def run_command(inputs: StageInputs) -> StageOutputs:
-    """Run the command in the workspace's root.
-
-    The environment of the command describes the job (how-to/write-a-stage).
-    """
+    """Run the command in the workspace's root. Variables describe the job (how-to/write-a-stage)."""
     environ = {
         **os.environ,
         "MCPFACTORY_SERVER": inputs.server,
@@ -115,7 +112,7 @@ def run_entry(inputs: StageInputs) -> StageOutputs:
     """Call the workspace's function.
 
     Raises:
-        StageError: the function is missing, or the function's result is invalid.
+        StageError: the function is missing, or its result is invalid.
     """
     entry = str(inputs.settings["entry"])
     sys.path.insert(0, str(inputs.root))
@@ -142,9 +139,10 @@ def run_entry(inputs: StageInputs) -> StageOutputs:
 
 
 def hash_function_source(root: Path, entry: str) -> str:
-    """Return the hash of the function's code in the workspace: its top package, or its module if there is no package.
+    """Return the hash of a function's top package in the workspace; without a package, the hash of its module.
 
-    For a module outside the workspace, the hash is `none`, and only a new `version` of the stage shows a change.
+    For a module outside the workspace, the hash is `none`: after a change of the module, increase the stage's
+    `version`.
     """
     top = entry.partition(":")[0].partition(".")[0]
     if (root / top).is_dir():
