@@ -78,8 +78,7 @@ def _slack(notice: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _teams(notice: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the format of Teams, with text runs instead of a `TextBlock`, because a `TextBlock` interprets Markdown.
-    """
+    """Return the format of Teams, with text runs, because a `TextBlock` would interpret Markdown."""
     lines = [(notice_line(notice), False), *([(command, True)] if (command := notice_command(notice)) else [])]
     body = [
         {

@@ -265,7 +265,9 @@ def _cleaned(child: ChildServer) -> tuple[str, ...]:
 
 
 def make_gateway(workspace: Workspace, names: Sequence[str], **options: Any) -> Gateway:
-    """Return a gateway to the named servers; without names, to all servers of the workspace. `options` are those of `Gateway`.
+    """Return a gateway to the named servers; without names, to all servers of the workspace.
+
+    `options` are those of `Gateway`.
 
     Raises:
         NotFoundError: unknown server.

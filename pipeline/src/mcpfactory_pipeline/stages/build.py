@@ -1,4 +1,6 @@
-"""Stage `build`: build wheel and source distribution once, from a copy of the sources. Their common hash is the candidate's ID.
+"""Stage `build`: build wheel and source distribution once, from a copy of the sources.
+
+The candidate's ID is a hash of both files.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Stage `test`: run the server's tests against its wheel, and record their coverage.
 
 A pytest plugin in the test process writes a record, which is valid only with the nonce of this run. A process that ends
-before pytest does not have the nonce, and cannot write its own record.
+early or writes its own record does not have the nonce.
 """
 
 from __future__ import annotations
