@@ -68,7 +68,7 @@ class HttpAddress:
 
 
 def make_authorization(place: HttpAddress, environ: Mapping[str, str]) -> Authorization | OAuthProxy | None:
-    """Return the authorization for an address; None for an open loopback address.
+    """Return the authorization for an address; None for a loopback address without a token.
 
     Raises:
         ConfigError: the settings contradict each other, or an address that is not loopback would be open.

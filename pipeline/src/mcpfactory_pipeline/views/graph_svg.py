@@ -181,8 +181,7 @@ def _chip_height(place: GraphPlace, width: int) -> int:
 
 
 def _across(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, int]:
-    """Return cards, connections, width and height of the layout. Each level is a column, and columns wrap into lines.
-    """
+    """Return cards, connections, width and height of the layout. Each level is a column; columns wrap into lines."""
     levels = 1 + max((place.node.level for place in places), default=0)
     columns = -(-levels // -(-levels // _COLUMNS))
     used: Counter[int] = Counter()

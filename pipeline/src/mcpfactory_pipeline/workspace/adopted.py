@@ -1,8 +1,8 @@
 """Files and known drift of adopted servers.
 
-`mcpfactory inbox --refresh` writes the differences into `drift.json`; without differences, it deletes the file. The
-file is valid only for the adopted version. The file also contains the hash of the offer that replaced the adopted
-version. A waiver covers only this offer.
+`mcpfactory inbox --refresh` writes the differences into `drift.json`, or deletes this file if there are none. The file
+is valid only for the adopted version. The file also contains the hash of the offer that replaced the adopted version. A
+waiver covers only this offer.
 """
 
 from __future__ import annotations

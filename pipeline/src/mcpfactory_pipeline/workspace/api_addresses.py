@@ -108,7 +108,7 @@ class SecuritySchemeStatus:
     """Status of one security scheme.
 
     `missing` describes the missing credentials; "" if none are missing. `hint` is the remedy, with a link to the
-    provider. `tools` is the number of tools that cannot work without this scheme.
+    provider. `tools` is the number of tools that accept this scheme but lack credentials.
     """
 
     scheme: str
@@ -220,10 +220,10 @@ def refuse_shared_in_workspace(workspace: Workspace, server: WorkspaceServer, en
 
 
 def shared_variables(servers: Sequence[WorkspaceServer]) -> dict[tuple[str, ...], list[str]]:
-    """Return the variables that several servers read, by the names of these servers. A value for one API also reaches the other APIs.
+    """Return the variables that several servers read, by the names of these servers.
 
-    For example, the server `shop` with a scheme called eu and the server `shop-eu` both read MCPF_SHOP_EU_TOKEN.
-    Servers without a readable report are left out.
+    A value for one API also reaches the other APIs. For example, the server `shop` with a scheme called eu and the
+    server `shop-eu` both read MCPF_SHOP_EU_TOKEN. Servers without a readable report are left out.
     """
     readers: dict[str, list[str]] = defaultdict(list)
     for server in servers:

@@ -54,8 +54,7 @@ class Waiver(Settings):
 
     @property
     def covers(self) -> str:
-        """Describe the covered offer, as `covers what was offered on 2026-11-28, sha256 0123456789ab`; "" without an offer.
-        """
+        """Describe the offer that a drift waiver covers; "" for other waivers."""
         return f"covers {describe_offer(self.offer, self.seen)}" if self.offer else ""
 
     def days_left(self, today: date) -> int:
