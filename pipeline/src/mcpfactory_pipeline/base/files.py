@@ -46,7 +46,7 @@ FileStamp = tuple[int, int, int, int]
 def file_stamp(file: str | Path) -> FileStamp | None:
     """Return modification time, size, inode and change time of a file; None if the file is missing.
 
-    Every write changes the stamp: a writer can reset the modification time, but not the change time.
+    A writer can reset the modification time, but not the change time.
     """
     try:
         found = os.stat(file)  # noqa: PTH116 - the dashboard calls this 30,000 times; pathlib takes twice as long
@@ -93,8 +93,8 @@ def copy_files(source: Path, files: Iterable[str], target: Path) -> None:
 def replace_file(file: Path, data: bytes, *, mode: int | None = None) -> None:
     """Write a file atomically and durably: readers see the old or the new content, even after a crash.
 
-    Missing folders are created. If `mode` is set, the file has these permissions before the first byte is written. The
-    caller must hold a lock for the file.
+    If `mode` is set, the file has these permissions before the first byte is written. The caller must hold a lock for
+    the file.
     """
     move_into_place(write_temporary_file(file, data, mode=mode), file)
 
@@ -113,7 +113,7 @@ def write_if_changed(file: Path, data: bytes) -> bool:
 
 
 def write_temporary_file(file: Path, data: bytes, *, mode: int | None = None) -> Path:
-    """Write content to a temporary file next to `file`. Remove the temporary files of killed processes."""
+    """Write content to a temporary file next to `file`."""
     file.parent.mkdir(parents=True, exist_ok=True)
     remove_temporary_files(file)
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
@@ -153,10 +153,7 @@ _PYTHONS: Final = ("invalid", "Invalid", "Exceeds the limit", "could not convert
 
 
 def unreadable_json_reason(error: Exception) -> str:
-    """Describe why a JSON file cannot be read.
-
-    Use the text of a `ValueError`, unless Python itself wrote the text.
-    """
+    """Describe why a JSON file cannot be read."""
     if isinstance(error, KeyError):
         return f"{error.args[0]!r} is missing"
     if isinstance(error, json.JSONDecodeError):

@@ -56,9 +56,9 @@ def hash_files(root: Path, files: Iterable[str]) -> str:
 
 
 def list_source_files(root: Path, *, without: tuple[str, ...] = ()) -> list[str]:
-    """Return the sorted POSIX paths of all source files below `root`; `without` has the names of folders to omit.
+    """Return the sorted POSIX paths of all source files below `root`.
 
-    Links to files inside `root` count as files.
+    `without` are the names of folders to omit. Links to files inside `root` count as files.
 
     Raises:
         StageError: a link points outside `root`.
@@ -126,7 +126,7 @@ def zip_bytes(files: Mapping[str, bytes], *, compress: bool = False) -> bytes:
 
 
 def tar_bytes(entries: Iterable[ArchiveEntry]) -> bytes:
-    """Return a tar with these entries, sorted by path and dated 1970-01-01; missing parent folders are added."""
+    """Return a tar with these entries and their parent folders, sorted by path and dated 1970-01-01."""
     known = {entry.path: entry for entry in entries}
     for path in list(known):
         parts = path.split("/")
@@ -151,11 +151,7 @@ def _info(entry: ArchiveEntry) -> tarfile.TarInfo:
 
 
 def canonical_json(value: object) -> str:
-    """Return data as JSON with sorted keys, an indent of two and no final newline. Keys must be strings.
-
-    Raises:
-        TypeError: a value has no JSON form.
-    """
+    """Return data as JSON with sorted keys, an indent of two and no final newline. Keys must be strings."""
     return _written(value, "\n")
 
 

@@ -1,8 +1,7 @@
 """Locks of the workspace. The operating system frees locks when a process dies, so leftover lock files do not block.
 
-Each server has two locks. A run holds the *run* lock of a server while stages of the server run, so a server has one
-run at a time. The *state* lock is held only while history and state are written. A process that needs both locks takes
-the run lock first.
+A run holds the *run* lock of a server while stages of the server run, so a server has one run at a time. The *state*
+lock is held only while history and state are written. A process that needs both locks takes the run lock first.
 """
 
 from __future__ import annotations
@@ -136,10 +135,7 @@ def running_stages_of_workspace(folder: Path) -> frozenset[tuple[str, str, str]]
 
 @contextmanager
 def register_run(folder: Path, run: str) -> Iterator[None]:
-    """Register a run during the block, so that other processes see the run. Entries of dead runs are removed.
-
-    Write errors are ignored.
-    """
+    """Register a run during the block, so that other processes see the run."""
     note = _run_notes(folder) / f"{run}.{os.getpid()}{_HOLDER}"
     with suppress(OSError):
         note.parent.mkdir(parents=True, exist_ok=True)

@@ -100,7 +100,7 @@ def escape_invisible(text: str, escape: Callable[[str], str] | None = None) -> s
 
     `escape` converts one character; the default is Python's escape sequence.
     """
-    if not _PERHAPS.search("".join(_RARE.findall(text))):  # fast path: the full pattern takes a hundred times as long
+    if not _PERHAPS.search("".join(_RARE.findall(text))):  # fast path: the full pattern is a hundred times slower
         return text
     return _ESCAPED.sub(lambda found: "".join(map(escape or _escape, found[0])), text.replace("\r\n", "\n"))
 
@@ -144,10 +144,7 @@ def truncate(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Return the text in lines of at most `width` columns, broken between words if possible.
-
-    The result is never empty.
-    """
+    """Return the text in lines of at most `width` columns, broken between words if possible."""
     width, lines = max(width, 2), [""]
     for word in text.split():
         if lines[-1] and terminal_width(lines[-1]) + 1 + terminal_width(word) <= width:

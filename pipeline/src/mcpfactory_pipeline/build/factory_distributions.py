@@ -44,9 +44,6 @@ def write_factory_wheel(name: str, into: Path) -> Path:
 
     If this process uses the sources of the distribution, the wheel is built. Otherwise, the wheel is reassembled from
     the installed files.
-
-    Raises:
-        StageError: the wheel cannot be built or reassembled.
     """
     source = editable_source_folder(name)
     return write_wheel(build_wheel_contents(source) if source else installed_wheel_files(name), into)
@@ -60,11 +57,7 @@ def write_wheel(files: Mapping[str, bytes], into: Path) -> Path:
 
 
 def describe_runtime() -> str:
-    """Describe the source of the runtime's wheel without building it.
-
-    Raises:
-        StageError: the runtime is not available.
-    """
+    """Describe the source of the runtime's wheel without building it."""
     source = editable_source_folder(RUNTIME)
     if source is not None:
         check_import_location(RUNTIME, source)
@@ -77,9 +70,6 @@ def cached_runtime_wheel(artifacts: Path, *, build: bool = True) -> Path | None:
     """Return the wheel of the runtime, cached by content hash in `.wheelhouse/` of the artifacts.
 
     If `build` is False, return None instead of building a wheel from sources.
-
-    Raises:
-        StageError: the wheel is not available.
     """
     house, source = artifacts / ".wheelhouse", editable_source_folder(RUNTIME)
     if source is None:
@@ -196,11 +186,7 @@ def distribution_source_files(source: Path) -> list[str]:
 
 
 def build_wheel_contents(source: Path, *, log: bool = False) -> dict[str, bytes]:
-    """Build the wheel of the distribution in `source`, and return the wheel's files.
-
-    Raises:
-        StageError: the build fails.
-    """
+    """Build the wheel of the distribution in `source`, and return the wheel's files."""
     with tempfile.TemporaryDirectory() as work:
         try:
             return read_wheel(build_wheel(source, distribution_source_files(source), Path(work), log=log))
@@ -214,9 +200,6 @@ def write_sdist_and_wheel(source: Path, into: Path) -> dict[str, str]:
     """Build the source distribution of `source`, then build the wheel from it; return the hash of each file.
 
     Other versions in `into` are deleted.
-
-    Raises:
-        StageError: the build fails.
     """
     if not (source / "pyproject.toml").is_file():
         raise StageError(f"{source} has no pyproject.toml", hint="give a folder that contains a pyproject.toml")

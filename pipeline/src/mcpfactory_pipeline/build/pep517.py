@@ -39,12 +39,10 @@ def build_in_sandbox(
     """Build packages from a copy of `files`, and return their paths in `work/dist`.
 
     If both distributions are built, the wheel is built from the source distribution. `constraints` are the required
-    versions of the backend; `hooks` are the packages to build (`sdist`, `wheel`). `settings` are the isolation settings
-    of a stage.
+    versions of the backend. `settings` are the isolation settings of a stage.
 
     Raises:
         ToolRejectedInputError: the package does not build.
-        StageError: the tooling failed.
     """
     tools = work / "tools"
     sandbox = make_sandbox(settings, work, readable=(tools, Path(pep517_backend.__file__)), name="builder")

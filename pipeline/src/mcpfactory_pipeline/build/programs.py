@@ -48,11 +48,7 @@ class ToolRejectedInputError(Exception):
 def run_program(
     command: Sequence[str], *, cwd: Path, environ: Mapping[str, str], sandbox: Sandbox | None = None
 ) -> int:
-    """Run a program, log its output, and return its exit code.
-
-    Raises:
-        StageError: the program cannot be started.
-    """
+    """Run a program, log its output, and return its exit code."""
     print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - a job's stdout is the log of its stage
     try:
         words = sandbox.command(command) if sandbox else command
@@ -66,11 +62,7 @@ def run_program(
 def run_and_capture_output(
     command: Sequence[str], cwd: Path, environ: Mapping[str, str], sandbox: Sandbox, *, log: bool = True
 ) -> tuple[int, str]:
-    """Run a program in a sandbox, and return its exit code and output.
-
-    Raises:
-        StageError: the program cannot be started.
-    """
+    """Run a program in a sandbox, and return its exit code and output."""
     try:
         return _captured(command, sandbox.command(command), cwd, environ, log=log)
     except OSError as error:

@@ -34,7 +34,6 @@ def build_wheel(source: Path, files: Iterable[str], work: Path, *, log: bool = T
 
     Raises:
         ToolRejectedInputError: the package does not build.
-        StageError: the build tools failed.
     """
     return build_in_sandbox(source, files, work, ("wheel",), settings={}, log=log)[0]
 
@@ -52,8 +51,6 @@ def build_packages(
 
     `backend` is the required build backend, such as `hatchling 1.30.1`; "" selects the newest version that the package
     allows. `settings` are the isolation settings for the backend.
-
-    Raises the errors of `build_wheel`.
     """
     pinned = re.fullmatch(r"([\w.-]+) \(?([\w.+!-]+)\)?", backend)
     constraints = f"{pinned[1]}=={pinned[2]}" if pinned else ""

@@ -52,7 +52,6 @@ def build_candidate(
 
     Raises:
         ToolRejectedInputError: the server does not build, or its packages contain secrets.
-        StageError: the build cannot start.
         ReleaseError: the sources do not state their version.
     """
     sources = exclude_git_ignored(source, list_source_files(source, without=NOT_BUILT))
@@ -130,11 +129,7 @@ NAME_HINT: Final = (
 
 
 def refuse_taken_project_name(workspace: Workspace, channel: str, project: str, server: str) -> None:
-    """Raise an error if a project name belongs to the runtime, or to another server in the channel.
-
-    Raises:
-        StateError: the name is taken; the message names the other server.
-    """
+    """Raise `StateError` if a project name belongs to the runtime, or to another server in the channel."""
     if project == RUNTIME:
         raise StateError(f"{server} has the distribution name {RUNTIME}, which belongs to the runtime", hint=NAME_HINT)
     store, offered = Store(workspace), offered_hashes(channels_folder(workspace), channel, project)
@@ -170,10 +165,9 @@ def prune(
     """Delete the files of old candidates.
 
     The newest `keep` candidates stay; the default is the number in `[artifacts]`. Published candidates, and candidates
-    that were ever in a channel, also stay. Servers with running stages are skipped. State and history do not change.
+    that were ever in a channel, also stay. Servers with running stages are skipped.
 
     Raises:
-        NotFoundError: unknown server.
         ConfigError: `keep` is 0.
     """
     newest = workspace.settings.artifacts.keep if keep is None else keep

@@ -134,10 +134,7 @@ def projects_in_channel(channels: Path, channel: str) -> list[str]:
 
 
 def companion_project_faults(channels: Path, channel: str, project: str) -> list[str]:
-    """Return the faults of the page and files of a project that is not a server.
-
-    Every link must have a hash that matches the linked file.
-    """
+    """Return the faults of the page and files of a project that is not a server."""
     folder = channels / channel / "simple" / project
     if not (page := _page(folder)):  # the channel offers no runtime, or this clone lacks the channel's files
         return []

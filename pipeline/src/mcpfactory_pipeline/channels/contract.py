@@ -83,10 +83,7 @@ def compare_contracts(before: Contract, after: Contract) -> ContractComparison:
 
 
 async def compare_source_contract(workspace: Workspace, server: str, against: str = "") -> ContractComparison:
-    """Compare the tools of a server's sources with a released contract. `find_contract` explains `against`.
-
-    Raises the errors of `find_contract` and `source_contract`.
-    """
+    """Compare the tools of a server's sources with a released contract. `find_contract` explains `against`."""
     known = workspace.server(server)
     before = find_contract(workspace, Store(workspace).state(server), against)
     return compare_contracts(before, await source_contract(known))
@@ -124,7 +121,8 @@ def contract_to_text(tools: Sequence[Any], version: str = "") -> str:
 def stored_contract(folder: Path, version: str = "", source: str = "", *, manifest: bool = False) -> Contract | None:
     """Return the contract of the candidate with the files in `folder`; None if the files are missing.
 
-    Use the tool list that `validate` stored. If it is missing, or if `manifest` is True, use the manifest in the wheel.
+    Use the tool list that `validate` stored. If this list is missing, or if `manifest` is True, use the manifest in the
+    wheel.
 
     Raises:
         StateError: the tool list or the manifest cannot be read.

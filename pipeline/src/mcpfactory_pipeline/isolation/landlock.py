@@ -69,9 +69,6 @@ def restrict_this_process(read: list[str], write: list[str]) -> None:
     """Limit this process and its future children to the given paths, and drop root's capabilities.
 
     Missing paths are ignored.
-
-    Raises:
-        OSError: the system refuses a restriction.
     """
     libc, version = _libc(), landlock_version()
     attributes = struct.pack("=QQQ", _ALL, 0, _SCOPES if version >= 6 else 0)[: 24 if version >= 6 else 8]

@@ -293,9 +293,6 @@ def make_sandbox(
     """Make a sandbox below a work folder. `settings` are the isolation settings of a stage.
 
     The code can write its own folder and `writable`, but not the rules of the sandbox.
-
-    Raises:
-        StageError: the required isolation level is unavailable.
     """
     level = find_isolation_level(str(settings.get("isolation", "auto")))
     container = settings.get("container")

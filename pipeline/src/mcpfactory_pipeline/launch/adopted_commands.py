@@ -25,7 +25,6 @@ def adopted_source_command(server: WorkspaceServer) -> list[str]:
 
     Raises:
         ServerError: the server cannot be prepared, or runs at a URL.
-        StageError: a package index did not respond.
     """
     adopted, root = server.adopted, server.folder.parents[1]
     assert adopted is not None  # callers have checked that the server is adopted
@@ -63,7 +62,6 @@ def adopted_channel_command(workspace: Workspace, server: WorkspaceServer, chann
     Raises:
         StateError: the channel does not offer the server, or the files of the release are not on this machine.
         ServerError: the server cannot be prepared, or runs at a URL.
-        StageError: a package index did not respond.
     """
     state = Store(workspace).state(server.name)
     release = state.channels.get(channel)

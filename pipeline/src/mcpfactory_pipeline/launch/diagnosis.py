@@ -50,7 +50,7 @@ _FACTORY: Final = ("mcpfactory", "mcpfactory_pipeline", "mcpfactory_codegen")
 
 
 def explain_error(error: BaseException, package: str, folder: str) -> str:
-    """Explain an error in lines: `error:`, the code, the calls that led to it, and `hint:`."""
+    """Explain an error in lines: `error:`, the code, the chain of calls, and `hint:`."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     sources = _Sources(Path(folder), package)
@@ -118,7 +118,7 @@ def _installed(file: str) -> str:
 
 
 def _message(error: BaseException) -> str:
-    """Return an error's kind and message as one line. The message has Python's suggestion."""
+    """Return an error's kind and message as one line, including Python's suggestion."""
     kind = type(error).__name__
     formatted = traceback.TracebackException.from_exception(error).format_exception_only()
     text = next((part for part in formatted if part.startswith(kind) or f".{kind}" in part), kind)

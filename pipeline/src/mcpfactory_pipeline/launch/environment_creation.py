@@ -43,8 +43,6 @@ def create_environment(
     """Create the environment of a server in a folder, and return the environment's interpreter.
 
     If the creation fails but mcpfactory's environment meets all requirements, return mcpfactory's interpreter.
-
-    Raises the errors of `ensure_server_python`.
     """
     shown = f"servers/{server.name}/pyproject.toml"
     _check(needs, shown)

@@ -39,7 +39,6 @@ async def connect_server(
 
     Raises:
         ServerError: the server does not start, does not speak MCP, or ends during the block.
-        StageError: the environment cannot be created.
     """
     if server.adopted is not None and server.adopted.url:
         async with _connected(server, server.adopted.url, timeout) as client:
@@ -120,11 +119,8 @@ async def run_simulated_api(
 ) -> AsyncIterator[SimulatedApi]:
     """Run the program of a simulated API during the block, then kill all processes of the program.
 
-    The program has its own session, so Ctrl-C does not end it with a traceback. It ends when its input ends, even if
-    this process was killed.
-
-    Raises:
-        ConfigError: the program ends too early, or its first output line is invalid.
+    The program has its own session, so Ctrl-C does not end it with a traceback. The program ends when its input ends,
+    even if this process was killed.
     """
     process = await asyncio.create_subprocess_exec(
         *command, stdin=PIPE, stdout=PIPE, cwd=cwd, env=environ, start_new_session=True

@@ -58,11 +58,7 @@ def ensure_server_python(
 
 
 def find_server_python(server: WorkspaceServer) -> tuple[Path | None, str]:
-    """Return a server's interpreter, and the requirement that the server's `.venv` does not meet.
-
-    Raises:
-        ServerError: the `pyproject.toml` is invalid.
-    """
+    """Return a server's interpreter, and the requirement that the server's `.venv` does not meet."""
     python, _, lacking = _find(server, *_wanted(server, web=False))
     return python, lacking
 

@@ -2,8 +2,8 @@
 
 python -P start.py PACKAGE FOLDER [ARGUMENT]…
 
-This file is run by path in the server's environment, where mcpfactory may be missing. It imports few modules of the
-standard library, because imports delay every start.
+This file is run by path in the server's environment, where mcpfactory may be missing. The file imports few modules of
+the standard library, because imports delay every start.
 """
 
 from __future__ import annotations

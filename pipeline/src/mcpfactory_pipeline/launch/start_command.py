@@ -1,7 +1,6 @@
 """Commands that start a server from its sources, and diagnosis of a failed start.
 
-The diagnosis is an error message for the owner of the server. The message comes from the server's stderr or from a
-client's error.
+The diagnosis is an error message for the owner of the server.
 """
 
 from __future__ import annotations
@@ -44,7 +43,6 @@ def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) 
 
     Raises:
         ServerError: the dependencies cannot be installed, or an adopted server runs at a URL or gets options.
-        StageError: the environment could not be created.
     """
     if server.adopted is not None:
         if web or arguments:

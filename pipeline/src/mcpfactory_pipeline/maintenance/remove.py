@@ -1,4 +1,4 @@
-"""Remove a server: its folder and channels. Its history is closed and kept."""
+"""Remove a server: its folder and channels. The server's history is closed and kept."""
 
 from __future__ import annotations
 
@@ -128,11 +128,7 @@ def hide_then_delete_folder(folder: Path, problem: str = "") -> Iterator[None]:
 
 @contextmanager
 def hold_run_lock(store: Store, server: str) -> Iterator[None]:
-    """Hold the run lock of a server for the block.
-
-    Raises:
-        RefusedError: a run holds the lock.
-    """
+    """Hold the run lock of a server for the block; raise `RefusedError` if a run holds the lock."""
     try:
         with file_lock(store.locks / f"{server}.run.lock", timeout=_PATIENCE):
             yield

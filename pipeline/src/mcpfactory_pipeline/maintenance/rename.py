@@ -1,7 +1,6 @@
 """Rename a server: its folder, package and files.
 
-The renamed package has other bytes, so checks and approvals of old candidates do not apply to it. A channel with a hold
-keeps the hold.
+The renamed package has other bytes, so it needs new checks and approvals. A channel with a hold keeps the hold.
 """
 
 from __future__ import annotations

@@ -162,10 +162,6 @@ def plan_workspace_setup(folder: Path, name: str = "", origin: FactoryOrigin | N
     """Plan the changes that turn a folder into a workspace, or that add missing parts to a workspace.
 
     If `origin` is None, an existing workspace keeps its origin, and a new workspace gets no origin.
-
-    Raises:
-        WorkspaceError: the folder cannot be read.
-        ConfigError: the configuration cannot be read.
     """
     others = _unrelated_entries(folder)
     config = read_toml(folder / CONFIG) if (folder / CONFIG).is_file() else None

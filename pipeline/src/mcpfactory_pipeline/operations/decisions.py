@@ -81,7 +81,7 @@ class DecisionResult(OperationResult):
     tools: tuple[dict[str, Any], ...] = Field(default=(), description="Tool list that an approval stage shows.")
 
     def lines(self) -> list[str]:
-        """Return the text for stdout. It includes the output of a stage after a decision about the stage."""
+        """Return the text for stdout; after a decision about a stage, include the output of the stage."""
         if not self.stage:
             return super().lines()
         return [*self.details, *(json.dumps(tool, ensure_ascii=False) for tool in self.tools), *super().lines()]
@@ -147,17 +147,14 @@ class Decision(ConfirmedOperation):
         return self.question.format(what=what, channel=self.channel, server=self.server)
 
     def bind(self, tried: DecisionResult) -> Self:
-        """Return the decision, restricted to the candidate and the facts of the dry run.
-
-        A decision about a stage needs no candidate, because its facts include the stage's output.
-        """
+        """Return the decision, restricted to the candidate and the facts of the dry run."""
         found = {"precondition": tried.precondition}
         if not tried.stage:
             found["candidate"] = tried.candidate or ""
         return self.model_copy(update={name: value for name, value in found.items() if name in type(self).model_fields})
 
     def subject(self, tried: DecisionResult) -> str:
-        """Return the key of the question, which depends on the facts of the dry run."""
+        """Return the key of the question. The key depends on the facts of the dry run."""
         return "-".join((self.id(), self.server, tried.stage or self.channel, tried.precondition))
 
     def _arguments(self, context: OperationContext) -> dict[str, Any]:

@@ -90,7 +90,7 @@ class DocumentAccess(Protocol):
 
     @property
     def permits_private(self) -> bool:
-        """Return True if a caller who names a document at a private address permits calls to that address."""
+        """Return True if a caller who names a document at a private address also permits calls to this address."""
 
     def document(self, name: str) -> str:
         """Return the path or URL of a document, or raise `ConfigError`."""
@@ -99,7 +99,7 @@ class DocumentAccess(Protocol):
         """Return the source of a template, or raise `ConfigError`."""
 
     def reading(self) -> AbstractContextManager[None]:
-        """Return a context manager; documents are read inside its block."""
+        """Return a context manager to use during reads of documents."""
 
 
 class FullAccess:
@@ -149,11 +149,7 @@ class OperationContext:
 
     @property
     def workspace(self) -> Workspace:
-        """Return the workspace.
-
-        Raises:
-            WorkspaceError: the current folder is not in a workspace.
-        """
+        """Return the workspace."""
         return self.place or Workspace.find(Path.cwd())
 
     def confirm(self, question: str, tried: OperationResult, command: str) -> None:
@@ -186,7 +182,7 @@ class OperationResult(BaseModel):
 
     @property
     def record(self) -> Any:
-        """Return the object that the operation made; some commands print more of it than this result has."""
+        """Return the object that the operation made, for commands that print more than this result."""
         return self._record
 
     def of(self, record: Any) -> Self:

@@ -78,7 +78,7 @@ def _documents_in(subject: InputReader, folder: str) -> str:
 
 
 def _generated(subject: InputReader) -> str:
-    """Return the hash of the generated files. A manual edit changes it, so `generate` restores the files."""
+    """Return the hash of the generated files. After a manual edit, `generate` restores the files."""
     package = f"src/{subject.server.package.replace('.', '/')}/_generated/"
     places = (package, "tests/_generated/", ".mcpfactory/")
     return subject.hash_all(path for path in subject.files if path.startswith(places))
@@ -114,7 +114,7 @@ def _evals(subject: InputReader) -> str:
 
 
 def _reports(subject: InputReader) -> str:
-    """Return the hash of the recorded model evaluations. Other files only repeat their data."""
+    """Return the hash of the recorded model evaluations."""
     return subject.hash_all(
         path for path in subject.files if path.startswith("evals/reports/") and path.endswith(".json")
     )
@@ -233,7 +233,7 @@ def read_stage_inputs(stages: Sequence[Stage], subject: InputReader) -> dict[str
     values = {name: _read(name, subject) for name in dict.fromkeys(name for stage in stages for name in stage.reads)}
     found = {stage.name: {"stage": stage.stamp, **{name: values[name] for name in stage.reads}} for stage in stages}
     for stage in stages:
-        if "checks" in stage.reads:  # count only the checks that the stage needs
+        if "checks" in stage.reads:  # include only the checks that the stage needs
             found[stage.name]["checks"] = _checks(subject, stage.needs)
     return found
 

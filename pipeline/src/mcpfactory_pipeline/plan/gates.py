@@ -32,7 +32,7 @@ class PromotionGate:
 
 @dataclass(frozen=True, slots=True)
 class _RecordedRate:
-    """Lower bound of the pass rate in a model's report. If no report is valid, it is None, and `why` is the reason."""
+    """Lower bound of the pass rate in a model's report. If no report is valid, `lower` is None."""
 
     model: str
     lower: float | None

@@ -15,7 +15,7 @@ An approval stage is blocked if a person rejected the content that it shows. An 
 approvals. A stage that awaits a channel waits until the channel offers the newest candidate.
 
 A stage that fills a channel is held if the channel has a hold. Such a stage is blocked if a gate of the channel is
-closed. It also runs if the channel does not offer the newest candidate.
+closed. Such a stage also runs if the channel does not offer the newest candidate.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def plan(
     """Return a step for each stage, in the order of the stages.
 
     Each stage must follow the stages that it needs. `inputs` are the current inputs of each stage. `force` names stages
-    that run even if they are up to date. If `present` is False, the candidate's files are missing on this machine; they
+    that run even if they are up to date. If `present` is False, the candidate's files are missing on this machine, and
     are built again if a stage needs them.
     """
     steps = _steps(stages, state, inputs, force, ())
@@ -213,7 +213,7 @@ def _is_content(value: str) -> bool:
 def sort_stages(stages: Sequence[Stage]) -> tuple[Stage, ...]:
     """Sort the stages so that each stage follows the stages that it needs. The sort is stable.
 
-    A stage in `before` gets an additional need.
+    If a stage names another stage in `before`, the other stage needs the first stage.
 
     Raises:
         ConfigError: two stages have one name, a needed stage is unknown, or stages form a cycle.
@@ -282,7 +282,7 @@ def required_stages(
     """Return the checks and approvals that a candidate needs for a channel.
 
     A stage that needs a channel counts only if the candidate has to pass that channel first. If the channel lists
-    `checks`, other stages that need a channel do not count.
+    `checks`, such a stage must also be in this list.
     """
     allowed, found = channels_passed_before(channels, channel.name), []
     for stage in stages:
@@ -298,6 +298,6 @@ def required_stages(
 def required_checks(
     stages: Sequence[Stage], channel: ChannelPolicy, channels: Sequence[ChannelPolicy]
 ) -> tuple[str, ...]:
-    """Return the names of the checks that a candidate itself must pass for a channel."""
+    """Return the names of the checks that a channel requires and that read the candidate."""
     found = required_stages(stages, channel, channels)
     return tuple(stage.name for stage in found if "candidate" in stage.reads and not stage.approval)

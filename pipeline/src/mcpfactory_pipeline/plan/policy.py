@@ -214,7 +214,7 @@ def describe_failed_checks(checks: Iterable[str], candidate: Candidate) -> list[
 
 
 def soak_seconds_left(channel: ChannelPolicy, candidate: str, events: Sequence[Event], now: datetime) -> float:
-    """Return the seconds that a candidate must still stay in the previous channel."""
+    """Return the remaining soak time of a candidate in the previous channel, in seconds."""
     if not channel.soak or channel.source is None:
         return 0.0
     return max(0.0, channel.soak - seconds_in_channel(events, channel.source, candidate, now))

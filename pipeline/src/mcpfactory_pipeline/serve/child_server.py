@@ -187,7 +187,7 @@ class ChildServer:
         return Client.connect_stdio(await asyncio.to_thread(self._command), self._environ, inherit=False, **options)
 
     def _wait_idle(self) -> None:
-        """Start the timer that stops an idle server. The timer of an earlier call continues."""
+        """Start the timer that stops an idle server, or let an earlier timer continue."""
         loop = asyncio.get_running_loop()
         self._idle_since = loop.time()
         if self._idle_timer is None:
@@ -360,7 +360,7 @@ def is_visible_ascii_json(data: bytes) -> bool:
 
 
 def sanitize_answer(value: Any) -> Any:
-    """Return a server's value without invisible characters; return an unchanged value itself."""
+    """Return a server's value without invisible characters. If nothing changes, return the same object."""
     return value if is_visible_ascii_json(encode(value)) else _plain_value(value)
 
 

@@ -193,7 +193,10 @@ class Gateway:
         return await self._children[server].call(method, params, ctx)
 
     def _forward_log(self, contexts: Sequence[Context], params: Json) -> None:
-        """Forward a server's log message to its call. If the call is uncertain, forward it only for a single client."""
+        """Forward a server's log message to its call.
+
+        With several running calls, forward the message only if all calls come from one client.
+        """
         if self._private or len(contexts) == 1:
             contexts[-1].log(str(params.get("level", "info")), params.get("data"), params.get("logger"))
 

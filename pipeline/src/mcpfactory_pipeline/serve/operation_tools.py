@@ -232,7 +232,7 @@ def _refuse_agents(workspace: Workspace, asked: ConfirmedOperation) -> None:
 
 
 def add_log_to_stage(steps: list[StageRun], event: events.FailedStageLog) -> None:
-    """Add a log to the step that wrote it. Servers run in parallel, so that step need not be the last step."""
+    """Add a log to the step that wrote the log."""
     for number, step in reversed(list(enumerate(steps))):
         if (step.server, step.stage) == (event.server, event.stage):
             steps[number] = replace(step, log=list(event.lines))

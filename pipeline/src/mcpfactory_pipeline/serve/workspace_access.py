@@ -161,7 +161,7 @@ async def run_in_thread(function: Callable[..., Result], *arguments: Any, **opti
 
 
 async def run_in_stoppable_thread(function: Callable[[threading.Event], Result]) -> Result:
-    """Run slow work in a thread.
+    """Run a slow function in a thread.
 
     If the task is canceled, set the event that the function received, and wait until the function ends.
     """

@@ -1,6 +1,6 @@
 """The table of stages.
 
-Each stage has a module. The process of a job imports this module and runs it.
+Each stage has a module, which only the process of a job imports.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def _judging(workspace: Workspace, channels: Sequence[ChannelPolicy]) -> dict[st
 
 
 def _named(stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
-    """Return a stage with the name of the channel's stage in place of each need `channel:NAME`."""
+    """Replace each need `channel:NAME` of a stage with the name of the channel's stage."""
     known = [channel.name for channel in channels]
     for name in stage.needs:
         if name.startswith(_CHANNEL) and (wanted := name.removeprefix(_CHANNEL)) not in known:
@@ -202,7 +202,7 @@ def _awaited(own: Sequence[Stage], channels: Sequence[ChannelPolicy]) -> list[St
 
 
 def _with_checks(stages: Sequence[Stage], stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
-    """Return a channel's stage with all required checks of a candidate as its needs."""
+    """Add the checks that a channel requires to the needs of the channel's stage."""
     if stage.channel is None:
         return stage
     checks = [one.name for one in required_stages(stages, stage.channel, channels)]
@@ -222,7 +222,7 @@ def _check_channels(stages: Sequence[Stage], channels: Sequence[ChannelPolicy]) 
 
 
 def _completed(stages: Sequence[Stage], stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
-    """Return a stage with the watched channel and the candidate to approve."""
+    """Set the watched channel of a stage; add the candidate to the content that an approval stage shows."""
     before = needed_stages(stages, stage.name)
     check_restart(stage, before)
     offering = channels_needed_before(stages, stage.name)

@@ -139,10 +139,9 @@ def run_entry(inputs: StageInputs) -> StageOutputs:
 
 
 def hash_function_source(root: Path, entry: str) -> str:
-    """Return the hash of a function's top package in the workspace; without a package, the hash of its module.
+    """Return the hash of the workspace package, or else of the workspace module, that contains a function.
 
-    For a module outside the workspace, the hash is `none`: after a change of the module, increase the stage's
-    `version`.
+    The hash is `none` if the function is outside the workspace. After a change, increase the stage's `version`.
     """
     top = entry.partition(":")[0].partition(".")[0]
     if (root / top).is_dir():

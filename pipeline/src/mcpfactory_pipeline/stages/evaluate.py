@@ -1,7 +1,7 @@
 """Stage `evaluate`: judge the candidate by recorded model reports (`mcpfactory evaluate --report`).
 
-The stage does not ask a model. A report is valid for one tool list and one set of cases, and without a valid report,
-the gate stays closed.
+The stage does not ask a model. A report is valid for one tool list and one set of cases. Without a valid report, the
+gate stays closed.
 """
 
 from __future__ import annotations

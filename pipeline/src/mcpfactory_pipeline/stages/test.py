@@ -93,7 +93,7 @@ _LISTS: Final = ("passed", "failed", "skipped", "errors", "deselected", "with_to
 
 
 def prepare_evidence(folder: Path) -> PytestEvidenceFiles:
-    """Write the plugin's settings into `folder`, which the tests can write, and return them."""
+    """Write the plugin's settings into `folder`. The tests can write this folder."""
     folder.mkdir(parents=True)
     nonce, record, tools = secrets.token_hex(16), folder / "record.json", folder / "tools.jsonl"
     settings = folder / "settings.json"

@@ -60,7 +60,7 @@ def find_drift(
 ) -> list[Drift]:
     """Return all drift of a server.
 
-    `inputs` are the current inputs of its stages. With `refresh`, the document's URL is read again. `seen` is the
+    `inputs` are the current inputs of its stages. If `refresh` is True, the document's URL is read again. `seen` is the
     latest result of `refresh_adopted_drift`.
     """
     if state.retired:

@@ -167,7 +167,7 @@ _SHAPES: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def to_mermaid(nodes: Sequence[GraphNode]) -> str:
-    """Return a Mermaid flowchart, for Markdown files on code forges."""
+    """Return a Mermaid flowchart, which code forges draw in Markdown files."""
     ids = {node.name: f"s{number}" for number, node in enumerate(nodes)}
     lines = ["flowchart LR"]
     for node in nodes:
@@ -185,7 +185,7 @@ FORMATS: Final[Mapping[str, Callable[[Sequence[GraphNode]], str]]] = {
 }
 
 
-MANY: Final = 30  # maximum number of servers that the graph shows by name
+MANY: Final = 30  # Statuses that are also kinds of inbox items. Chips of these statuses link to the inbox. Other chips link to the board.
 # Statuses that are also kinds of inbox items. Chips of these statuses link to the inbox, other chips to the board.
 _IN_INBOX: Final = frozenset({"gate", "approval", "ready"})
 _CHIPS: Final = 8  # maximum number of chips per place, including the chip that counts the rest

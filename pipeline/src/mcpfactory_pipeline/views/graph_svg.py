@@ -140,7 +140,7 @@ def draw_graph_svg(
 ) -> str:
     """Return the graph as one SVG element, from left to right; if `down` is True, from top to bottom.
 
-    `link` converts a dashboard path into a URL; if it is None, the element is one image without links. `extra` is a
+    `link` converts a dashboard path into a URL. If `link` is None, the element is one image without links. `extra` is a
     text with more attributes of the element.
     """
     cards, ways, width, height = _down(places) if down else _across(places)

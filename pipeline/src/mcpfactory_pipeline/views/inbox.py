@@ -55,8 +55,8 @@ def ready_since(
 ) -> datetime | None:
     """Return the time since when a candidate has been ready for a channel; None for the first channel.
 
-    It is the latest of these times: arrival in the previous channel, last required approval, end of the soak time, end
-    of a hold, revival of the server. Approval `stages` count as approvals.
+    The result is the latest of these times: arrival in the previous channel, last required approval, end of the soak
+    time, end of a hold, revival of the server. Approval `stages` count as approvals.
     """
     if channel.source is None:
         return None
@@ -196,7 +196,8 @@ def _broken_item(one: BrokenServer) -> InboxItem:
 
 
 def unreadable_server_item(server: str, about: str, message: str, hint: str) -> InboxItem:
-    """Return the item for a server with unreadable files. Its command is in the hint, or shows the error."""
+    """Return the item for a server with unreadable files. The item's command is the command in the hint, or shows the error.
+    """
     named = (command for command in (f"{_VERIFY} --repair {server}", f"{_VERIFY} {server}") if command in hint)
     command = next(named, f"{_STATUS} {server}")
     return InboxItem("problem", server, about, f"{message}; hint: {hint}" if hint else message, command)

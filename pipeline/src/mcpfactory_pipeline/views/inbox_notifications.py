@@ -63,7 +63,7 @@ _SENT: Final = "told.json"  # file in pipeline/artifacts with the IDs of the ite
 
 
 def inbox_item_id(workspace: str, item: InboxItem) -> str:
-    """Return the ID of a pending item. It stays constant while the item is pending."""
+    """Return the ID of a pending item. The ID stays constant while the item is pending."""
     # Without a start time, the message identifies an item. The message of a waiver changes daily, so it is ignored.
     key = item.since or ("" if item.kind == "waiver" else item.message)
     return uuid.uuid5(

@@ -70,7 +70,7 @@ class SuggestionValidator:
         return None
 
     def _try(self, operation: Operation) -> None:
-        """Try an operation without writing. Signed decisions cannot be tried without the key."""
+        """Try an operation without writing. Signed decisions are skipped, because they need the person's key."""
         context = OperationContext(self.workspace, dry_run=True, clock=lambda: self.now, stages=self.stages)
         if isinstance(operation, Promote):
             require_promotable(

@@ -28,8 +28,8 @@ class ApiAddress:
 
     `url` is "" if the API's address is unknown. `set_by` is the variable that sets the address; "" for an address from
     the document. `private_kind` describes why the address is private; "" for a public address. `is_usable` is False if
-    every call to the address fails. `hint` is the remedy. It is also set if a variable changes the API's base URL but
-    not this address.
+    every call to the address fails. `hint` is the remedy. The remedy is also set if a variable changes the API's base
+    URL but not this address.
     """
 
     url: str
@@ -83,7 +83,7 @@ def api_addresses(
 
 
 def _whose(server: Mapping[str, Any]) -> str:
-    """Describe the tools at an API server. The number of tools is 0 if an older report lacks it."""
+    """Describe the tools at an API server. The number of tools is 0 in older reports."""
     tools = server["tools"]
     return f"{tools} tools are" if tools > 1 else "1 tool is" if tools else "some operations are"
 
@@ -199,7 +199,10 @@ def server_variable_prefix(server: WorkspaceServer) -> str:
 
 
 def refuse_shared_address(servers: Sequence[WorkspaceServer], environ: Mapping[str, str]) -> None:
-    """Raise `ConfigError` if these servers would share one address, because it would get all their credentials."""
+    """Raise `ConfigError` if these servers would share one address.
+
+    The API at this address would get the credentials of all servers.
+    """
     if not environ.get(SHARED_ADDRESS):
         return
     concerned = [one for one in servers if one.document is not None and not environ.get(address_variable(one))]

@@ -110,11 +110,7 @@ def refused_waivers(
 
 
 def read_waivers(folder: Path) -> tuple[Waiver, ...]:
-    """Return the waivers of the server in `folder`, including expired ones; empty without a file.
-
-    Raises:
-        ConfigError: the file is unreadable, or a waiver is incomplete.
-    """
+    """Return the waivers of the server in `folder`, including expired ones; empty without a file."""
     file = folder / FILE
     return read_settings_file(WaiverFile, file).waivers if file.exists() else ()
 
@@ -128,9 +124,6 @@ def waivers_expiring_soon(folder: Path, *, clock: Clock = utc_now) -> tuple[tupl
     """Return the waivers in `folder` that have expired, or that expire within `EXPIRES_SOON_DAYS`.
 
     Each waiver has its number of days left. The first waiver to expire is first.
-
-    Raises:
-        ConfigError: the file is unreadable, or a waiver is incomplete.
     """
     today = clock().date()
     left = [(waiver, waiver.days_left(today)) for waiver in read_waivers(folder)]
@@ -143,9 +136,6 @@ def add_waiver(folder: Path, waiver: Waiver) -> Path:
     """Write a waiver into the file of the server in `folder`, and return the file.
 
     The waiver replaces an earlier waiver of the same rule and tool, and a replacement removes the file's comments.
-
-    Raises:
-        ConfigError: the file is unreadable, or a waiver is incomplete.
     """
     known = read_waivers(folder)
     others = [one for one in known if (one.rule, one.tool) != (waiver.rule, waiver.tool)]

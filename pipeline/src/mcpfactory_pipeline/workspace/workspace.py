@@ -1,7 +1,7 @@
 """Workspace: a repository with many servers, and the owners of servers.
 
-The table `[owners]` contains the owners, for example `"billing-*" = ["Linus"]`. The longest matching pattern applies.
-Without this table, the last line of CODEOWNERS that matches `servers/<name>/` contains the owners.
+The table `[owners]` contains the owners, for example `"billing-*" = ["Linus"]`. If several patterns match, the longest
+pattern applies. Without this table, the last line of CODEOWNERS that matches `servers/<name>/` contains the owners.
 """
 
 from __future__ import annotations
@@ -270,11 +270,7 @@ def setting_error(message: str, hint: str) -> ConfigError:
 
 
 def read_toml(file: Path) -> dict[str, Any]:
-    """Return the content of a TOML file.
-
-    Raises:
-        ConfigError: the file cannot be read.
-    """
+    """Return the content of a TOML file."""
     with _config_errors():
         return parse_toml(read_toml_text(file), file)
 
