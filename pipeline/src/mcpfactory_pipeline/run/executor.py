@@ -82,7 +82,7 @@ class LocalExecutor:
         with self._guard:
             if self._cancelled:
                 return StageOutputs("interrupted", f"{RUN_ENDED} before this stage began")
-            hide_process()  # Without isolation, server code could otherwise read our environment variables.
+            hide_process()  # Hide our environment variables from server code that runs without isolation.
             process = subprocess.Popen(
                 command,
                 env=None if job["environ"] == "caller" else job_environ(),

@@ -185,8 +185,8 @@ FORMATS: Final[Mapping[str, Callable[[Sequence[GraphNode]], str]]] = {
 }
 
 
-MANY: Final = 30  # Statuses that are also kinds of inbox items. Chips of these statuses link to the inbox. Other chips link to the board.
-# Statuses that are also kinds of inbox items. Chips of these statuses link to the inbox, other chips to the board.
+MANY: Final = 30  # maximum number of servers that the graph shows by name
+# Statuses that are also kinds of inbox items. The chips of these statuses link to the inbox.
 _IN_INBOX: Final = frozenset({"gate", "approval", "ready"})
 _CHIPS: Final = 8  # maximum number of chips per place, including the chip that counts the rest
 

@@ -196,7 +196,9 @@ def _broken_item(one: BrokenServer) -> InboxItem:
 
 
 def unreadable_server_item(server: str, about: str, message: str, hint: str) -> InboxItem:
-    """Return the item for a server with unreadable files. The item's command is the command in the hint, or shows the error.
+    """Return the item for a server with unreadable files.
+
+    The item's command is the command in the hint, or shows the error.
     """
     named = (command for command in (f"{_VERIFY} --repair {server}", f"{_VERIFY} {server}") if command in hint)
     command = next(named, f"{_STATUS} {server}")
