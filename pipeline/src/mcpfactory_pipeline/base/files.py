@@ -25,11 +25,7 @@ def read_json(file: Path) -> Mapping[str, Any]:
 
 
 def read_regular_file(file: Path, most: int) -> bytes:
-    """Return the content of a regular file.
-
-    Raises:
-        OSError: the file cannot be read, is not a regular file, or has more than `most` bytes.
-    """
+    """Return the content of a regular file."""
     descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(descriptor, "rb") as stream:
         found = os.fstat(descriptor)

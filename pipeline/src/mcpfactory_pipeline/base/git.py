@@ -36,11 +36,7 @@ _INSTALL: Final = "install OpenSSH 8.2 or newer"
 
 
 def sign_with_ssh_key(key: Path, namespace: str, data: bytes) -> str:
-    """Sign data with a private key. If `key` is a public key, use the matching private key in the SSH agent.
-
-    Raises:
-        ConfigError: the key cannot be used.
-    """
+    """Sign data with a private key. If `key` is a public key, use the matching private key in the SSH agent."""
     done = _keygen("-Y", "sign", "-q", "-f", str(key.expanduser()), "-n", namespace, data=data)
     if done.returncode:
         words = done.stderr.decode(errors="replace").strip().splitlines()

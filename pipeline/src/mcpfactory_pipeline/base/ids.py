@@ -30,10 +30,7 @@ Clock = Callable[[], datetime]
 
 
 def new_id(after: str = "") -> str:
-    """Return a new ID that is greater than `after`.
-
-    The 26 characters encode 48 bits of milliseconds and 80 random bits.
-    """
+    """Return a new ID that is greater than `after`."""
     value = (time.time_ns() // 1_000_000 << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
     if after:
         value = max(value, _read(after) + 1)
@@ -72,11 +69,7 @@ def format_time(at: datetime) -> str:
 
 
 def parse_time(text: str) -> datetime:
-    """Return the time of an event.
-
-    Raises:
-        StateError: the time is invalid.
-    """
+    """Return the time of an event."""
     try:
         if len(text) == 20 and (text[4], text[7], text[10], text[19]) == ("-", "-", "T", "Z"):
             return datetime.fromisoformat(text)

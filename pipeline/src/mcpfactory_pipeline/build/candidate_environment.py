@@ -59,9 +59,6 @@ def check_installed_files(folder: Path, found: Mapping[str, str], wheel: Path) -
     """Compare an environment's files with the wheel and with the file lists of all installed packages.
 
     `found` is the result of `hash_environment_files`.
-
-    Raises:
-        ChangedFilesError: a file differs from its package, or belongs to no package.
     """
     site = _site(found)
     wrong = [f"{site}{path}" for path, expected in _wheel_files(wheel) if found.get(f"{site}{path}") != expected]
@@ -91,7 +88,6 @@ def _walk(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _site(found: Mapping[str, str]) -> str:
-    """Return the site-packages folder with a slash at its end."""
     ends = (f"{path.partition('/site-packages/')[0]}/site-packages/" for path in found if "/site-packages/" in path)
     return min(ends, key=len, default="lib/")
 
@@ -203,7 +199,6 @@ def _environment(
 
 
 def _made(inputs: StageInputs, folder: Path, wheel: Path, packages: Sequence[str]) -> dict[str, str]:
-    """Recreate the environment, and return the hashes of its files."""
     shutil.rmtree(folder, ignore_errors=True)
     run_uv("venv", "--quiet", str(folder), cwd=inputs.work)
     run_uv("pip", "install", "--quiet", *packages, cwd=inputs.work, python=venv_python(folder))

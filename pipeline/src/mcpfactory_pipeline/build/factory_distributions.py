@@ -161,7 +161,6 @@ def _read(name: str, found: Distribution, path: str, expected: str) -> bytes:
 
 
 def _reinstall_hint(name: str) -> str:
-    """Return the command that repairs the installation from its original source."""
     if (Path(sys.prefix) / "uv-receipt.toml").is_file():
         # uv hard-links files from its cache, so a change of an installed file also changes the cache.
         return f"uv cache clean {name}, then: uv tool upgrade --reinstall mcpfactory"

@@ -75,7 +75,6 @@ def build_in_sandbox(
 
 
 def _build_system(file: Path) -> dict[str, Any]:
-    """Return the complete table `[build-system]`."""
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8")).get("build-system", _LEGACY)
     except (OSError, ValueError) as error:

@@ -163,11 +163,7 @@ _DYNAMIC: Final = re.compile(r"""^(?P<key>__version__\s*=\s*)(?P<quote>["'])[^"'
 
 
 def replace_source_version(folder: Path, package: str, version: str) -> tuple[str, str]:
-    """Return the path and the changed text of the file that contains the server's version.
-
-    Raises:
-        ReleaseError: neither `pyproject.toml` nor `__init__.py` contains the version.
-    """
+    """Return the path and the changed text of the file that contains the server's version."""
     path = "pyproject.toml"
     text = _text(folder / path)
     if (table := _PROJECT.search(text)) and _STATIC.search(table["table"]):
@@ -189,7 +185,6 @@ def _replace(pattern: re.Pattern[str], text: str, version: str) -> str:
 
 
 def _text(file: Path) -> str:
-    """Return the text with unchanged line ends, or "" if the file is missing."""
     try:
         return file.read_bytes().decode()
     except (OSError, UnicodeDecodeError):

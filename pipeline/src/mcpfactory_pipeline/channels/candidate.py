@@ -1,8 +1,7 @@
 """Build, store, publish and prune candidates.
 
-The ID of a candidate is a hash of its files. Pruning deletes unreferenced files: old candidates, old runtimes and
-leftovers of killed runs. Each run and each promotion prunes its own servers by the limits in `[artifacts]` of the
-workspace.
+Pruning deletes unreferenced files: old candidates, old runtimes and leftovers of killed runs. Each run and each
+promotion prunes its own servers by the limits in `[artifacts]` of the workspace.
 """
 
 from __future__ import annotations

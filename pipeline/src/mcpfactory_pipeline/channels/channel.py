@@ -64,7 +64,7 @@ def copy_files_into_channel(
 
 
 def withdraw_project(channels: Path, channel: str, project: str) -> None:
-    """Remove a project from a channel. Do nothing if the channel has no such project."""
+    """Remove a project from a channel."""
     if not (channels / channel / "simple").is_dir():
         return
     with _writing(channels, channel) as folder:
@@ -166,11 +166,7 @@ def offered_project_file(channels: Path, channel: str, project: str) -> Path | N
 
 
 def read_verified_file(file: Path, expected: str) -> bytes:
-    """Return the bytes of a candidate's file.
-
-    Raises:
-        StateError: the file is missing, or differs from the checked bytes.
-    """
+    """Return the bytes of a candidate's file."""
     try:
         data = file.read_bytes()
     except OSError as error:

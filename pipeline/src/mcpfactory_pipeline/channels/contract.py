@@ -1,7 +1,7 @@
 """The contract with callers of a server: the tool list of the candidate that a channel offers.
 
 The stage `validate` stores the tool list of each candidate as `tools.json`. A comparison of two tool lists returns the
-breaking changes and the required version step. `mcpfactory_codegen.servers.manifest_diff` classifies each change.
+breaking changes and the required version step.
 """
 
 from __future__ import annotations
@@ -93,9 +93,6 @@ async def source_contract(server: WorkspaceServer) -> Contract:
     """Start a server from its sources, and return all its tools and its version.
 
     The tools do not depend on the default profile.
-
-    Raises:
-        ServerError: the server does not start, or does not list its tools.
     """
     from mcpfactory_pipeline.launch.server_connection import connect_server  # noqa: PLC0415 - heavy
     from mcpfactory_runtime import McpError  # noqa: PLC0415 - heavy; only commands that compare sources start a server
@@ -123,9 +120,6 @@ def stored_contract(folder: Path, version: str = "", source: str = "", *, manife
 
     Use the tool list that `validate` stored. If this list is missing, or if `manifest` is True, use the manifest in the
     wheel.
-
-    Raises:
-        StateError: the tool list or the manifest cannot be read.
     """
     kept = folder / "validate" / FILE
     try:
@@ -205,11 +199,7 @@ def find_contract(workspace: Workspace, state: ServerState, against: str = "") -
 
 
 def parse_contract(text: bytes, source: str) -> Contract:
-    """Parse a contract from a file's content: a manifest, the output of `validate`, or a tools/list result.
-
-    Raises:
-        StateError: the content has an unknown format.
-    """
+    """Parse a contract from a file's content: a manifest, the output of `validate`, or a tools/list result."""
     try:
         data = json.loads(text)
         version = data.get("version") or data.get("server", {}).get("version", "") if isinstance(data, dict) else ""

@@ -21,11 +21,7 @@ _KEPT: Final = 2
 
 
 def adopted_source_command(server: WorkspaceServer) -> list[str]:
-    """Return the command that starts an adopted server from its files. New files are installed first.
-
-    Raises:
-        ServerError: the server cannot be prepared, or runs at a URL.
-    """
+    """Return the command that starts an adopted server from its files. New files are installed first."""
     adopted, root = server.adopted, server.folder.parents[1]
     assert adopted is not None  # callers have checked that the server is adopted
     if adopted.url:
@@ -57,12 +53,7 @@ def adopted_source_command(server: WorkspaceServer) -> list[str]:
 
 
 def adopted_channel_command(workspace: Workspace, server: WorkspaceServer, channel: str) -> list[str]:
-    """Return the command that starts the checked files of an adopted server's release in a channel.
-
-    Raises:
-        StateError: the channel does not offer the server, or the files of the release are not on this machine.
-        ServerError: the server cannot be prepared, or runs at a URL.
-    """
+    """Return the command that starts the checked files of an adopted server's release in a channel."""
     state = Store(workspace).state(server.name)
     release = state.channels.get(channel)
     if release is None:

@@ -54,11 +54,7 @@ class Requirements:
 
 
 def read_server_requirements(folder: Path, shown: str) -> Requirements:
-    """Return the requirements of the server in a folder.
-
-    Raises:
-        ServerError: the `pyproject.toml` is invalid; the message uses `shown` as the name of the file.
-    """
+    """Return the requirements of the server in a folder."""
     file = folder / "pyproject.toml"
     try:
         text = file.read_text(encoding="utf-8")

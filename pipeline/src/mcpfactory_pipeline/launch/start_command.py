@@ -40,9 +40,6 @@ def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) 
     """Return the command that starts the server in its own environment. A missing environment is created.
 
     `web` prepares the environment for HTTP.
-
-    Raises:
-        ServerError: the dependencies cannot be installed, or an adopted server runs at a URL or gets options.
     """
     if server.adopted is not None:
         if web or arguments:

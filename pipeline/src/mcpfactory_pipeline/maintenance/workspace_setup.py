@@ -224,7 +224,6 @@ def _config(config: dict[str, Any] | None) -> Iterator[SetupChange]:
 
 
 def _file(folder: Path, path: str, text: str, *, known: bool) -> SetupChange | None:
-    """Return the change to one file of a workspace, or None."""
     file = folder / path
     if above := _file_above(folder, file.parent):
         return SetupChange(path, BLOCKED, note=f"{above.relative_to(folder).as_posix()} is a file")
@@ -354,9 +353,7 @@ def apply_setup(setup: WorkspaceSetup, *, git: bool = True) -> Workspace:
     """Apply the changes of a setup, and return the workspace.
 
     Raises:
-        ConfigError: a path is blocked.
         StageError: a wheel is not available; nothing was written.
-        WorkspaceError: the folder cannot be written.
     """
     if setup.blocked:
         obstacles = "; ".join(f"{change.path}: {change.note}" for change in setup.blocked)

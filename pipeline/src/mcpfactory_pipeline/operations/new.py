@@ -247,7 +247,6 @@ def _sources(access: DocumentAccess, given: Sequence[str]) -> list[ApiSource] | 
 
 
 def _confirm_template(operation: New | Update, context: OperationContext) -> None:
-    """Ask a person before a third-party template is used."""
     from mcpfactory_codegen.servers.templates import parse_source
 
     if operation.trust or context.dry_run or not (operation.template and parse_source(operation.template).is_remote):

@@ -323,7 +323,6 @@ _PLAIN: Final = FieldPresentation()
 
 
 def _explain(operation: type[Operation], error: ValidationError) -> OperationError:
-    """Return an error for the first problem, with the field, its value and the permitted values."""
     first = min(error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden")
     name = str(first["loc"][0]) if first["loc"] else ""
     known = list(operation.model_fields)

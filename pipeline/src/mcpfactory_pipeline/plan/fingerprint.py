@@ -85,7 +85,6 @@ def _generated(subject: InputReader) -> str:
 
 
 def _source(subject: InputReader) -> str:
-    """Return the hash of the files from which the wheel is built."""
     files = subject.hash_all(path for path in subject.files if path.partition("/")[0] not in NOT_BUILT)
     return combine_source_hashes(files, hash_external_files(subject.server))
 
@@ -114,7 +113,6 @@ def _evals(subject: InputReader) -> str:
 
 
 def _reports(subject: InputReader) -> str:
-    """Return the hash of the recorded model evaluations."""
     return subject.hash_all(
         path for path in subject.files if path.startswith("evals/reports/") and path.endswith(".json")
     )
@@ -127,7 +125,6 @@ def _model(subject: InputReader) -> str:
 
 
 def _checks(subject: InputReader, names: Iterable[str] | None = None) -> str:
-    """Return the hash of the outcomes of the candidate's checks."""
     candidate = subject.state.candidates.get(subject.state.candidate or "")
     if candidate is None:
         return ABSENT

@@ -1,4 +1,4 @@
-"""Channels, and the obstacles between a candidate and a channel. The functions are pure.
+"""Channels, and the obstacles between a candidate and a channel.
 
 A pipeline run moves candidates into the first channel. Every other channel takes candidates from an earlier channel.
 """
@@ -45,11 +45,7 @@ def cost_limits(channels: Iterable[ChannelPolicy]) -> dict[str, float]:
 
 
 def find_channel(channels: Sequence[ChannelPolicy], name: str) -> ChannelPolicy:
-    """Return the channel of that name.
-
-    Raises:
-        NotFoundError: the channel does not exist.
-    """
+    """Return the channel of that name."""
     for channel in channels:
         if channel.name == name:
             return channel

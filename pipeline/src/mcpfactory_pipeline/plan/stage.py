@@ -133,11 +133,7 @@ class StageInputs:
 
     @property
     def built_candidate(self) -> Artifact:
-        """The candidate.
-
-        Raises:
-            StageError: no candidate exists.
-        """
+        """The candidate."""
         if self.candidate is None:
             raise StageError("no candidate has been built", hint="run the stage 'build' first")
         return self.candidate
@@ -242,11 +238,7 @@ def _plain(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def apply_stage_limits(stages: Sequence[Stage], limits: Mapping[str, LimitSettings]) -> tuple[Stage, ...]:
-    """Return the stages with the limits of `[pipeline.limits.<stage>]`.
-
-    Raises:
-        ConfigError: a stage is unknown.
-    """
+    """Return the stages with the limits of `[pipeline.limits.<stage>]`."""
     names = [stage.name for stage in stages]
     if unknown := [name for name in limits if name not in names]:
         raise setting_error(f"pipeline.limits: unknown stage {unknown[0]!r}", did_you_mean(unknown[0], names, "stages"))

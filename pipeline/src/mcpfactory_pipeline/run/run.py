@@ -252,9 +252,6 @@ def make_executor(workspace: Workspace, wanted: str | None = None, jobs: int | N
 
     `wanted` is a key of `EXECUTORS`, or the address of a dask scheduler (`tcp://host:8786`). `jobs` limits the number
     of parallel jobs.
-
-    Raises:
-        ConfigError: the executor is unknown, or its extra is not installed.
     """
     name = wanted or workspace.settings.pipeline.executor
     if name in EXECUTORS:

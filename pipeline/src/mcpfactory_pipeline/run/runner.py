@@ -191,7 +191,7 @@ class ServerRunner:
             return ServerRunResult(server.name, "errored")
 
     def _up_to_date(self, server: WorkspaceServer) -> ServerRunResult | None:
-        """Return the result of an up-to-date server, else None. Take no lock, and read no history."""
+        """Return the result of an up-to-date server, else None. Neither take a lock nor read the history."""
         if not self.store.is_settled(server.name):
             return None
         steps = plan_server_stages(self.workspace, server, self.stages, self.store.state(server.name))

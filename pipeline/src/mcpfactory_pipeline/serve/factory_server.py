@@ -140,9 +140,6 @@ def listen(server: Server, place: HttpAddress | None, **options: Any) -> None:
     """Serve at `place`, or on stdio if `place` is None, until the input ends or a signal arrives.
 
     The `options` are passed to `HttpApp`.
-
-    Raises:
-        ConfigError: the address is unusable, or the authorization is invalid.
     """
     if place is None:
         server.run_stdio()

@@ -336,7 +336,7 @@ def _stored_listing(workspace: Workspace, server: WorkspaceServer) -> ServerList
 
 
 def _named(key: str, rows: Iterable[Any]) -> tuple[Json, ...]:
-    """Return the entries that have a name. Other entries cannot be called."""
+    """Return the entries that have a name."""
     return tuple(row for row in rows if isinstance(row, dict) and isinstance(row.get(key), str))
 
 

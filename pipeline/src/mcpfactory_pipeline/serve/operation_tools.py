@@ -131,7 +131,6 @@ class OperationTools:
         raise ToolError(f"{changed}The state changed during each question to the person, so nothing was changed.")
 
     async def _try(self, ctx: Context, asked: ConfirmedOperation) -> OperationResult:
-        """Return the result of a dry run."""
 
         def check(workspace: Workspace) -> OperationResult:
             with ids.acting_as(agent_name(ctx), client_person(ctx)):

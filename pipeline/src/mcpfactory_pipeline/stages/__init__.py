@@ -145,7 +145,6 @@ def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
 
 
 def _evaluation_stage(workspace: Workspace, channels: Sequence[ChannelPolicy]) -> Stage | None:
-    """Return the stage with the configured models; None without models."""
     known = workspace.settings.pipeline.evaluation
     for channel in channels:
         if (gates := [name for name in _GATES if name in channel.gates]) and not known.models:
@@ -239,11 +238,7 @@ def _completed(stages: Sequence[Stage], stage: Stage, channels: Sequence[Channel
 
 
 def stages_until(stages: Sequence[Stage], name: str | None) -> tuple[Stage, ...]:
-    """Return the stage of that name and all stages that it needs; if `name` is None, return all stages.
-
-    Raises:
-        NotFoundError: unknown stage.
-    """
+    """Return the stage of that name and all stages that it needs; if `name` is None, return all stages."""
     if name is None:
         return tuple(stages)
     by_name = {stage.name: stage for stage in stages}
@@ -254,11 +249,7 @@ def stages_until(stages: Sequence[Stage], name: str | None) -> tuple[Stage, ...]
 
 
 def stages_from(stages: Sequence[Stage], name: str) -> tuple[str, ...]:
-    """Return the names of a stage and of all its direct and indirect dependents.
-
-    Raises:
-        NotFoundError: unknown stage.
-    """
+    """Return the names of a stage and of all its direct and indirect dependents."""
     if name not in {stage.name for stage in stages}:
         raise NotFoundError(
             f"unknown stage {name!r}", hint=did_you_mean(name, [stage.name for stage in stages], "stages")

@@ -267,7 +267,6 @@ def _local_target(
 
 
 def _start_hint(record: AdoptionRecord, folder: Path, said: str) -> str:
-    """Return the hint for a start failure."""
     lock = folder / LOCKS["node"]
     if lock.name in record.files and (scripted := packages_with_install_scripts(lock.read_bytes())):
         return (

@@ -74,11 +74,7 @@ def _inputs(workspace: Workspace, settings: JobStage) -> dict[str, Any]:
 
 
 def check_restart(stage: Stage, before: set[str]) -> None:
-    """Check that a rejection restarts an earlier stage.
-
-    Raises:
-        ConfigError: the stage to restart is not an earlier stage.
-    """
+    """Check that a rejection restarts an earlier stage."""
     if stage.approval and stage.approval.restart and stage.approval.restart not in before:
         raise setting_error(
             f"stage {stage.name}: 'on_rejection' is {stage.approval.restart!r}, which is not an earlier stage",
@@ -109,11 +105,7 @@ def run_command(inputs: StageInputs) -> StageOutputs:
 
 
 def run_entry(inputs: StageInputs) -> StageOutputs:
-    """Call the workspace's function.
-
-    Raises:
-        StageError: the function is missing, or its result is invalid.
-    """
+    """Call the workspace's function."""
     entry = str(inputs.settings["entry"])
     sys.path.insert(0, str(inputs.root))
     function = _find_function(entry)

@@ -94,7 +94,6 @@ def _document(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _edited(case: _DriftInputs) -> Iterator[Drift]:
-    """Find edited generated files."""
     record, now = case.state.stages.get("generate"), case.now("generated")
     if now == ABSENT or (record is not None and record.inputs.get("generated") == now):
         return
@@ -114,7 +113,6 @@ def _edited(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _lock(case: _DriftInputs) -> Mapping[str, Any]:
-    """Return the server's lock; empty if the file is missing or unreadable."""
     return read_json(case.server.folder / _LOCK)
 
 
@@ -222,7 +220,6 @@ def _live(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _upstream(case: _DriftInputs) -> Iterator[Drift]:
-    """Read the documents from their sources again, and compare them with the server's files."""
     for document in case.server.documents:
         if document.source.startswith(("http://", "https://")):
             yield from _refreshed(case, document)

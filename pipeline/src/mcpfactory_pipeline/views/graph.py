@@ -1,7 +1,4 @@
-"""The stages of a workspace as a graph, with the positions of candidates.
-
-`mcpfactory_pipeline.views.graph_svg` draws the graph.
-"""
+"""The stages of a workspace as a graph, with the positions of candidates."""
 
 from __future__ import annotations
 

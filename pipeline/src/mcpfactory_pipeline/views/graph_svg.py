@@ -224,7 +224,6 @@ def _way(start: _Card, end: _Card, below: int | None) -> str:
 
 
 def _down(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, int]:
-    """Return cards, connections, width and height of a layout with one column."""
     order = {place.node.name: number for number, place in enumerate(places)}
     last: dict[str, int] = {}
     for place in places:

@@ -216,7 +216,7 @@ class InboxReader:
 
     @cached_property
     def _head(self) -> dict[str, str]:
-        """Return the histories in git's HEAD. The result is cached, so git runs only once."""
+        """Return the histories in git's HEAD."""
         return head_history_blobs(self.workspace)
 
     @cached_property

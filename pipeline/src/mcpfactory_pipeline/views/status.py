@@ -93,11 +93,7 @@ def history(workspace: Workspace, server: str) -> list[dict[str, Any]]:
 
 
 def read_log(workspace: Workspace, server: str, stage: str) -> str:
-    """Return the output of a stage's last run.
-
-    Raises:
-        NotFoundError: the log is not on this machine.
-    """
+    """Return the output of a stage's last run."""
     workspace.server(server)
     known = [one.name for one in workspace_stages(workspace)]
     if stage not in known:
@@ -118,7 +114,6 @@ def read_candidate_report(workspace: Workspace, server: str, candidate: str = ""
     `candidate` is a prefix of the ID; the default is the newest candidate.
 
     Raises:
-        NotFoundError: the report is not on this machine.
         PromotionError: the candidate is unknown.
     """
     workspace.server(server)

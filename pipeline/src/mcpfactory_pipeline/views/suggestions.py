@@ -109,7 +109,6 @@ class SuggestionValidator:
         return (f"mcpfactory pipeline status {self.state.server}", first) if refused else (command, first)
 
     def _decider(self, operation: Approve | Reject) -> str:
-        """Return a person who may make a decision."""
         if operation.stage:
             known = next((one for one in self.stages if one.name == operation.stage), None)
             approvers = known.approval.approvers if known and known.approval else ()

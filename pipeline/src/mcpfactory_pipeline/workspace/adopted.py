@@ -98,11 +98,7 @@ class Drift:
 
 
 def read_known_drift(folder: Path, adopted: AdoptedSettings | None) -> tuple[Drift, ...]:
-    """Return the known drift in a server's folder; empty if the server has another adopted version now.
-
-    Raises:
-        ConfigError: the file cannot be read.
-    """
+    """Return the known drift in a server's folder; empty if the server has another adopted version now."""
     try:
         text = (folder / FILE).read_bytes() if adopted else b""
         if adopted is None or (data := json.loads(text))["of"] != _pinned(folder, adopted):

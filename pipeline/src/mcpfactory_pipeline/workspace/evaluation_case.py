@@ -68,11 +68,7 @@ _CASES: Final = TypeAdapter(list[EvaluationCase])
 
 
 def read_evaluation_cases(folder: Path) -> tuple[EvaluationCase, ...]:
-    """Return the cases in `evals/*.yaml` below `folder`, in the order of files and lines.
-
-    Raises:
-        ConfigError: a file is invalid, or two cases have the same name.
-    """
+    """Return the cases in `evals/*.yaml` below `folder`, in the order of files and lines."""
     found: dict[str, EvaluationCase] = {}
     for file in sorted([*(folder / "evals").glob("*.yaml"), *(folder / "evals").glob("*.yml")]):
         for case in _read(file):
