@@ -89,8 +89,7 @@ def copy_files(source: Path, files: Iterable[str], target: Path) -> None:
 def replace_file(file: Path, data: bytes, *, mode: int | None = None) -> None:
     """Write a file atomically and durably: readers see the old or the new content, even after a crash.
 
-    If `mode` is set, the file has these permissions before the first byte is written. The caller must hold a lock for
-    the file.
+    `mode` sets the file's permissions before the first byte is written. The caller must hold a lock for the file.
     """
     move_into_place(write_temporary_file(file, data, mode=mode), file)
 

@@ -58,7 +58,7 @@ def hash_files(root: Path, files: Iterable[str]) -> str:
 def list_source_files(root: Path, *, without: tuple[str, ...] = ()) -> list[str]:
     """Return the sorted POSIX paths of all source files below `root`.
 
-    `without` are the names of folders to omit. Links to files inside `root` count as files.
+    `without` are the names of folders to omit. A link to a file inside `root` counts as a file.
 
     Raises:
         StageError: a link points outside `root`.

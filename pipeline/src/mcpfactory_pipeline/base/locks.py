@@ -61,9 +61,9 @@ def run_lock(
 ) -> Iterator[Callable[[Sequence[str]], None]]:
     """Hold the run lock of a server, and yield a function that records the running stages.
 
-    Call the function with the names of all running stages whenever a stage starts or ends. The function raises
-    `StateError` if it cannot write. If another process holds the lock, `waiting` is called once with a description of
-    that process.
+    Call the function with the names of all running stages whenever a stage starts or ends. The yielded function raises
+    `StateError` if the note cannot be written. If another process holds the lock, `waiting` is called once with a
+    description of that process.
 
     Raises:
         InterruptedError: `stopped` returned True before the lock became free.

@@ -38,7 +38,7 @@ class ChangedFilesError(StageError):
 
 
 def hash_environment_files(folder: Path, *, without: str = "") -> dict[str, str]:
-    """Return the hash of each file below a folder, by path, except `without`.
+    """Return the hashes of all files below a folder except the file `without`, by path.
 
     Hashes are in `RECORD` format. For a link, the value is the target of the link.
     """

@@ -42,8 +42,8 @@ _BESIDE: Final = ("pyproject.toml", "README.md")
 def write_factory_wheel(name: str, into: Path) -> Path:
     """Write the wheel of one of our distributions into a folder, and return the wheel's path.
 
-    If this process uses the sources of the distribution, the wheel is built. Otherwise, the wheel is reassembled from
-    the installed files.
+    If this process uses the sources of the distribution, the wheel is built. The wheel of an installed distribution is
+    reassembled from the installed files.
     """
     source = editable_source_folder(name)
     return write_wheel(build_wheel_contents(source) if source else installed_wheel_files(name), into)

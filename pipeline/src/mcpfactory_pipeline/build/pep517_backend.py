@@ -4,7 +4,7 @@ PLAN is JSON: `source`, the folder of the project; `out`, the output folder; `ba
 `[build-system]`; `hook`, the package to build (`sdist` or `wheel`); `from_sdist`, true to build from the source
 distribution in `out`; `given`, the requirements that the backend requested earlier and that are now installed.
 
-If the backend requests further requirements, they are written to `wanted.json` next to the plan. The exit code is then
+If the backend requests further requirements, they are written to `wanted.json` next to the plan, and the exit code is
 `ASKS`. A sandbox runs this file without our packages, so the file uses only the standard library.
 """
 

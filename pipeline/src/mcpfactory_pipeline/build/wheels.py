@@ -1,7 +1,7 @@
 """Build wheels, make them canonical, and read their metadata.
 
 The same files always give the same wheel. Files that installers added are omitted, and `RECORD` is rewritten in path
-order (PEP 427, PEP 376). Entries are uncompressed, because Python builds compress differently.
+order (PEP 427, PEP 376). Entries are uncompressed, because the compression differs between Python builds.
 """
 
 from __future__ import annotations

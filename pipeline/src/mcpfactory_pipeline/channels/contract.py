@@ -214,7 +214,7 @@ def parse_contract(text: bytes, source: str) -> Contract:
 def read_source_version(server: WorkspaceServer) -> str:
     """Return the version in a server's sources; "" if unknown.
 
-    The version is `project.version`, else `__version__` of the package. For an adopted server, it is the adopted
+    The version is `project.version`, else `__version__` of the package. For an adopted server, return the adopted
     version.
     """
     if server.adopted is not None:

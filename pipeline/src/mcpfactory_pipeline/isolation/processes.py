@@ -1,8 +1,9 @@
 """Hide a process from other processes of the user, and end the orphans of a job.
 
-Without isolation, an orphan of a job could change the job's files after they were checked. So the process that started
-the job adopts the orphans, and ends them before it reads the results. On Linux, an orphan becomes a child of the
-nearest ancestor that has requested to adopt orphans. On other systems, only processes in the job's session are ended.
+Without isolation, an orphan of a job could change the job's files after they were checked. The process that started a
+job therefore adopts the job's orphans, and ends them before it reads the results. On Linux, an orphan becomes a child
+of the nearest ancestor that has requested to adopt orphans. On other systems, only processes in the job's session are
+ended.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ _LOOKS: Final = 3  # number of consecutive searches that must find no process
 def hide_process() -> None:
     """Hide `/proc/<pid>/environ`, `mem` and `fd` of this process from the user's other programs.
 
-    Root can still read these files. The effect lasts until the process executes another program. The function does
-    nothing on systems other than Linux.
+    The protection lasts until the process executes another program. The function does nothing on systems other than
+    Linux.
     """
     _prctl(_PR_SET_DUMPABLE, 0)
 
@@ -59,8 +60,8 @@ def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
     """End every descendant of this process except those in `spare`; return the number of ended processes.
 
     Scans repeat until several scans find nothing. A process that forks and exits may be gone before a scan reads its
-    ID. A signal to its process group still reaches its children. A child that leaves the group becomes a child of this
-    process, and a later scan ends it.
+    ID. A signal to the group of an ended process still reaches the process's children. A child that leaves its group
+    becomes a child of this process, and a later scan ends the child.
     """
     ended: set[int] = set()
     seen: set[int] = set()

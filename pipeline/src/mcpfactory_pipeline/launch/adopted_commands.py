@@ -21,7 +21,7 @@ _KEPT: Final = 2
 
 
 def adopted_source_command(server: WorkspaceServer) -> list[str]:
-    """Return the command that starts an adopted server from its files. New files are installed first."""
+    """Return the command that starts an adopted server from its files. New files are installed before the return."""
     adopted, root = server.adopted, server.folder.parents[1]
     assert adopted is not None  # callers have checked that the server is adopted
     if adopted.url:

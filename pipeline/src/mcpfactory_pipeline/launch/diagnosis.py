@@ -1,7 +1,7 @@
 """Explain an error that ended a server: the location in the server's code, and the fix.
 
-`start.py` loads this file in the server's environment, so this file uses only the standard library. An explanation has
-at most eight lines, because clients show only that much of a server's final output.
+`start.py` loads this file in the server's environment, so this file uses only the standard library. Clients show only a
+few final lines of a server's output, so an explanation has at most eight lines.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Environment of a server that runs from its sources, with only the server's declared dependencies.
 
-The name of the environment's folder is a hash of dependencies, runtime and interpreter. So servers with the same
-requirements share one environment. The server itself is not installed, so edits of its sources take effect at once.
+The name of the environment's folder is a hash of dependencies, runtime and interpreter. Servers with the same
+requirements therefore share one environment. The server itself is not installed, so edits of its sources take effect at
+once.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) 
 def server_environ(server: WorkspaceServer) -> dict[str, str]:
     """Return the environment variables of the server's process. The server's `src` folder is importable.
 
-    The variables are those that programs need, the runtime's settings, and those in the server's report and
+    The environment has variables that programs need, settings of the runtime, and variables in the server's report and
     configuration. Credentials of the factory and of other servers are left out.
     """
     named = {*_OF_PROGRAMS, *(f"{SHARED}_{one}" for one in _OF_RUNTIME), *_own_variables(server)}

@@ -156,8 +156,8 @@ def close_history(
     """End the history of a server under its current name, and return the previous state.
 
     `gone` describes the end: `removed` or `renamed to …`. If `keep_channels` is True, the channels keep their releases.
-    The history ends before the channels are emptied. If a channel cannot be emptied, the inbox reports the remaining
-    release, and the same command removes it.
+    The history ends before the channels are emptied. If a channel cannot be emptied, the inbox reports its release, and
+    the user can repeat the command.
     """
     with store.transaction(server, rehearsal=dry_run) as transaction:
         before = transaction.state
@@ -185,9 +185,9 @@ def describe_published(state: ServerState) -> list[str]:
 def files_not_in_git(root: Path, folder: Path) -> list[str]:
     """Return the paths of files below a folder that git could not restore. Generated files are left out.
 
-    If git is not available, return the folder itself. Git restores only the commit of a nested repository, so the
-    nested repository counts as one such file. Git does not run inside the nested repository, because its configuration
-    could start programs.
+    If git is not available, return the folder itself. A nested repository counts as a file that git could not restore,
+    because git restores only its commit. Git does not run inside a nested repository, because the repository's
+    configuration could start programs.
     """
     options = ("--porcelain=v1", "-z", "--untracked-files=normal", "--ignored=traditional", "--no-renames")
     rows, prefix = git_output(folder, "status", *options, "--", "."), git_output(root, "rev-parse", "--show-prefix")

@@ -1,7 +1,7 @@
 """Set up a workspace.
 
-Missing files are written, and missing lines are added if that is safe. Existing content is never changed. Any other
-change is reported and left to the user. A single obstacle stops the whole setup.
+Missing files are written, and missing lines are added if that is safe. Existing content is never changed. Changes that
+are not safe are reported and left to the user. A single obstacle stops the whole setup.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Base classes of operations, which users perform on a workspace.
 
-An operation is a pydantic model that is declared only once. Its docstring is the help text, its fields are the
-parameters, and `run` executes it. The model defines the command (`mcpfactory.operations`), the dashboard's form and
-JSON endpoint (`dashboard.actions`), the agents' tool (`serve.operation_tools`) and the reference page.
+An operation is a pydantic model that is declared only once. The model's docstring is the help text, and its fields are
+the parameters. The method `run` executes the operation. The model defines the command (`mcpfactory.operations`), the
+dashboard's form and JSON endpoint (`dashboard.actions`), the agents' tool (`serve.operation_tools`) and the reference
+page.
 """
 
 from __future__ import annotations

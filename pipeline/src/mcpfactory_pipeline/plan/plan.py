@@ -14,8 +14,8 @@ inputs have not changed since. The rules, in order:
 An approval stage is blocked if a person rejected the content that it shows. An approval stage waits until it has all
 approvals. A stage that awaits a channel waits until the channel offers the newest candidate.
 
-A stage that fills a channel is held if the channel has a hold. Such a stage is blocked if a gate of the channel is
-closed. Such a stage also runs if the channel does not offer the newest candidate.
+A stage that fills a channel is held if the channel has a hold. A stage that fills a channel is blocked if a gate of the
+channel is closed. A stage that fills a channel also runs if the channel does not offer the newest candidate.
 """
 
 from __future__ import annotations
@@ -281,8 +281,8 @@ def required_stages(
 ) -> tuple[Stage, ...]:
     """Return the checks and approvals that a candidate needs for a channel.
 
-    A stage that needs a channel counts only if the candidate has to pass that channel first. If the channel lists
-    `checks`, such a stage must also be in this list.
+    A stage that needs a channel counts only if the candidate has to pass that channel first. If the channel has a list
+    of `checks`, a stage that needs a channel must also be in this list.
     """
     allowed, found = channels_passed_before(channels, channel.name), []
     for stage in stages:

@@ -90,8 +90,8 @@ def signing_option(*, signed: bool) -> str:
 class PromotionBlocker:
     """An obstacle between a candidate and a channel, and the command that removes it.
 
-    `kind` is `retired`, `hold`, `drift`, `check`, `gate`, `source`, `rejection`, `approval` or `soak`; `stage` means an
-    approval stage.
+    `kind` is `retired`, `hold`, `drift`, `check`, `gate`, `source`, `rejection`, `approval` or `soak`. The kind `stage`
+    means an approval stage.
     """
 
     kind: str

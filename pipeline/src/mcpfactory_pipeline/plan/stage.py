@@ -168,7 +168,7 @@ class BuiltFiles:
 class StageOutputs(JsonRecord):
     """Result of a stage: an outcome of `OUTCOMES`, a message, and a few facts.
 
-    The tracked state contains `summary`, so it must not contain clock times, hosts or absolute paths.
+    `summary` must not contain clock times, hosts or absolute paths, because the state is shared.
     """
 
     outcome: str

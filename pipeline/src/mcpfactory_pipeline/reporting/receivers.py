@@ -1,7 +1,7 @@
 """Notifications by webhook and by mail, and their messages.
 
-Names and texts come from untrusted servers and documents. Therefore every format must show plain text, and must not
-mention people.
+Names and texts come from untrusted servers and documents. Every message must therefore be plain text that mentions no
+people.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ _PAUSE: Final = 0.5  # seconds before the second attempt; the pause doubles befo
 
 
 def webhook_signature(secret: str, timestamp: str, body: bytes) -> str:
-    """Return `sha256=` and the HMAC of `<timestamp>.<body>`. It proves sender and time to the receiver."""
+    """Return `sha256=` and the HMAC of `<timestamp>.<body>`. The HMAC proves sender and time to the receiver."""
     return f"sha256={hmac.new(secret.encode(), timestamp.encode() + b'.' + body, hashlib.sha256).hexdigest()}"
 
 

@@ -53,7 +53,7 @@ class Executor(Protocol):
 class LocalExecutor:
     """Executor that runs each job as a process on this machine, so a crash affects only one job.
 
-    `abandoned` is called several times a second. The job is canceled if it returns True.
+    `abandoned` is called several times a second. The job is canceled if `abandoned` returns True.
     """
 
     def __init__(self, jobs: int | None = None, *, abandoned: Callable[[], bool] = lambda: False) -> None:

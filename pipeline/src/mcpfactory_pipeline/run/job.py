@@ -1,8 +1,8 @@
 """One stage of one server in a separate process: `python -m mcpfactory_pipeline.run.job job.json`.
 
-The stage and its tools write to stdout, which is the log of the job. A worker process runs the code of the stage. Its
-parent process, the supervisor, ends all processes of the job when the worker ends or stdin closes. To end the job, the
-executor closes stdin; if the run is killed, the system closes stdin.
+The stage and its tools write to stdout, which is the log of the job. A worker process runs the code of the stage. The
+parent of the worker process is the supervisor. The supervisor ends all processes of the job when the worker ends or
+stdin closes. To end the job, the executor closes stdin. If the run is killed, the system closes stdin.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ from mcpfactory_pipeline.workspace.workspace import (
 class RunOutcome:
     """Result of a run: the worst outcome of each server, and the number of stages that ran.
 
-    `recorded` are the events of the run by server. They come from memory, because the files could have changed since.
+    `recorded` are the events of the run by server. They are kept in memory, because the files could have changed since.
     `isolation` is the isolation level of server code on this machine; "" if no server code ran.
     """
 

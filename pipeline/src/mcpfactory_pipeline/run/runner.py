@@ -278,8 +278,8 @@ class ServerRunner:
     ) -> None:
         """Run independent steps in parallel with retries, and record their starts and ends in order.
 
-        A stage is announced before its start is recorded, and stays announced until its end is recorded. So a start
-        without an end means that the stage is running.
+        A stage is announced before its start is recorded, and stays announced until its end is recorded. Readers can
+        therefore recognize a running stage.
         """
         for attempt in range(1, self.attempts + 1):
             if attempt > 1 and self.stopped.wait(min(self.backoff * 2.0 ** (attempt - 2), _LONGEST_PAUSE)):

@@ -5,11 +5,11 @@ forwards the server's result, progress, log messages and questions. The server a
 (`input_required`), so the gateway knows the call of each question.
 
 The gateway's names have the form `<server>_<name>`. The server part never contains `_`, so different pairs never get
-the same name. A hash of the pair is appended if a character had to be replaced, if the name is too long, or if its end
-looks like such a hash.
+the same name. A hash of server and name is appended if a character had to be replaced, or if the name is too long or
+ends like such a hash.
 
-Hidden characters are removed from all texts of the server, by the rule `security.hidden-text` of `validate`. Names, and
-values that a caller has to repeat, cannot be changed. An item with hidden characters in such a text is omitted.
+Hidden characters are removed from all texts of the server, by the rule `security.hidden-text` of `validate`. An item is
+omitted if hidden characters are in its name, or in a value that a caller has to repeat.
 """
 
 from __future__ import annotations

@@ -121,8 +121,8 @@ def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
     """Return the stages of a workspace, sorted by their needs.
 
     The result has the built-in stages, the workspace's own stages, and the stages of awaited channels. The stage that
-    promotes has the name of the first channel. This stage needs every check that awaits no channel. `validate` gets the
-    cost limits of the channels and the waiver policy.
+    promotes has the name of the first channel, and needs every check that awaits no channel. `validate` gets the cost
+    limits of the channels and the waiver policy.
 
     Raises:
         ConfigError: a stage of the workspace has a name that is taken, or needs an unknown stage or itself.

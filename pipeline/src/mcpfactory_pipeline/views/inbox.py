@@ -56,7 +56,7 @@ def ready_since(
     """Return the time since when a candidate has been ready for a channel; None for the first channel.
 
     The result is the latest of these times: arrival in the previous channel, last required approval, end of the soak
-    time, end of a hold, revival of the server. Approval `stages` count as approvals.
+    time, end of a hold, revival of the server. Approvals at `stages` count as required approvals.
     """
     if channel.source is None:
         return None

@@ -83,7 +83,7 @@ def api_addresses(
 
 
 def _whose(server: Mapping[str, Any]) -> str:
-    """Describe the tools at an API server. The number of tools is 0 in older reports."""
+    """Describe the tools at an API server."""
     tools = server["tools"]
     return f"{tools} tools are" if tools > 1 else "1 tool is" if tools else "some operations are"
 

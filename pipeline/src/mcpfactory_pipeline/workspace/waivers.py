@@ -123,7 +123,7 @@ def unexpired_waivers(waivers: Iterable[Waiver], today: date) -> tuple[Waiver, .
 def waivers_expiring_soon(folder: Path, *, clock: Clock = utc_now) -> tuple[tuple[Waiver, int], ...]:
     """Return the waivers in `folder` that have expired, or that expire within `EXPIRES_SOON_DAYS`.
 
-    Each waiver has its number of days left. The first waiver to expire is first.
+    Each waiver is returned with its number of days left, in the order of these numbers.
     """
     today = clock().date()
     left = [(waiver, waiver.days_left(today)) for waiver in read_waivers(folder)]
@@ -135,7 +135,7 @@ def waivers_expiring_soon(folder: Path, *, clock: Clock = utc_now) -> tuple[tupl
 def add_waiver(folder: Path, waiver: Waiver) -> Path:
     """Write a waiver into the file of the server in `folder`, and return the file.
 
-    The waiver replaces an earlier waiver of the same rule and tool, and a replacement removes the file's comments.
+    The waiver replaces an earlier waiver of the same rule and tool. A replacement removes the comments in the file.
     """
     known = read_waivers(folder)
     others = [one for one in known if (one.rule, one.tool) != (waiver.rule, waiver.tool)]

@@ -1,7 +1,8 @@
 """Workspace: a repository with many servers, and the owners of servers.
 
 The table `[owners]` contains the owners, for example `"billing-*" = ["Linus"]`. If several patterns match, the longest
-pattern applies. Without this table, the last line of CODEOWNERS that matches `servers/<name>/` contains the owners.
+pattern applies. Without the table `[owners]`, the last line of CODEOWNERS that matches `servers/<name>/` contains the
+owners.
 """
 
 from __future__ import annotations
@@ -219,7 +220,7 @@ def is_server_name(text: str) -> bool:
 
 
 def _exists(file: str | Path) -> bool:
-    """Return True if a file exists or cannot be checked. A reader of the file reports the error."""
+    """Return True if a file exists or cannot be checked. An error is reported when the file is read."""
     try:
         return stat.S_ISREG(os.stat(file).st_mode)  # noqa: PTH116 - runs for every page; pathlib takes twice as long
     except (ValueError, OSError) as error:
