@@ -1,5 +1,3 @@
-"""Errors that a person must fix, and records for `--json`."""
-
 from __future__ import annotations
 
 from dataclasses import asdict

@@ -1,5 +1,3 @@
-"""Events of a run, and the base class of reporters."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -1,5 +1,3 @@
-"""Write files atomically, and describe damaged ones."""
-
 from __future__ import annotations
 
 import errno

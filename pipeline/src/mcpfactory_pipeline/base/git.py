@@ -1,5 +1,3 @@
-"""Run git, and sign with SSH keys."""
-
 from __future__ import annotations
 
 import subprocess

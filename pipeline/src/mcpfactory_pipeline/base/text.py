@@ -1,5 +1,3 @@
-"""Text for people: escaping for terminals, shortening, and reasons of decisions."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Versions of the tools in use, and semantic version steps."""
-
 from __future__ import annotations
 
 import functools

@@ -1,5 +1,3 @@
-"""Secret scan of packages by file name and content."""
-
 from __future__ import annotations
 
 import re

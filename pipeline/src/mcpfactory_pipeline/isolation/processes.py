@@ -132,8 +132,6 @@ def kill_known_processes(known: AbstractSet[int]) -> None:
 
 
 class _Process(NamedTuple):
-    """A running process, or a zombie."""
-
     parent: int
     group: int
     ended: bool

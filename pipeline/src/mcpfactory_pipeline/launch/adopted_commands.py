@@ -1,5 +1,3 @@
-"""Start adopted servers from their files in the workspace or from a channel."""
-
 from __future__ import annotations
 
 import shutil

@@ -1,5 +1,3 @@
-"""Requirements of servers, and virtual environments that meet them."""
-
 from __future__ import annotations
 
 import re

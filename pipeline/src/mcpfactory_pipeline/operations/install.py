@@ -1,5 +1,3 @@
-"""Add servers to the configuration of MCP clients, and remove them."""
-
 from __future__ import annotations
 
 import os

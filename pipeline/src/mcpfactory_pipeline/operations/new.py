@@ -1,5 +1,3 @@
-"""Create and update servers from API documents and templates."""
-
 from __future__ import annotations
 
 import os

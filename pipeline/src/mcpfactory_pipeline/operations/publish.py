@@ -1,5 +1,3 @@
-"""Publish a release of a channel at targets outside the workspace."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable

@@ -1,5 +1,3 @@
-"""Rename and remove servers."""
-
 from __future__ import annotations
 
 import os

@@ -1,5 +1,3 @@
-"""Run the stages of servers."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass, field

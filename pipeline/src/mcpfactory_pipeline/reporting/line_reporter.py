@@ -1,5 +1,3 @@
-"""Reports of a run as lines of text or JSON, and the status table."""
-
 from __future__ import annotations
 
 import json

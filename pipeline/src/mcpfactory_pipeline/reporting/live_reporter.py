@@ -1,5 +1,3 @@
-"""Live table of a run on a terminal."""
-
 from __future__ import annotations
 
 import threading
@@ -65,8 +63,6 @@ class LiveReporter(events.Reporter):
 
 @dataclass(slots=True)
 class _Cell:
-    """Status and start time of a stage of a server."""
-
     status: str = "waiting"
     started: float = 0.0
 

@@ -1,5 +1,3 @@
-"""Plan and run the stages of many servers."""
-
 from __future__ import annotations
 
 import signal

@@ -1,5 +1,3 @@
-"""Run the stages of one server."""
-
 from __future__ import annotations
 
 import os
@@ -66,7 +64,7 @@ def failed_stage_log_excerpt(lines: Sequence[str], gates: Collection[str]) -> li
 def apply_soak_time(
     stage: Stage, outputs: StageOutputs, candidate: str, events: Sequence[Event], clock: Clock
 ) -> StageOutputs:
-    """Return a stage's outputs. A passed stage is `inconclusive` until the watched channel's soak time is over.
+    """Set the outcome of a passed stage to `inconclusive` until the watched channel's soak time is over.
 
     The message omits the remaining time, because the state contains no clock times.
     """
@@ -278,8 +276,7 @@ class ServerRunner:
     ) -> None:
         """Run independent steps in parallel with retries, and record their starts and ends in order.
 
-        A stage is announced before its start is recorded, and stays announced until its end is recorded. Readers can
-        therefore recognize a running stage.
+        A stage is announced before its start is recorded, and stays announced until its end is recorded.
         """
         for attempt in range(1, self.attempts + 1):
             if attempt > 1 and self.stopped.wait(min(self.backoff * 2.0 ** (attempt - 2), _LONGEST_PAUSE)):

@@ -1,5 +1,3 @@
-"""The factory as an MCP server, and the address of the server."""
-
 from __future__ import annotations
 
 import hmac
@@ -130,7 +128,7 @@ def _token(reference: str, environ: Mapping[str, str]) -> str:
 
 
 def variables_hidden_from_children(place: HttpAddress | None) -> list[str]:
-    """Return the environment variables with secrets of this address. Child processes must not get them."""
+    """Return the environment variables with secrets of this address, to hide them from child processes."""
     if place is None:
         return []
     return [*SECRETS, *([place.token.removeprefix("env:")] if place.token.startswith("env:") else [])]

@@ -248,7 +248,6 @@ class _ProgressReporter(events.Reporter):
         self.server_errors: list[str] = []
 
     def emit(self, event: events.RunEvent) -> None:
-        """Count the start and the end of each stage, and keep the outcome."""
         if isinstance(event, events.RunStarted):
             self._total = 2 * len(event.servers) * len(event.stages)
             self._report(0, f"{len(event.servers)} servers, {len(event.stages)} stages")

@@ -1,5 +1,3 @@
-"""Read-only tools: servers, their status, pending work, and problems."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Stages of adopted servers, and the report that `validate` stores."""
-
 from __future__ import annotations
 
 import asyncio

@@ -1,5 +1,3 @@
-"""Stages that a workspace adds: commands and approvals."""
-
 from __future__ import annotations
 
 import importlib

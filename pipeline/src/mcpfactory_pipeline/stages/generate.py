@@ -1,5 +1,3 @@
-"""Stage `generate`: regenerate the generated files from the API document."""
-
 from __future__ import annotations
 
 import shutil

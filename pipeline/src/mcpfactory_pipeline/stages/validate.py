@@ -1,5 +1,3 @@
-"""Stage `validate`: start the server from its wheel, check the rules, and run evaluation cases."""
-
 from __future__ import annotations
 
 import asyncio
@@ -109,15 +107,12 @@ def _make_evaluations(inputs: StageInputs, candidate: Artifact) -> tuple[Evaluat
 
 
 class _ApiModelProgram:
-    """Program of the simulated API. Each case starts the program once."""
-
     def __init__(self, sandbox: Sandbox, python: str) -> None:
         self._sandbox = sandbox
         self._python = python
 
     @asynccontextmanager
     async def serve(self) -> AsyncIterator[SimulatedApi]:
-        """Serve the simulated API during the block."""
         from mcpfactory_pipeline.launch.server_connection import run_simulated_api  # noqa: PLC0415 - heavy, and only this job needs it
 
         file = self._sandbox.folder / API_MODEL_PROGRAM

@@ -40,12 +40,10 @@ class _DriftInputs:
 
     @property
     def generated(self) -> StageRecord | None:
-        """Return the record of the stage `generate` if it passed."""
         record = self.state.stages.get("generate")
         return record if record and record.outcome == "passed" else None
 
     def now(self, name: str) -> str:
-        """Return the current value of an input of the stage `generate`."""
         return self.inputs.get("generate", {}).get(name, ABSENT)
 
 

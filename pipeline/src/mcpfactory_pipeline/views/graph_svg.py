@@ -118,8 +118,6 @@ _LETTER: Final = 6.2
 
 @dataclass(frozen=True, slots=True)
 class _Card:
-    """Position and size of one node in the graph."""
-
     place: GraphPlace
     x: int
     y: int

@@ -257,7 +257,10 @@ class InboxReader:
         return SuggestionValidator(self.workspace, self.stages, self.channels, self.now, state, row, lambda: self._head)
 
     def _tried(self, item: InboxItem, validator: SuggestionValidator) -> InboxItem:
-        """Return the item with a command that succeeds. If the item's own command was refused, add the error."""
+        """Return the item with a command that succeeds.
+
+        A `ready` item with a refused command becomes a problem with the command's error.
+        """
         command, refused = validator.replace_refused_command(item.command)
         if refused is None:
             return item

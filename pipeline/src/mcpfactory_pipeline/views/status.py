@@ -1,5 +1,3 @@
-"""Status of every server as plain data, for the command line, the dashboard and other programs."""
-
 from __future__ import annotations
 
 import io

@@ -96,7 +96,7 @@ def _read(file: Path) -> list[EvaluationCase]:
 
 
 def fill_placeholders(data: Any, values: Mapping[str, str]) -> Any:
-    """Replace each `${name}` in the strings of plain data by its value. Names without a value are kept."""
+    """Replace each `${name}` in the strings of plain data by its value. Placeholders without a value are kept."""
     if isinstance(data, str):
         return _VALUE.sub(lambda found: values.get(found[1], found[0]), data)
     if isinstance(data, Mapping):

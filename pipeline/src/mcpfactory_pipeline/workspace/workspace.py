@@ -107,12 +107,12 @@ class WorkspaceServer:
 
     @property
     def cases(self) -> Path:
-        """The file of generated calls with their expected requests to the API. The file may be missing."""
+        """The file of generated calls with their expected requests to the API, even if it is missing."""
         return self.folder / CASES
 
     @property
     def report(self) -> Path:
-        """The report of code generation. The file may be missing."""
+        """The report file of code generation, even if it is missing."""
         return self.folder / REPORT
 
 
@@ -179,7 +179,7 @@ class Workspace:
         return servers, broken
 
     def names(self) -> list[str]:
-        """Return the names of folders with an `mcpfactory.toml`. The file may be invalid.
+        """Return the names of folders with an `mcpfactory.toml`, even an invalid one.
 
         Folders of servers that are being created (`.name-…`) are skipped.
         """
@@ -206,7 +206,7 @@ class Workspace:
         return _read_server(folder)
 
     def has_folder(self, name: str) -> bool:
-        """Return True if a folder of that name has an `mcpfactory.toml`. The file may be invalid."""
+        """Return True if a folder of that name has an `mcpfactory.toml`, even an invalid one."""
         return is_server_name(name) and _exists(self.root / "servers" / name / CONFIG)
 
     def choose(self, names: list[str] | tuple[str, ...] | None) -> list[WorkspaceServer]:
