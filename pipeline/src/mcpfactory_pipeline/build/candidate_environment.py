@@ -157,7 +157,8 @@ def environment_for_tests(inputs: StageInputs, candidate: Artifact, *, copied: b
 def environment_for_simulated_api(inputs: StageInputs, candidate: Artifact) -> CandidateEnvironment:
     """Return the environment of the simulated API, with the wheel and the dependency group `test`.
 
-    The server cannot see this environment. The tests use another environment, because they run at the same time.
+    The server cannot see this environment. The tests use a separate environment, because they run at the same time as
+    the simulated API.
     """
     groups, requirements = _test_group(inputs.folder)
     return _environment(inputs, candidate, _MODEL, groups, {"requirements": requirements} if groups else {})

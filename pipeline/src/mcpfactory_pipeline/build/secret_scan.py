@@ -81,7 +81,7 @@ def _members(package: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _is_document(package: str, name: str) -> bool:
-    """Return True if a file is an API document or was generated from one. The text of such files is public."""
+    """Return True if a file is an API document or was generated from one. An API document is public."""
     path = PurePosixPath(name)
     of_server = package.endswith(".tar.gz") and path.parts[1:2] == ("api",) and path.suffix.lower() in _DOCUMENTS
     return "_generated" in path.parts or of_server

@@ -6,9 +6,9 @@ pipeline/channels/staging/simple/bookshop-mcp/index.html     a link to each file
 pipeline/channels/staging/files/<hash>/bookshop_mcp-….whl    the bytes that were checked
 ```
 
-A project's page offers only the promoted candidate. A client that requests the newest version gets this candidate, even
-if an earlier candidate has a higher version. Files are stored under their hash. The bytes of a version never change
-(`plan.policy.version_reuse_fault`), because installers cache wheels by version.
+A project's page offers only the promoted candidate. A client that requests the newest version gets the promoted
+candidate, even if an earlier candidate has a higher version. Files are stored under their hash. The bytes of a version
+never change (`plan.policy.version_reuse_fault`), because installers cache wheels by version.
 """
 
 from __future__ import annotations

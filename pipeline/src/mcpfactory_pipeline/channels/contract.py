@@ -118,8 +118,8 @@ def contract_to_text(tools: Sequence[Any], version: str = "") -> str:
 def stored_contract(folder: Path, version: str = "", source: str = "", *, manifest: bool = False) -> Contract | None:
     """Return the contract of the candidate with the files in `folder`; None if the files are missing.
 
-    Use the tool list that `validate` stored. If this list is missing, or if `manifest` is True, use the manifest in the
-    wheel.
+    Use the tool list that `validate` stored. If the tool list is missing, or if `manifest` is True, use the manifest in
+    the wheel.
     """
     kept = folder / "validate" / FILE
     try:

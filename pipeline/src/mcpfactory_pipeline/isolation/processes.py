@@ -2,8 +2,8 @@
 
 Without isolation, an orphan of a job could change the job's files after they were checked. The process that started a
 job therefore adopts the job's orphans, and ends them before it reads the results. On Linux, an orphan becomes a child
-of the nearest ancestor that has requested to adopt orphans. On other systems, only processes in the job's session are
-ended.
+of the nearest ancestor that has requested to adopt orphans. On systems other than Linux, only processes in the job's
+session are ended.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def hide_process() -> None:
 
 
 def adopt_orphans() -> bool:
-    """Make orphaned descendants children of this process; return True on success."""
+    """Let this process adopt its orphaned descendants; return True on success."""
     return _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 

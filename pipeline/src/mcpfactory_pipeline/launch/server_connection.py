@@ -33,8 +33,8 @@ async def connect_server(
 ) -> AsyncIterator[Client]:
     """Start the server from its sources, connect a client, and end the server after the block.
 
-    `environ` is added to the server's environment. If `home` is set, the server is untrusted: it runs in this empty
-    folder, with only the variables that every program needs. `elicitation` answers the questions that the server asks a
+    `environ` is added to the server's environment. If `home` is set, the server is untrusted, and runs in this empty
+    folder with only the variables that every program needs. `elicitation` answers the questions that the server asks a
     person.
 
     Raises:

@@ -65,7 +65,7 @@ def find_server_python(server: WorkspaceServer) -> tuple[Path | None, str]:
 
 
 def environments_folder() -> Path:
-    """Return the folder of environments in the user's cache. All workspaces share this folder."""
+    """Return the folder of environments. All workspaces of a user share one folder."""
     if chosen := os.environ.get("MCPFACTORY_CACHE_DIR"):
         return Path(chosen) / "environments"
     if sys.platform == "darwin":

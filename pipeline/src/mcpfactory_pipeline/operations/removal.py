@@ -65,7 +65,7 @@ class RemoveResult(RemovalResult):
 class Remove(Operation):
     """Remove a server and its channel releases.
 
-    Its folder is deleted. Its history is closed and kept.
+    The server's folder is deleted. The server's history is closed and kept.
     """
 
     command: ClassVar[str] = "remove"

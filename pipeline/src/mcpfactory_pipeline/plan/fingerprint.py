@@ -50,7 +50,7 @@ class InputReader:
     def hash_all(self, files: Iterable[str], below: str = "") -> str:
         """Return one hash of files by their paths; `none` without files.
 
-        `below` is a folder path that ends in `/`. The paths are relative to this folder.
+        `below` is a folder path that ends in `/`. The paths of files are relative to `below`.
         """
         record = {file: self.hash(below + file) for file in files}
         return hash_named_texts(record) if record else ABSENT
@@ -61,7 +61,7 @@ class InputReader:
 
 
 def _document(subject: InputReader) -> str:
-    """Return the hash of the API documents, including other files in their folder."""
+    """Return the hash of the API documents, and of all other files in the documents' folder."""
     root, documents = subject.server.folder, [one.path for one in subject.server.documents]
     if not documents or not all(document.is_file() for document in documents):
         return ABSENT

@@ -1,7 +1,7 @@
 """Stages, approval stages, and limits of time, memory and isolation.
 
 An approval stage shows the candidate, results of other stages (`stage:NAME`), files of the server (`file:PATH`) and
-stored reports (`artifact:STAGE/PATH`). A decision is valid while all these parts are unchanged.
+stored reports (`artifact:STAGE/PATH`). A decision is valid while all shown parts are unchanged.
 """
 
 from __future__ import annotations

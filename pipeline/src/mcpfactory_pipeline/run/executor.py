@@ -44,7 +44,7 @@ class Executor(Protocol):
         """Run a job within its limits until it ends, and write its output to `log`."""
 
     def cancel(self) -> None:
-        """End all jobs, and start no more jobs. The outcome of these jobs is `interrupted`."""
+        """End all jobs, and start no more jobs. The outcome of ended jobs is `interrupted`."""
 
     def close(self) -> None:
         """Release the resources after the run."""

@@ -41,8 +41,8 @@ from mcpfactory_pipeline.workspace.workspace import (
 class RunOutcome:
     """Result of a run: the worst outcome of each server, and the number of stages that ran.
 
-    `recorded` are the events of the run by server. They are kept in memory, because the files could have changed since.
-    `isolation` is the isolation level of server code on this machine; "" if no server code ran.
+    `recorded` are the events of the run by server. `isolation` is the isolation level of server code on this machine;
+    "" if no server code ran.
     """
 
     servers: dict[str, str]

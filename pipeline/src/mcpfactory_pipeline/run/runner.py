@@ -202,7 +202,7 @@ class ServerRunner:
     def _recover(self, server: WorkspaceServer) -> None:
         """Record stages without an end as interrupted.
 
-        The process of these stages is dead, because this run holds the run lock.
+        The process of the stages is dead, because the current run holds the run lock.
         """
         with self.store.transaction(server.name) as transaction:
             for event in transaction.state.begun.values():

@@ -4,9 +4,9 @@ The process starts at the first call, stops when it is idle, and restarts after 
 forwards the server's result, progress, log messages and questions. The server asks a question by ending its request
 (`input_required`), so the gateway knows the call of each question.
 
-The gateway's names have the form `<server>_<name>`. The server part never contains `_`, so different pairs never get
-the same name. A hash of server and name is appended if a character had to be replaced, or if the name is too long or
-ends like such a hash.
+The gateway's names have the form `<server>_<name>`. The server part never contains `_`, so tools of different servers
+never have the same name. A hash of server and name is appended if a character had to be replaced, or if the name is too
+long or ends like such a hash.
 
 Hidden characters are removed from all texts of the server, by the rule `security.hidden-text` of `validate`. An item is
 omitted if hidden characters are in its name, or in a value that a caller has to repeat.
@@ -355,7 +355,7 @@ def strip_invisible_characters(text: str) -> str:
 
 
 def is_visible_ascii_json(data: bytes) -> bool:
-    """Return True if JSON has only visible ASCII characters and white space. This test is fast."""
+    """Return True if JSON has only visible ASCII characters and white space."""
     return data.isascii() and not _SIGNS.search(data)
 
 

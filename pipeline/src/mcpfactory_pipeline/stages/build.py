@@ -69,8 +69,8 @@ def _build(inputs: StageInputs) -> tuple[BuiltCandidate, str]:
     """Build the server, and return the candidate.
 
     If a channel offered the stated version with other bytes, the candidate gets a local version, and the second result
-    is the stated version. Otherwise, the second result is "". The local version is derived from the first build, so
-    equal sources get equal versions.
+    is the stated version. Without a local version, the second result is "". The local version is derived from the first
+    build, so equal sources get equal versions.
     """
     candidate = build_candidate(inputs.folder, inputs.work, settings=inputs.settings)
     stated = wheel_version(_wheel(candidate))

@@ -1,7 +1,7 @@
 """Stage `promote`: move the candidate that passed its checks into the first channel.
 
-The job verifies the bytes of the candidate's files. Afterwards, the run moves the channel and writes the state in one
-transaction. A hold that is set during the job therefore stops the promotion.
+The job verifies the bytes of the candidate's files. After the job, the run moves the channel and writes the state in
+one transaction. A hold that is set during the job therefore stops the promotion.
 """
 
 from __future__ import annotations

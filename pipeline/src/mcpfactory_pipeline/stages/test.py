@@ -93,7 +93,7 @@ _LISTS: Final = ("passed", "failed", "skipped", "errors", "deselected", "with_to
 
 
 def prepare_evidence(folder: Path) -> PytestEvidenceFiles:
-    """Write the plugin's settings into `folder`. The tests can write this folder."""
+    """Write the plugin's settings into `folder`. The tests can write to `folder`."""
     folder.mkdir(parents=True)
     nonce, record, tools = secrets.token_hex(16), folder / "record.json", folder / "tools.jsonl"
     settings = folder / "settings.json"
@@ -173,7 +173,7 @@ def first_test_names(names: Collection[str]) -> str:
 def missing_tests_by_candidate(passed: Collection[str], folder: Path, candidate: str) -> tuple[dict[str, int], str]:
     """Count the tests that earlier candidates passed and the new candidate did not pass, by candidate.
 
-    Also describe the tests that are missing since the last candidate.
+    The second result describes the tests that are missing since the last candidate.
     """
     kept = {file.parent.parent.name: _read_kept(file) for file in folder.glob(f"*/test/{_KEPT}")}
     lost = {name: sorted(set(tests) - set(passed)) for name, (_, tests) in sorted(kept.items())}

@@ -75,7 +75,7 @@ def run(inputs: StageInputs) -> StageOutputs:
 
 
 def _searched_tools(listed: Sequence[Any], folder: Path) -> Sequence[Any]:
-    """Return the tools that search mode hides. Callers can call these tools, so the contract includes them."""
+    """Return the tools that search mode hides. Callers can call hidden tools, so the contract includes them."""
     metas = [tool.get("_meta") for tool in listed if isinstance(tool, dict)]
     searching = any(isinstance(meta, dict) and meta.get(CALLS) for meta in metas)
     found = contract.stored_contract(folder, manifest=True) if searching else None

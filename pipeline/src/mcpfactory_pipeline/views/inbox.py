@@ -178,7 +178,7 @@ def sort_inbox_items(items: Iterable[InboxItem]) -> list[InboxItem]:
 
 
 def next_commands(items: Sequence[InboxItem], count: int = 3) -> list[str]:
-    """Return commands to run next: first those of the first items, then the usual commands.
+    """Return commands to run next: the commands of the first items, then the usual commands.
 
     If several servers need a run, one command names all of them. Commands with a gap for a person to fill (`…`), and
     commands of other programs, are left out.
@@ -207,7 +207,7 @@ def unreadable_server_item(server: str, about: str, message: str, hint: str) -> 
 
 @dataclass(frozen=True)  # no slots: cached properties need a `__dict__`
 class InboxReader:
-    """Reader of items. All items refer to the same time."""
+    """Reader of items. All items are computed for the time `now`."""
 
     workspace: Workspace
     stages: tuple[Stage, ...]

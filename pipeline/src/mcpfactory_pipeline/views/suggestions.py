@@ -96,7 +96,8 @@ class SuggestionValidator:
     def replace_refused_command(self, command: str) -> tuple[str, PipelineError | None]:
         """Return a command that would succeed, and the first refusal or None.
 
-        Candidates are the given command, commands in hints, and finally the command that shows the server's status.
+        The method tries the given command, then commands in hints, and finally the command that shows the server's
+        status.
         """
         first = refused = self.refusal(command)
         for _ in range(_STEPS):

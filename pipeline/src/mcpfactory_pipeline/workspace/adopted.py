@@ -1,8 +1,8 @@
 """Files and known drift of adopted servers.
 
 `mcpfactory inbox --refresh` writes the differences into `drift.json`, or deletes this file if there are none.
-`drift.json` is valid only for the adopted version. It also contains the hash of the offer that replaced the adopted
-version. A waiver is valid only for the offer with this hash.
+`drift.json` is valid only for the adopted version. `drift.json` also contains the hash of the offer that replaced the
+adopted version. A waiver is valid only for the offer with the hash in `drift.json`.
 """
 
 from __future__ import annotations

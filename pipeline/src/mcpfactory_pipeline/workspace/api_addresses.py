@@ -201,7 +201,7 @@ def server_variable_prefix(server: WorkspaceServer) -> str:
 def refuse_shared_address(servers: Sequence[WorkspaceServer], environ: Mapping[str, str]) -> None:
     """Raise `ConfigError` if these servers would share one address.
 
-    The API at this address would get the credentials of all servers.
+    The API at the shared address would get the credentials of all servers.
     """
     if not environ.get(SHARED_ADDRESS):
         return

@@ -123,7 +123,7 @@ def unexpired_waivers(waivers: Iterable[Waiver], today: date) -> tuple[Waiver, .
 def waivers_expiring_soon(folder: Path, *, clock: Clock = utc_now) -> tuple[tuple[Waiver, int], ...]:
     """Return the waivers in `folder` that have expired, or that expire within `EXPIRES_SOON_DAYS`.
 
-    Each waiver is returned with its number of days left, in the order of these numbers.
+    Each waiver is paired with its days left, and the pairs are sorted by days left.
     """
     today = clock().date()
     left = [(waiver, waiver.days_left(today)) for waiver in read_waivers(folder)]

@@ -307,7 +307,7 @@ def is_evaluation_case_file(path: str) -> bool:
 def simulated_api_files(paths: Iterable[str]) -> list[str]:
     """Return the files that the simulated API can use; empty without a simulated API.
 
-    These are the files below `tests/`, except tests and generated files.
+    The simulated API can use files below `tests/`, except tests and generated files.
     """
     found = [path for path in paths if path.startswith("tests/") and not _NO_MODEL.fullmatch(path)]
     return found if API_MODEL_PROGRAM in found else []
