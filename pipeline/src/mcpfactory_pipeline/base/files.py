@@ -133,7 +133,7 @@ def remove_temporary_files(file: Path) -> None:
 def move_into_place(temporary: Path, file: Path) -> None:
     """Replace a file with its temporary file, durably."""
     temporary.replace(file)
-    if os.name == "posix":  # Windows cannot open a folder as a file, and so cannot sync a folder
+    if os.name == "posix":  # Windows cannot sync a folder
         descriptor = os.open(file.parent, os.O_RDONLY)
         try:
             os.fsync(descriptor)

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.base.git import git_text
 from mcpfactory_pipeline.base.text import join_lines
 
 _DIGITS: Final = (
-    # Crockford's base 32, as in ULID; encoded IDs sort in the order of the encoded numbers.
+    # Crockford's base 32, as in ULID; encoded IDs sort like the encoded numbers.
     "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 )
 _RANDOM_BITS: Final = 80

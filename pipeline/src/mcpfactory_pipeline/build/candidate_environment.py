@@ -192,7 +192,7 @@ def _environment(
     try:
         holds = _made(inputs, folder, wheel, packages)
     except ChangedFilesError as error:
-        # uv hard-links files from its cache: an edit of one installed file (such as certifi's) changes all copies.
+        # uv hard-links files from its cache, so an edit of one installed file changes all copies.
         print(f"{error}; fetching again without the cache of uv", flush=True)  # noqa: T201 - the log of the stage
         holds = _made(inputs, folder, wheel, [*packages, "--no-cache"])
     (folder / _READY).write_text(json.dumps({**wanted, "holds": contents_hash(holds)}), encoding="utf-8")

@@ -144,7 +144,7 @@ def _has_built(store: Store, server: str, hashes: set[str]) -> bool:
     return any(not hashes.isdisjoint(candidate.files.values()) for candidate in known)
 
 
-# A folder with such a name contains a candidate; other folders contain logs, reports or evidence.
+# Name of a candidate's folder; other folders contain logs, reports or evidence.
 _CANDIDATE: Final = re.compile(r"[0-9a-f]{16}")
 _PATIENCE: Final = 0.05  # seconds to wait for the locks of a server; afterwards, the server is skipped
 

@@ -24,7 +24,7 @@ _ADD: Final = 445
 _RESTRICT: Final = 446
 _NO_NEW_PRIVILEGES: Final = 38  # option of prctl(2)
 _DROP_CAPABILITY: Final = 24  # option of prctl(2)
-_CAPABILITIES: Final = 64  # larger than each capability's number
+_CAPABILITIES: Final = 64  # upper bound of the capability numbers
 # Arguments of capset(2) that drop all capabilities of this process.
 _NO_CAPABILITIES: Final = (struct.pack("=Ii", 0x20080522, 0), struct.pack("=6I", *[0] * 6))
 _READ: Final = 0b1101  # permissions to execute a file, to read a file and to read a folder
@@ -40,7 +40,7 @@ _ARCHITECTURES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _UNIX: Final = 1  # AF_UNIX of socket(2)
 _STREAM: Final = 1  # SOCK_STREAM of socket(2)
 _TYPES: Final = 0xF  # mask that removes the flags from a socket type
-# Number of a system call to block, because filters do not see sockets that io_uring opens.
+# Number of io_uring_setup(2), which is blocked, because filters do not see sockets that io_uring opens.
 _IO_URING: Final = 425
 _SET_LIMITS: Final = {"x86_64": 302, "aarch64": 261}  # architecture → number of the system call prlimit(2)
 _X32: Final = 0x4000_0000  # bit in the system call numbers of the x32 ABI

@@ -19,7 +19,7 @@ from typing import Final
 _CODE: Final = 160  # maximum characters of a shown line of code; a message may be three times as long
 _STEPS: Final = 2  # maximum number of stack frames to show before the frame with the error
 
-# Import name → distribution name, for popular packages where the two differ.
+# Import name → distribution name, for popular packages whose two names differ.
 _DISTRIBUTIONS: Final = {
     "Crypto": "pycryptodome", "PIL": "pillow", "bs4": "beautifulsoup4", "cv2": "opencv-python", "dateutil": "python-dateutil",
     "docx": "python-docx", "dotenv": "python-dotenv", "fitz": "PyMuPDF", "git": "GitPython", "github": "PyGithub",

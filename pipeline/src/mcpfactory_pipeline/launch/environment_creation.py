@@ -113,7 +113,7 @@ def _create(folder: Path, server: WorkspaceServer, needs: Requirements, wanted: 
         run_uv("venv", "--quiet", "--no-config", str(folder), cwd=Path(work), log=False)
         what = [*_runtime_argument(needs, Path(work)), *_declared(needs, wanted)]
         if what:
-            # Compile bytecode now: later, Python often cannot store bytecode, and would compile at every start.
+            # Compile bytecode now, because Python often cannot store bytecode later.
             install = ("pip", "install", "--quiet", "--compile-bytecode", *what)
             try:
                 _install(install, server.folder, venv_python(folder))

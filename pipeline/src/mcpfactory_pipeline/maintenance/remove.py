@@ -178,8 +178,7 @@ def close_history(
 
 
 def describe_published(state: ServerState) -> list[str]:
-    """Describe the server's releases on targets outside the workspace. Only a person can remove a release from a target.
-    """
+    """Describe the server's releases on targets outside the workspace."""
     return [f"{target} has {live.version} ({live.candidate})" for target, live in sorted(state.published.items())]
 
 

@@ -205,7 +205,7 @@ def _with_checks(stages: Sequence[Stage], stage: Stage, channels: Sequence[Chann
     if stage.channel is None:
         return stage
     checks = [one.name for one in required_stages(stages, stage.channel, channels)]
-    if stage.awaits:  # without an offer in a channel, only checks that need no channel can run
+    if stage.awaits:  # checks that need no channel have run before the first channel
         checks = [name for name in checks if channels_needed_before(stages, name)]
     return replace(stage, needs=tuple(dict.fromkeys((*stage.needs, *checks))))
 

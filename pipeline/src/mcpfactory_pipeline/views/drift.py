@@ -147,7 +147,7 @@ def _merged_with(case: _DriftInputs) -> str:
 def _moved(case: _DriftInputs) -> Iterator[Drift]:
     """Yield the parts of the factory that have changed since a stage used them."""
     moved: dict[str, str] = {}
-    # If the template has changed, `_template` reports the change. After the merge, the template is left out here.
+    # `_template` reports a changed template, so it is left out here.
     own_line = _merged_with(case) != ABSENT
     for stage, now in case.inputs.items():
         record = case.state.stages.get(stage)

@@ -98,7 +98,7 @@ PICTURE_STYLE: Final = (
     + ".flow a:focus-visible{outline:2px solid var(--link);outline-offset:1px}\n"
 )
 
-_EDGE: Final = 16  # pixels; width of the margin in which connections turn
+_EDGE: Final = 16  # pixels; width of the margin for connections
 _WIDTH: Final = 160  # width of a card in pixels
 _COLUMN: Final = 192
 _COLUMNS: Final = 7  # maximum number of cards per line; more would not fit on a page

@@ -300,7 +300,7 @@ class InboxReader:
         first = self._first_stale(row)
         if not due and first and not _STALE_TOO & kinds and not row["at_work"]:
             reasons = "; ".join(row["stages"][first]["reasons"])
-            # If only the template changed, the item about drift suggests an update, which must precede the run.
+            # If only the template changed, suggest no run, because the item about drift suggests an update first.
             if "template" not in kinds or reasons != "template changed":
                 kind = "never" if row["stages"][first]["outcome"] is None else "stale"
                 yield InboxItem(

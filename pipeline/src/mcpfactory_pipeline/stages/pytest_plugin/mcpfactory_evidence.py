@@ -63,7 +63,7 @@ class PytestEvidence:
         seen = _PASSED
         if call.excinfo is not None and report.outcome != _SKIPPED:
             seen = _FAILED
-        # The first phase of a test, or a repetition of the test.
+        # This is the first phase of a test, or a repetition of the test.
         if call.when == "setup" or item.nodeid not in self._tests:
             self._tests[item.nodeid] = {"outcome": _PASSED, "tools": []}
         noted = self._tests[item.nodeid]
