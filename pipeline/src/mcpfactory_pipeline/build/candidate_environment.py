@@ -27,7 +27,7 @@ from mcpfactory_pipeline.build.programs import run_uv
 from mcpfactory_pipeline.build.wheels import digest
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
 
-# Folders of this name are not checked, because sandboxed Python stores its caches elsewhere.
+# `__pycache__` folders are not checked, because sandboxed Python stores its caches elsewhere.
 _SKIPPED: Final = "__pycache__"
 _OF_THE_VENV: Final = ("_virtualenv.py", "_virtualenv.pth")
 _SHOWN: Final = 3

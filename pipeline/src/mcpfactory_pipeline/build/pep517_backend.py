@@ -52,7 +52,7 @@ def _unpacked(sdist: Path, folder: Path) -> Path:
     with tarfile.open(sdist) as archive:
         if hasattr(tarfile, "data_filter"):
             archive.extractall(folder, filter="data")
-        else:  # Python 3.11.0 to 3.11.3 have no `filter`
+        else:  # `tarfile` of Python 3.11.0 to 3.11.3 has no `filter`
             archive.extractall(folder)  # noqa: S202 - the sandbox confines what is unpacked
     return next(folder.iterdir())
 
