@@ -67,7 +67,7 @@ def build_candidate(
 
 
 def store_candidate(built: BuiltCandidate, folder: Path) -> None:
-    """Copy a candidate's files into its folder, each atomically. Files with the right bytes are not written again."""
+    """Copy a candidate's files into its folder, each atomically."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in built.files.items():
         if hash_file(folder / name) != content:

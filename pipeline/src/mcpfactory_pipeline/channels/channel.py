@@ -107,7 +107,7 @@ def lacks_candidate_files(channels: Path, channel: str, project: str, files: Map
 def channel_project_faults(channels: Path, channel: str, project: str, files: Mapping[str, str]) -> list[str]:
     """Return the faults of a project's page and files in a channel on this machine; empty without faults.
 
-    `files` are the promoted candidate's files with their hashes. Files are compared byte for byte.
+    `files` are the promoted candidate's files with their hashes.
     """
     folder = channels / channel
     page = _page(folder / "simple" / project)

@@ -1,7 +1,4 @@
-"""Commands that start a server from its sources, and diagnosis of a failed start.
-
-The diagnosis is an error message for the owner of the server.
-"""
+"""Commands that start a server from its sources, and diagnosis of a failed start."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ class LocalExecutor:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a job by closing its supervisor's stdin. The supervisor then ends all processes of the job."""
+    """End a job by closing the stdin of its supervisor."""
     if process.returncode is not None:
         return  # the process has ended; another process may have the same PID
     assert process.stdin is not None

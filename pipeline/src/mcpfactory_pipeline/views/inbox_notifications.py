@@ -76,7 +76,7 @@ def notify_inbox_items(
 ) -> list[InboxItem]:
     """Send new pending items to the receivers of `[pipeline.events]`, and return these items.
 
-    Failed notifications are repeated at the next call. Without a receiver, the inbox is not read.
+    Failed notifications are repeated at the next call.
 
     Raises:
         ConfigError: the settings are invalid.

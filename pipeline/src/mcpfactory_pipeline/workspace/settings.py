@@ -1,7 +1,6 @@
 """Settings of a workspace: the models of the root `mcpfactory.toml`.
 
-Every command that reads the file reports invalid values. Secrets are only in environment variables; the settings
-contain the names of these variables.
+Secrets are only in environment variables; the settings contain the names of these variables.
 """
 
 from __future__ import annotations

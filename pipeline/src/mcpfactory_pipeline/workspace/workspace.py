@@ -360,8 +360,7 @@ def _codeowners(text: str) -> Owners:
 def _pattern(text: str) -> re.Pattern[str]:
     """Return a CODEOWNERS pattern as a regex.
 
-    `*` matches within a folder. `**` matches across folders. A pattern with a slash matches only from the root, unless
-    its only slash is at the end.
+    A pattern with a slash matches only from the root, unless its only slash is at the end.
     """
     rooted = "/" in text.rstrip("/")
     parts = re.split(r"(\*\*/?|\*|\?)", text.strip("/"))
