@@ -185,9 +185,9 @@ def describe_published(state: ServerState) -> list[str]:
 def files_not_in_git(root: Path, folder: Path) -> list[str]:
     """Return the paths of files below a folder that git could not restore. Generated files are left out.
 
-    If git is not available, return the folder itself. A nested repository counts as a file that git could not restore,
-    because git restores only its commit. Git does not run inside a nested repository, because the repository's
-    configuration could start programs.
+    If git is not available, return the folder itself. Git restores only the commit of a nested repository, so a nested
+    repository counts as a file that git could not restore. Git does not run inside a nested repository, because the
+    repository's configuration could start programs.
     """
     options = ("--porcelain=v1", "-z", "--untracked-files=normal", "--ignored=traditional", "--no-renames")
     rows, prefix = git_output(folder, "status", *options, "--", "."), git_output(root, "rev-parse", "--show-prefix")

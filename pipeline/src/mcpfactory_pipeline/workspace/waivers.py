@@ -58,7 +58,7 @@ class Waiver(Settings):
         return f"covers {describe_offer(self.offer, self.seen)}" if self.offer else ""
 
     def days_left(self, today: date) -> int:
-        """Return the days until the waiver's last day. The number is negative after that day."""
+        """Return the days until the waiver's last day; negative after the last day."""
         return (self.until - today).days
 
     def to_json(self) -> dict[str, Any]:
