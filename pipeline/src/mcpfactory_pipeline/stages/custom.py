@@ -131,7 +131,8 @@ def run_entry(inputs: StageInputs) -> StageOutputs:
 def hash_function_source(root: Path, entry: str) -> str:
     """Return the hash of the workspace package, or else of the workspace module, that contains a function.
 
-    The hash is `none` if the function is outside the workspace. After a change, increase the stage's `version`.
+    The hash is `none` if the function is outside the workspace. After a change of code outside the workspace, increase
+    the stage's `version`.
     """
     top = entry.partition(":")[0].partition(".")[0]
     if (root / top).is_dir():

@@ -105,7 +105,7 @@ def prepare_evidence(folder: Path) -> PytestEvidenceFiles:
 def read_evidence(evidence: PytestEvidenceFiles, defined: Iterable[str] = ()) -> ObservedTests | None:
     """Return the plugin's observations; None without a record of this run.
 
-    `defined` are the tests in the files. A test counts as deselected if it was not collected.
+    `defined` are the tests that the test files define. A test counts as deselected if it was not collected.
     """
     try:
         if evidence.record.is_symlink() or evidence.record.stat().st_size > _LARGEST:

@@ -107,12 +107,12 @@ class WorkspaceServer:
 
     @property
     def cases(self) -> Path:
-        """The file of generated calls with their expected requests to the API, even if it is missing."""
+        """The path of the generated calls with their expected API requests. The file may be missing."""
         return self.folder / CASES
 
     @property
     def report(self) -> Path:
-        """The report file of code generation, even if it is missing."""
+        """The path of the code generation report. The report may be missing."""
         return self.folder / REPORT
 
 
