@@ -136,7 +136,10 @@ QUANTITIES = {
     "space-changed": Quantity(
         "1,000 servers: servers that are planned when one was changed", "", "counted in `plan --json`"
     ),
-    **{f"make-{n}": Quantity(f"time to make a server from {n:,} operations", "s", "`mcpfactory new`, cold") for n in SIZES},
+    **{
+        f"make-{n}": Quantity(f"time to make a server from {n:,} operations", "s", "`mcpfactory new`, cold")
+        for n in SIZES
+    },
 }
 
 Note = Callable[[str, str, float], None]
