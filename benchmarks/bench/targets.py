@@ -109,7 +109,7 @@ TARGETS = (
     Target("time to make a server from 1,000 operations, relative to 100 operations", ("make-1000", OURS), ("make-100", OURS), at_most=10),
     Target("calls/s of a tool that calls an API, relative to an HTTP client with a connection pool", ("upstream", OURS), ("upstream", POOL), at_least=0.8),
     *(
-        Target(f"seconds for 1,000 servers with no stage to run: `mcpfactory {' '.join(command)}`", (f"space-{key}", OURS), at_most=2.0)
+        Target(f"time of `mcpfactory {' '.join(command)}` for 1,000 up-to-date servers, seconds", (f"space-{key}", OURS), at_most=2.0)
         for key, command in COMMANDS.items()
     ),
     Target("number of planned servers after a change of one of 1,000 servers", ("space-changed", OURS), at_most=1),
