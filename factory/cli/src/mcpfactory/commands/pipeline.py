@@ -1,4 +1,4 @@
-"""The command table of `mcpfactory pipeline`, and its commands that show and repair the state."""
+"""The command table of `mcpfactory pipeline`, and the commands that show and repair state."""
 
 from __future__ import annotations
 
