@@ -1,4 +1,4 @@
-"""Selection of operations by tag, path, operation and method; omitted operations are listed with a reason."""
+"""Selection of operations by tag, path, operation and method. Omitted operations are listed with a reason."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ def select(api: Api, selection: Selection) -> Api:
         if (field, term) not in matched:
             kind = field.removesuffix("s").rpartition("_")[2]
             message = f"no operation matches the {kind} {term!r}"
-            # The user's selection has no location in the document, so use the selected term as the location.
+            # the selection has no location in the document, so use the selected term as the location
             place = f"{field.removesuffix('s').replace('_', '-')}={term.upper() if kind == 'method' else term}"
             problems.add("selection-unmatched", place, message, _hint(api, kind, term))
     return _reduced(api, kept, skipped, problems.all())
 
 
 def _reason(operation: ApiOperation, selection: Selection, hits: set[str]) -> str:
-    """Return the reason to skip an operation; "" to keep it.
+    """Return the reason to skip an operation, or "" to keep the operation.
 
-    `hits` are the fields of the selection that match the operation.
+    `hits` has the fields of the selection that match the operation.
     """
     asked = [field.removeprefix("include_") for field in _ADDING if getattr(selection, field)]
     if asked and not hits & _ADDING.keys():
@@ -115,7 +115,10 @@ _MATCHERS: Final = {**_ADDING, "include_methods": _by_method}
 
 
 def _glob(text: str) -> re.Pattern[str]:
-    """Return a glob as a pattern: `*` and `?` match within a segment, `**` across segments; braces are literal."""
+    """Return a glob as a pattern.
+
+    `*` and `?` match within a segment, `**` matches across segments. Braces are literal.
+    """
     text, below = (text[:-3], "(?:/.*)?") if text.endswith("/**") else (text, "")
     parts = re.split(r"(\*\*|\*|\?)", text)
     translated = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
@@ -127,7 +130,7 @@ def _reduced(api: Api, kept: list[ApiOperation], skipped: list[SkippedOperation]
     schemas = {name: api.schemas[name] for name in sorted(needed)}
     named = {name for operation in kept for alternative in operation.security for name in alternative}
     hosts = {operation.server for operation in kept}
-    # If no operation states its security, any operation may need any scheme.
+    # if no operation states its security, any operation may need any scheme
     asked = any(operation.security for operation in api.operations)
     return dataclasses.replace(
         api,
@@ -182,7 +185,10 @@ EXTENSIONS: Final[dict[str, Callable[[Any], Mark]]] = {
     **dict.fromkeys(("x-mcp-enabled", "x-mcp-include", "x-mcp-expose"), _plain),
     **dict.fromkeys((f"x-mcp-{word}" for word in ("disabled", "exclude", "ignore", "skip", "hidden")), _reverse),
 }
-"""Functions that read the value of an extension: True includes the operation, False excludes it, None does neither."""
+"""Functions that read the value of an extension.
+
+True includes the operation, False excludes the operation, and None leaves the decision to other extensions.
+"""
 
 
 def inclusion_from_extensions(extensions: Mapping[str, Any]) -> Mark:

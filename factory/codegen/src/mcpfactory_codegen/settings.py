@@ -45,7 +45,7 @@ Names = Annotated[tuple[Annotated[str, Field(pattern=r"\S")], ...], Field(strict
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """Annotation of a string that is one of these values."""
+    """Annotation of a string that is one of `values`."""
 
     values: Collection[str]
 
@@ -55,7 +55,7 @@ class OneOf:
 
 
 def validation_error(message: str, hint: str, *at: str | int) -> PydanticCustomError:
-    """Return the error that a validator of a model raises; `at` is the path from the validated value to the error."""
+    """Return the error that a validator of a model raises. `at` is the path from the validated value to the error."""
     return PydanticCustomError("setting", "{message}", {"message": message, "hint": hint, "at": at})
 
 
@@ -63,20 +63,15 @@ _Model = TypeVar("_Model", bound=Settings)
 
 
 def read_settings(model: type[_Model], text: str, file: Path | str) -> _Model:
-    """Return the settings in the text of a TOML file; `file` is the file's name in error messages.
+    """Return the settings in the text of a TOML file. `file` is the file's name in error messages.
 
-    Raises:
-        SettingsError: the text is not TOML, or has an unknown key or an invalid value.
+    Raise a SettingsError if the text is not TOML, or has an unknown key or an invalid value.
     """
     return check_settings(model, parse_toml(text, file), file, text)
 
 
 def parse_toml(text: str, file: Path | str) -> dict[str, Any]:
-    """Return the content of a TOML text.
-
-    Raises:
-        SettingsError: the text is not TOML.
-    """
+    """Return the content of a TOML text, or raise a SettingsError."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -84,11 +79,7 @@ def parse_toml(text: str, file: Path | str) -> dict[str, Any]:
 
 
 def read_toml_text(file: Path) -> str:
-    """Return the text of a TOML file.
-
-    Raises:
-        SettingsError: the file cannot be read.
-    """
+    """Return the text of a TOML file, or raise a SettingsError."""
     try:
         return file.read_text("utf-8-sig")  # Windows editors may write a byte order mark
     except UnicodeDecodeError as error:
@@ -128,8 +119,8 @@ Keys = tuple[str | int, ...]
 def _place(error: ErrorDetails, data: Any) -> tuple[Keys, Any]:
     """Return the keys of the table or value that an error is about, and the value.
 
-    pydantic adds the branches of unions to the keys. An error about an unknown or missing key belongs to the key's
-    table.
+    pydantic adds the branches of unions to the keys. An error about an unknown or missing key belongs to the table of
+    the key.
     """
     keys: list[str | int] = []
     parts = error["loc"][:-1] if error["type"] == "extra_forbidden" else error["loc"]
@@ -141,7 +132,7 @@ def _place(error: ErrorDetails, data: Any) -> tuple[Keys, Any]:
 
 
 def _names(keys: Keys) -> list[str]:
-    """Return the keys in readable form: the tables of a list are counted from 1."""
+    """Return the keys in readable form. The tables of a list are counted from 1."""
     names: list[str] = []
     for part in keys:
         if isinstance(part, int):
@@ -154,7 +145,7 @@ def _names(keys: Keys) -> list[str]:
 def find_toml_line(text: str, keys: Keys) -> int:
     """Return the line of a key in a TOML text.
 
-    If the key is missing, return the line of the innermost table around it.
+    If the key is missing, return the line of the innermost table around the key.
     """
     best, line = 0, 1
     table: Keys = ()
@@ -175,7 +166,7 @@ def find_toml_line(text: str, keys: Keys) -> int:
 
 
 def _written_keys(line: str) -> Keys:
-    """Return the keys in a table header, or the keys before `=`; () for any other line."""
+    """Return the keys in a table header, or the keys before `=`. Return () for any other line."""
     try:
         data: Any = tomllib.loads(line if line.startswith("[") else f"{line.partition('=')[0]}= 0")
     except tomllib.TOMLDecodeError:  # a comment, or a further line of a value
@@ -268,7 +259,7 @@ def _toml(value: Any) -> str:
 
 
 def _schemas(root: Mapping[str, Any], keys: Keys, data: Any) -> list[Mapping[str, Any]]:
-    """Return the JSON Schemas of the value at these keys; a value with several possible types has several schemas."""
+    """Return the JSON Schemas of the value at these keys. A value with several possible types has several schemas."""
     found = list(schema_alternatives(root, root, data))
     for key in keys:
         data = data[key]
@@ -283,7 +274,7 @@ def _schemas(root: Mapping[str, Any], keys: Keys, data: Any) -> list[Mapping[str
 
 
 def additional_properties_schema(schema: Mapping[str, Any]) -> Any:
-    """Return the schema of values under keys that the user chooses; None if the table has fixed keys only."""
+    """Return the schema of values under keys that the user chooses. Return None if the table has only fixed keys."""
     named = (part for steps, part in children(schema) if steps[0] in {"patternProperties", "additionalProperties"})
     return next((part for part in named if isinstance(part, Mapping)), None)
 
@@ -317,7 +308,7 @@ def json_schema(*models: type[Settings]) -> dict[str, Any]:
 
 
 def quoted(text: str) -> str:
-    """Return a string literal for TOML and Python, as JSON without control characters that JSON does not escape."""
+    """Return a string literal for TOML and Python. The literal is JSON without control characters."""
     return json.dumps(strip_controls(text), ensure_ascii=False)
 
 

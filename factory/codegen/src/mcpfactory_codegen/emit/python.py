@@ -21,8 +21,7 @@ _WIDTH: Final = 110
 def literal(value: Any) -> str:
     """Return a literal of str, int, float, bool, None or tuples, lists and dicts of them.
 
-    Raises:
-        TypeError: the value has another type, whose `repr` could be arbitrary code.
+    Raise a TypeError for other types, because their `repr` could be arbitrary code.
     """
     if isinstance(value, tuple):
         return tuple_literal(map(literal, value))
@@ -38,18 +37,21 @@ def literal(value: Any) -> str:
 
 
 def call(name: str, /, *arguments: str, **keywords: str) -> str:
-    """Return a call, `name(a, b, k=v)`; the arguments are source code."""
+    """Return a call, `name(a, b, k=v)`. The arguments are source code."""
     return f"{name}({', '.join([*arguments, *(f'{key}={value}' for key, value in keywords.items())])})"
 
 
 def tuple_literal(items: Iterable[str]) -> str:
-    """Return a tuple, with a trailing comma only if it has one item; the items are source code."""
+    """Return a tuple of items in source code. A tuple of one item has a trailing comma."""
     items = list(items)
     return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
 
 def docstring(paragraphs: Iterable[str], indent: str = "") -> str:
-    """Return a docstring of wrapped paragraphs. Quotes and backslashes are escaped, so no text can end the string."""
+    """Return a docstring of wrapped paragraphs.
+
+    Quotes and backslashes are escaped, so that no text can end the string.
+    """
     wrapped = ["\n".join(_wrapped(paragraph, indent)) for paragraph in paragraphs if paragraph.strip()]
     text = "\n\n".join(wrapped).replace("\\", "\\\\").replace('"""', '\\"\\"\\"').removeprefix(indent)
     if text.endswith('"'):
@@ -58,7 +60,7 @@ def docstring(paragraphs: Iterable[str], indent: str = "") -> str:
 
 
 def _wrapped(paragraph: str, indent: str) -> list[str]:
-    """Return lines of at most `_WIDTH` characters. Continuations of an indented line are indented further."""
+    """Return lines of at most `_WIDTH` characters. Indent the continuation of an indented line further."""
     lines = []
     for line in strip_controls(paragraph).split("\n"):
         hanging = line[: len(line) - len(line.lstrip())]
@@ -84,7 +86,7 @@ _LONGEST_LITERAL: Final = 40
 
 
 def annotation(schema: Any, defs: Mapping[str, Any]) -> str:
-    """Return the annotation of a value of this schema; `Any` instead of a large union."""
+    """Return the annotation of a value of this schema. Return `Any` for a large union."""
     return _Annotations(defs).of(schema, 0)
 
 
@@ -141,7 +143,7 @@ def _literals(values: list[Any], schema: dict[str, Any]) -> str:
 
 
 def _leaves(text: str) -> list[str]:
-    """Return the members of a union in source code, with each value of a literal as a separate member."""
+    """Return the members of a union in source code. Each value of a literal is a separate member."""
     if "|" not in text and not text.startswith("Literal["):
         return [text]
     open_, found = [ast.parse(text, mode="eval").body], []
@@ -158,7 +160,7 @@ def _leaves(text: str) -> list[str]:
 
 
 def _union(members: list[str]) -> str:
-    """Return a union of distinct members: all literals merged into the first one, and None last."""
+    """Return a union of distinct members. All literals are merged into the first literal, and None is last."""
     if "Any" in members:
         return "Any"
     leaves = list(dict.fromkeys(leaf for member in dict.fromkeys(members) for leaf in _leaves(member)))
@@ -171,5 +173,5 @@ def _union(members: list[str]) -> str:
     if not leaves or "Any" in unique or len(unique) > _MOST_MEMBERS:
         return "Any"
     if "float" in unique and "int" in unique:
-        unique.remove("int")  # PEP 484: int is accepted where float is expected
+        unique.remove("int")  # PEP 484 accepts int for float
     return " | ".join([*unique, *(["None"] if {"None", "Literal[None]"} & set(leaves) else [])])

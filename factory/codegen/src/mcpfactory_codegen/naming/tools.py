@@ -1,16 +1,16 @@
 """Tool names: the operationId if it is meaningful, else method, path and summary.
 
-Each operation has candidate names, simplest first. In each round, a free name that only one operation proposes
-goes to this operation; all others continue with their next candidate. If several operations propose a name, it goes to
-the operation whose operationId is exactly that name, otherwise to the operation whose path has exactly these words. If
-no single operation qualifies, the name goes to the operation whose path segments all other paths contain: `get_kit` of
-/kit, `get_kit_by_id` of /kit/{id}.
+Each operation has candidate names, simplest first. In each round, a name that only one operation proposes goes to this
+operation. All other operations continue with their next candidate. If several operations propose a name, the operation
+whose operationId is exactly that name gets the name. Otherwise, the operation whose path has exactly these words gets
+the name. If no single operation qualifies, the name goes to the operation whose path segments all other paths contain:
+`get_kit` for /kit, and `get_kit_by_id` for /kit/{id}.
 
 Names that are too long for a tool are shortened step by step: drop words that most operations have, drop repeated
-phrases, abbreviate (`configuration` is `config`), drop articles and prepositions, repeated words, and the most common
-words. Verbs, the last words, and words in `kept` are dropped last; `kept` are words that other operations with the same
-candidate name lack. Names that are still too long are cut and get a digest. The last candidates have digests as well,
-so the rounds end.
+phrases, abbreviate (`configuration` becomes `config`), drop articles and prepositions, drop repeated words, and drop
+the most common words. Verbs, the last words, and words in `kept` are dropped last. `kept` has words that other
+operations with the same candidate name lack. Names that are still too long are cut and get a digest. The last
+candidates also have digests, so that the rounds end.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ def is_valid_tool_name(name: str) -> bool:
 
 @dataclass(slots=True)
 class _UnnamedOperation:
-    """Operation without a name: `forms` are candidates, plainest first; `at` is the index of the current candidate."""
+    """Operation without a name.
+
+    `forms` has the candidates, plainest first. `at` is the index of the current candidate.
+    """
 
     key: str
     forms: list[tuple[str, ...]]
@@ -120,7 +123,7 @@ def _phase(
             for claimant in unchanged:
                 claimant.at += 1
         if all(claimant.fits() for claimant in group):
-            holders.setdefault(name, rivals[0])  # if several operations proposed a name, the name stays reserved
+            holders.setdefault(name, rivals[0])  # a name that several operations proposed stays reserved
         left += losers
     return left
 
@@ -130,7 +133,7 @@ def _forms(group: Sequence[_UnnamedOperation]) -> list[tuple[str, ...]]:
 
 
 def _winner(group: Sequence[_UnnamedOperation]) -> _UnnamedOperation | None:
-    """Return the claimant that gets the name proposed by all; None if no single claimant is the best one."""
+    """Return the claimant that gets the name, or None if no single claimant is the best."""
     if len(group) == 1:
         return group[0]
     most = max(claimant.exact() for claimant in group)
@@ -143,7 +146,7 @@ def _winner(group: Sequence[_UnnamedOperation]) -> _UnnamedOperation | None:
 
 def _claimant(operation: ApiOperation) -> _UnnamedOperation:
     said = operation_id_words(operation)
-    # Words of the path are dropped only if there is no operationId.
+    # drop words of the path only without an operationId
     path = path_words(operation, TOOL_LIMIT) if operation.operation_id else path_words(operation)
     literal = words(re.sub(r"\{[^{}]*\}", " ", operation.path))
     every = {*map(singular, literal), *re.findall(r"\{[^{}]*\}", operation.path)}
@@ -188,10 +191,7 @@ def _path_forms(operation: ApiOperation, said: OperationIdWords, path: PathWords
 
 
 def _without_parameters(parts: tuple[str, ...], path: PathWords) -> tuple[str, ...]:
-    """Return the words without an ending that repeats the path's parameters.
-
-    `getNoteByorderIdnoteId` becomes “get note”.
-    """
+    """Remove an ending that repeats the path's parameters: `getNoteByorderIdnoteId` becomes “get note”."""
     for index in range(1, len(parts)):
         ending = "".join(parts[index:])
         if ending.startswith("by") and _made_of(ending[2:], path.parameters):
@@ -215,7 +215,7 @@ SHORT_FORMS: Final = word_pairs("short-forms")
 _ARTICLES: Final = frozenset({"a", "an", "the", "of"})
 _PREPOSITIONS: Final = frozenset({"for", "in", "to", "from", "with", "on", "at", "and", "by", "via"})
 _ENOUGH: Final = 8
-"""Minimum number of operations; in an API with fewer operations, no word counts as common."""
+"""Minimum number of operations for common words. In a smaller API, no word counts as common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,12 +227,12 @@ class WordFrequency:
 
     @classmethod
     def from_names(cls, names: Iterable[Sequence[str]]) -> WordFrequency:
-        """Count each word, in the singular, once per name."""
+        """Count each word once per name, in the singular."""
         every = list(names)
         return cls(Counter(word for name in every for word in {singular(word) for word in name}), len(every))
 
     def everywhere(self, word: str) -> bool:
-        """Return True if at least half of the operations have the word, and the API has enough operations."""
+        """Return True if the API has enough operations, and at least half of them have the word."""
         return self.total >= _ENOUGH and 2 * self.counts[singular(word)] >= self.total
 
     def rarity(self, word: str) -> int:
@@ -243,7 +243,7 @@ class WordFrequency:
 def shortened(
     parts: Sequence[str], limit: int, key: str, common: WordFrequency, kept: Collection[str] = frozenset()
 ) -> str:
-    """Return words joined by `_`, at most `limit` characters.
+    """Join words by `_`, with at most `limit` characters.
 
     As a last resort, cut the name and add a digest of `key`.
     """
@@ -289,7 +289,7 @@ class _NameShortener:
     def phrases(self) -> None:
         """Drop repeated phrases of two or more words.
 
-        Drop the second phrase if a preposition precedes it, else the first phrase.
+        Drop the second phrase if a preposition precedes it. Otherwise, drop the first phrase.
         """
         ones = [singular(word) for word in self.parts]
         for length in range(len(self.parts) // 2, 1, -1):
@@ -301,13 +301,13 @@ class _NameShortener:
                         self.out += [at for at in range(start, start + length) if at not in self.out]
 
     def everywhere(self) -> None:
-        """Drop words that occur in most operations, beginning at the start of the name."""
+        """Drop words that occur in most operations, from the start of the name."""
         service = [0] if not VERBS.isdisjoint(self.parts[1:]) and self.parts[0] not in self.kept else []
         every = dict.fromkeys([*service, *self._droppable()])
         self._drop_until_it_fits([index for index in every if self.common.everywhere(self.parts[index])])
 
     def abbreviate(self) -> None:
-        """Abbreviate long words, including plurals, with the largest savings first."""
+        """Abbreviate long words, including plurals. The largest savings come first."""
         short = {word: found for word in self.left() if (found := _usual(word))}
         for word in sorted(short, key=lambda word: (len(short[word]) - len(word), word)):
             if self.fits():
@@ -315,7 +315,7 @@ class _NameShortener:
             self.shown = [short[word] if shown == word else shown for shown in self.shown]
 
     def little(self) -> None:
-        """Drop articles first, and prepositions if the name is still too long."""
+        """Drop articles. If the name is still too long, drop prepositions."""
         for group in (_ARTICLES, _PREPOSITIONS):
             inner = range(1, len(self.parts) - 1)
             self._drop_until_it_fits(index for index in inner if self.parts[index] in group - self.kept)
@@ -333,7 +333,7 @@ class _NameShortener:
         self._drop_until_it_fits(sorted(twice))
 
     def commonest(self) -> None:
-        """Drop the most common words, but drop verbs and kept words only if the name is still too long."""
+        """Drop the most common words. Drop verbs and kept words only if the name is still too long."""
         order = sorted(self._droppable(), key=lambda index: (self.common.rarity(self.parts[index]), index))
         self._drop_until_it_fits(order)
         if not self.fits():
@@ -346,7 +346,7 @@ class _NameShortener:
     def _droppable(self) -> list[int]:
         """Return the indexes of droppable words.
 
-        Verbs, kept words and the last two words (which name the subject) are not droppable.
+        Verbs, kept words and the last two words are not droppable, because the last two words name the subject.
         """
         return [
             index

@@ -17,7 +17,7 @@ from typing import Any, Final
 from mcpfactory_runtime.schemas.walk import IN_PLACE, TYPES
 
 TYPE_REPAIRS: Final[dict[str, str]] = {
-    # Type names that authors often write by mistake, with the correct names; "" means any type.
+    # type names that authors often write by mistake, with the correct names; "" means any type
     "int": "integer", "int32": "integer", "int64": "integer", "long": "integer", "timestamp": "integer",
     "float": "number", "double": "number", "decimal": "number", "numeric": "number",
     "bool": "boolean",
@@ -41,16 +41,16 @@ ANNOTATIONS: Final = frozenset({"title", "description", "default", "deprecated",
 MEANINGS: Final = frozenset(
     {"x-enum-descriptions", "x-enumDescriptions", "x-enumNames", "x-enum-varnames", "x-enum-names", "x-ms-enum"}
 )
-"""Extensions that describe the values of an enumeration; they are kept unchanged."""
+"""Extensions that describe the values of an enumeration. The extensions are kept unchanged."""
 DROPPED: Final = frozenset(
     {
-        # The output does not need these identifiers, definitions and metadata.
+        # the output does not need these identifiers, definitions and metadata
         "$anchor", "$comment", "$defs", "$dynamicAnchor", "$id", "$recursiveAnchor", "$schema", "$vocabulary", "definitions", "id",
-        # Keywords that only OpenAPI has. Module schema_translation converts some of them to JSON Schema.
+        # keywords that only OpenAPI has; `schema_translation` converts some of these keywords to JSON Schema
         "discriminator", "example", "externalDocs", "nullable", "readOnly", "writeOnly", "xml", "collectionFormat",
-        # `convert_old_draft_keywords` converts these keywords of older drafts.
+        # `convert_old_draft_keywords` converts these keywords of older drafts
         "additionalItems", "dependencies",
-        # Keywords of other objects. Authors often write these keywords into schemas by mistake.
+        # keywords of other objects that authors often write into schemas by mistake
         "allowEmptyValue", "links",
     }
 )  # fmt: skip
@@ -124,7 +124,7 @@ def _examples(value: Any) -> list[Any]:
 
 
 def _any(value: Any) -> Any:
-    """Return the data itself, without a copy."""
+    """Accept any value."""
     return value
 
 
@@ -136,7 +136,7 @@ _EDGES: Final = re.compile(r"\\(.)", re.DOTALL)
 
 @lru_cache(maxsize=4096)
 def _expression(value: str) -> str:
-    """Return an ECMA-262 regular expression that Python's `re` can compile too."""
+    """Return an ECMA-262 regular expression that Python's `re` can also compile."""
     if len(value) > 5000:
         raise ValueError("the expression is longer than 5000 characters")
     if any(int(count) > MAX_BOUND for count in _REPEATED.findall(value)):
@@ -187,12 +187,12 @@ _BOUNDS: Final = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum
 
 
 def convert_old_draft_keywords(out: Object, node: Object) -> None:
-    """Convert keywords of drafts 4 to 2019-09 to their current form; `node` is the schema as written."""
+    """Convert keywords of drafts 4 to 2019-09 to their current form. `node` is the schema as written."""
     for exclusive, bound in _BOUNDS:
         if node.get(exclusive) is True and bound in out:
             out[exclusive] = out.pop(bound)
     dependencies = node.get("dependencies")
-    if isinstance(dependencies, dict):  # convert only lists: OpenAPI never allowed schemas in `dependencies`
+    if isinstance(dependencies, dict):  # convert only lists, because OpenAPI never allowed schemas in `dependencies`
         lists = {
             name: needs
             for name, needs in dependencies.items()
@@ -207,7 +207,7 @@ def convert_old_draft_keywords(out: Object, node: Object) -> None:
 
 
 def allow_null(out: Object) -> Object:
-    """Return the schema extended by null: `nullable` of OpenAPI 3.0 (section 4.7.24)."""
+    """Extend the schema by null, as `nullable` of OpenAPI 3.0 requires (§4.7.24)."""
     applied = IN_PLACE & out.keys()
     types = out.get("type")
     if not applied:
@@ -230,7 +230,7 @@ def allow_null(out: Object) -> Object:
 
 
 def normalize_type(out: Object, node: Object, report: Report, *, nullable: bool) -> None:
-    """Normalize `type`, and convert `enum` and `default` to that type. `nullable`: null is added to the type later."""
+    """Normalize `type`, and convert `enum` and `default` to that type. `nullable` means that null is added later."""
     if "type" in out:
         if isinstance(node["type"], str) and "|" in node["type"]:
             report(
@@ -275,7 +275,7 @@ def _types(out: Object, written: Any, report: Report) -> list[str]:
 
 
 def _split(written: Any) -> list[Any]:
-    """Return the types in `string | null`; return any other value unchanged."""
+    """Return the types in `string | null`. Return other values unchanged."""
     parts = [part.strip() for part in written.split("|")] if isinstance(written, str) else []
     return parts if len(parts) > 1 and all(part in TYPES for part in parts) else [written]
 
@@ -309,7 +309,7 @@ _KINDS: Final[dict[str, tuple[type, ...]]] = {
 
 
 def _normalize_default(out: Object, report: Report) -> None:
-    """Drop a default that does not match the schema's type: a model would send an invalid value."""
+    """Drop a default that does not match the schema's type, because a model would send an invalid value."""
     value, kind = out["default"], out["type"]
     if value is None or kind not in _KINDS:
         return
@@ -324,7 +324,7 @@ def _normalize_default(out: Object, report: Report) -> None:
 
 
 def _fit(value: Any, types: frozenset[str]) -> Any:
-    """Return the value converted to one of the types if its text permits that (`1` for "1"), else unchanged."""
+    """Convert the value to one of the types if its text permits: "1" becomes `1`."""
     if types & {"object", "array"}:
         return value
     if isinstance(value, bool) and types <= {"string", "null"}:
@@ -352,7 +352,7 @@ def _show(value: Any) -> str:
 
 
 MAX_BOUND: Final = 1_000_000
-"""Largest accepted minimum number of characters, items or properties, because no call contains more."""
+"""Maximum lower bound for characters, items or properties, because no call contains more."""
 _PAIRS: Final = (
     ("minLength", "maxLength"),
     ("minItems", "maxItems"),
@@ -363,7 +363,7 @@ _PAIRS: Final = (
 
 
 def drop_unsatisfiable_bounds(out: dict[str, Any], report: Report) -> None:
-    """Drop a lower bound that no call can reach, and contradictory bounds."""
+    """Drop contradictory bounds, and lower bounds that no call can reach."""
     for low, high in _PAIRS:
         least, most = out.get(low), out.get(high)
         if least is None:
@@ -377,7 +377,7 @@ def drop_unsatisfiable_bounds(out: dict[str, Any], report: Report) -> None:
 
 
 def move_enum_to_items(out: dict[str, Any], report: Report) -> None:
-    """Move enum values next to `type: array` to the items, because these values cannot match an array."""
+    """Move enum values next to `type: array` to the items, because the values cannot match an array."""
     values, items = out.get("enum"), out.get("items", {})
     if out.get("type") in ("array", ["array"]) and isinstance(values, list) and isinstance(items, dict):
         if any(isinstance(value, list) or value is None for value in values):

@@ -1,7 +1,7 @@
-"""Locations in a document, and resolution of `$ref`. No function has side effects: all parts are already loaded.
+"""Locations in a document, and resolution of `$ref`. Pure.
 
-A location consists of a part of the document and a JSON pointer into that part. References are never expanded here, so
-references cannot make a document grow. Each distinct reference is resolved once, and a chain of references has at most
+A location consists of a part of the document and a JSON pointer into that part. References are never expanded, so that
+references cannot make a document grow. Each distinct reference is resolved once. A chain of references has at most
 `MAX_HOPS` steps.
 """
 
@@ -34,7 +34,7 @@ class Location(NamedTuple):
         return Location(self.part, pointer)
 
     def __str__(self) -> str:
-        """Return a location as in problems: a bare pointer in the main document, `file#pointer` in another part."""
+        """Return a location as in problems: a bare pointer in the main document, or `file#pointer` in another part."""
         return f"{self.part}#{self.pointer}" if self.part else self.pointer
 
 
@@ -53,7 +53,7 @@ class LocatedNode(NamedTuple):
 
 
 class UnresolvedError(Exception):
-    """Error for a reference without a target. `code` is a problem code; the text has the reference and the reason."""
+    """Error for a reference without a target. `code` is a problem code."""
 
     def __init__(self, code: str, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -66,7 +66,7 @@ def _cycle(reference: str) -> UnresolvedError:
 
 
 class References:
-    """Resolves `$ref`s of one document."""
+    """Resolver of the `$ref`s of one document."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
@@ -77,13 +77,12 @@ class References:
         self._anchors: dict[str, dict[str, Location]] = {}
         self._ids: dict[str, Location] | None = None
         self.repaired: list[tuple[Location, str]] = []
-        """Locations of repaired references, and the assumption made for each."""
+        """Locations of repaired references, each with the assumption of the repair."""
 
     def follow(self, node: Any, location: Location) -> LocatedNode:
         """Return the node itself, or the node at the end of its `$ref` chain.
 
-        Raises:
-            UnresolvedError: the chain of references ends at a missing target, or is a cycle.
+        Raise an UnresolvedError if the chain ends at a missing target or is a cycle.
         """
         seen: set[Location] = set()
         while isinstance(node, dict) and isinstance(reference := node.get("$ref"), str):
@@ -106,10 +105,9 @@ class References:
         return LocatedNode(node, location)
 
     def resolve(self, reference: str, at: Location) -> LocatedNode:
-        """Return the target of one `$ref` located at `at` (one step; the target can itself be a reference).
+        """Return the target of one `$ref` located at `at`. The target can itself be a reference.
 
-        Raises:
-            UnresolvedError: the code is reference-dangling, reference-refused or reference-cycle.
+        Raise an UnresolvedError with the code reference-dangling, reference-refused or reference-cycle.
         """
         key = (at.part, reference)
         if (known := self._found.get(key)) is not None:
@@ -287,7 +285,10 @@ _LEVELS: Final = 8  # maximum levels of references and combinations to search fo
 
 
 def composed(references: References, schema: LocatedNode, *keywords: str) -> Iterator[LocatedNode]:
-    """Yield the resolved object schema, then the schemas in its lists under `keywords`: depth first, each once."""
+    """Yield the resolved object schema, then the schemas in its lists under `keywords`.
+
+    The order is depth first, and each schema appears once.
+    """
     waiting = [(schema, _LEVELS)]
     seen: set[Location] = set()
     while waiting:

@@ -1,9 +1,9 @@
 """Shared schemas: detection of different forms for requests and responses, and the name of each form.
 
-`readOnly` properties are removed from request schemas, `writeOnly` properties from response schemas (OpenAPI 3.1
-section 4.8.24, JSON Schema validation 9.4). A shared schema needs a separate form for a direction only if the schema,
-or a schema that it references, hides a property in that direction. The need for a separate form is computed once per
-schema, in linear time.
+`readOnly` properties are removed from request schemas, and `writeOnly` properties from response schemas (OpenAPI 3.1
+§4.8.24, JSON Schema validation 9.4). A shared schema needs a separate form for a direction only if a property is hidden
+in that direction. The property can be in the schema or in a referenced schema. The need is computed once per schema, in
+linear time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class HiddenProperties:
     def __init__(self, references: References, raws: Iterator[bytes]) -> None:
         """Prepare the scan.
 
-        `raws` are the bytes of all parts. Do not search for a flag that does not occur in these bytes.
+        `raws` has the bytes of all parts. A flag that does not occur in these bytes is not searched for.
         """
         self._references = references
         text = list(raws)
@@ -40,11 +40,11 @@ class HiddenProperties:
         self._differs: dict[Location, set[Direction]] = {}
 
     def hides(self, schema: Any, location: Location, direction: Direction) -> bool:
-        """Return True if a property with this schema is left out of requests or responses (the direction)."""
+        """Return True if `direction` hides a property with this schema."""
         return direction in self._used and self._flagged(schema, location, _FLAGS[direction], _FLAG_LEVELS)
 
     def hidden_in(self, schema: Any, location: Location, direction: Direction) -> frozenset[str]:
-        """Return the names of hidden properties of a schema, including those in its `allOf` and references."""
+        """Return the names of hidden properties of a schema, its `allOf` and its references."""
         if direction not in self._used:
             return frozenset()
         names: set[str] = set()
@@ -145,7 +145,7 @@ class HiddenProperties:
 Variant = str
 """Form of a schema: "" as written, "request" without read-only, "response" without write-only properties.
 
-For "base", see `break_cycles`.
+`break_cycles` creates the form "base".
 """
 
 _GENERIC: Final = frozenset(
@@ -160,7 +160,7 @@ class SchemaNames:
     """Unique names of schemas, by (location, variant)."""
 
     def __init__(self, named: Any, pointer: str) -> None:
-        """Reserve the names in `named`, which is the document's map of schemas at `pointer`."""
+        """Reserve the names in `named`, the document's map of schemas at `pointer`."""
         self._names: dict[tuple[Location, Variant], str] = {}
         self._taken: set[str] = set()
         if isinstance(named, dict):
@@ -233,20 +233,22 @@ Definitions = dict[str, JsonSchema]
 def break_cycles(schemas: Definitions, new_name: Callable[[str], str], report: Callable[[str], None]) -> None:
     """Break the cycles in `schemas`, and change `schemas` itself.
 
-    `new_name` returns the name for the base of a schema. `report` is called with each schema from which a reference was
-    removed.
+    `new_name` returns the name for the base of a schema. `report` is called with each schema that lost a reference.
     """
     _separate_bases(schemas, new_name)
     for name, use in _back_references(schemas):
-        # The reference may be missing already, because a base shares parts with the original schema.
+        # the reference may be missing already, because a base shares parts with the original schema
         use.holder.pop("$ref", None)
         if use.negated:
-            use.holder["not"] = {}  # `{"not": {}}` accepts nothing, so a `not` around it accepts every value
+            use.holder["not"] = {}  # `{"not": {}}` accepts nothing, so that a `not` around it accepts every value
         report(name)
 
 
 class _AppliedReference(NamedTuple):
-    """A reference that applies to the same value as its schema: its object, its target, and the keyword."""
+    """A reference that applies to the same value as its schema.
+
+    `holder` is the object with the `$ref`.
+    """
 
     holder: dict[str, Any]
     target: str

@@ -1,6 +1,6 @@
 """XML Objects: XML form of the values of a body, and list items in XML responses.
 
-In XML, a list with one item looks like an object; only the API document distinguishes them.
+In XML, a list with one item looks like an object. Only the API document distinguishes lists and objects.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ def is_object_or_array(schema: Node) -> bool:
 
 
 def with_xml_form(body: ApiBody, schema: Node) -> ApiBody:
-    """Return a body with the XML form of its value, or with one text argument if its root element has no name."""
+    """Return a body with the XML form of its value.
+
+    Without a name for the root element, the body is one text argument.
+    """
     reader = _XmlReader()
     root = reader.node(schema, 0)
     name = root.name or _component(schema.follow())
@@ -158,7 +161,7 @@ _MOST: Final = 200  # maximum lists in one response
 def xml_lists(schema: Node) -> tuple[tuple[str, str], ...]:
     """Return the lists in responses of a schema.
 
-    Each list is a sorted pair of element names: the wrapper of the list ("" if absent), and its items.
+    Each list is a sorted pair of element names: the wrapper of the list, or "", and the items.
     """
     found: set[tuple[str, str]] = set()
     waiting, seen, known = [schema], set[Location](), schema.context.xml_lists
@@ -215,9 +218,9 @@ def _name(xml: dict[str, Any]) -> str:
 
 
 def _declared(schema: Node, *, report: bool = False) -> dict[str, Any]:
-    """Return the XML Object of a schema; its own keywords override inherited keywords.
+    """Return the XML Object of a schema. The schema's keywords override inherited keywords.
 
-    `report`: report and omit bad names.
+    `report` means that bad names are reported and omitted.
     """
     declared: dict[str, Any] = {}
     for layer in _layers(schema):
@@ -231,7 +234,7 @@ def _declared(schema: Node, *, report: bool = False) -> dict[str, Any]:
 
 
 def _layers(schema: Node) -> list[Node]:
-    """Return each object once that is the schema, a referenced schema, or a part of `allOf`."""
+    """Return the schema, the referenced schemas, and the parts of `allOf`. Return each object once."""
     found: dict[Location, Node] = {}
     waiting = deque([(schema, _LEVELS)])
     while waiting:

@@ -1,7 +1,7 @@
 """Loading of API documents from a file or URL, with the files that they reference.
 
-No later step reads a file. Referenced files must be below the folder of the document, and
-referenced URLs must be on hosts that the caller allows.
+No later step reads a file. Referenced files must be below the folder of the document. Referenced URLs must be on hosts
+that the caller allows.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class FetchError(McpfactoryError):
 
 
 def host_of(url: str) -> str:
-    """Return `host` or `host:port` of a URL, in lower case; "" if the URL is neither http nor https.
+    """Return `host` or `host:port` of a URL, in lower case. Return "" for a URL that is neither http nor https.
 
     The default port of the scheme is omitted.
     """
@@ -63,9 +63,9 @@ def host_of(url: str) -> str:
 
 @contextmanager
 def restrict_to_public_hosts(besides: Collection[str] = ()) -> Iterator[None]:
-    """Restrict `fetch` to public addresses inside this context, checked for each connection.
+    """Restrict `fetch` to public addresses inside this context. Each connection is checked.
 
-    Use this restriction for URLs that do not come from the operator. `besides` are hosts (`host`, `host:port`) that can
+    Use this restriction for URLs that do not come from the operator. `besides` has hosts (`host`, `host:port`) that may
     be private.
     """
     token = _BESIDES.set(frozenset(one.lower() for one in besides))
@@ -108,10 +108,8 @@ def fetch(url: str, *, allowed_hosts: Collection[str], max_bytes: int) -> tuple[
 def redirect_target(redirect: Redirect, url: str) -> str:
     """Return the target URL of a redirect.
 
-    The target may have another origin, because no credentials are sent and `_check` verifies the hosts.
-
-    Raises:
-        FetchError: the target is not an http or https URL, or the target is http although the source is https.
+    The target may have another origin, because no credentials are sent and `_check` verifies the hosts. Raise a
+    FetchError if the target is neither http nor https, or if the target downgrades from https to http.
     """
     if redirect.refusal == "target":
         raise FetchError(f"{url} redirects to a URL that is neither http nor https", "use the final URL")
@@ -170,7 +168,7 @@ def _body(answer: httpx.Response, url: str, max_bytes: int) -> bytes:
 
 
 MAX_BYTES: Final = 64_000_000
-"""Limit for the bytes of a document with all its files; the largest known public document has 37 MB."""
+"""Maximum bytes of a document with all its files. The largest known public document has 37 MB."""
 MAX_FILES: Final = 5_000
 
 _OTHER_FILE: Final = re.compile(rb"\$ref[\"']?\s*:\s*[\"']?[^\"'#\s]")
@@ -195,9 +193,9 @@ class DocumentFile:
 class Document:
     """An API document. `source` is the path or URL of the document (after redirects).
 
-    `parts` are its files, by path relative to the root folder or by absolute URL; `main` is the key of the document
-    itself. `refused` has the reason for each file that was not read. A problem with a reference to such a file reports
-    the reason. `overlays` has the overlays that were applied to `data`, by the names that problems use.
+    `parts` has the files by path relative to the root folder, or by absolute URL. `main` is the key of the main file.
+    `refused` has the reason for each unread file. A problem with a reference to an unread file reports the reason.
+    `overlays` has the overlays that were applied to `data`, by the names that problems use.
     """
 
     data: dict[str, Any]
@@ -245,13 +243,13 @@ def join_reference(base: str, reference: str) -> str:
 
 
 def _elsewhere(source: str) -> str:
-    """Return a hint for a missing file: the source can be a URL without a scheme."""
+    """Return a hint for a missing file, because the source can be a URL without a scheme."""
     is_address = re.match(r"(localhost|[\w-]+(\.[\w-]+)+)(:\d+)?/", source) and not source.startswith(".")
     return f"check the path; for a URL, write its scheme: http://{source}" if is_address else "check the path"
 
 
 class _RefusedError(Exception):
-    """Error for a part that must not be read; the text is the reason."""
+    """Error for a part that must not be read. The text is the reason."""
 
 
 class _PartLoader:
@@ -264,11 +262,7 @@ class _PartLoader:
         self._root = Path() if self._remote else (root or Path(source).parent).resolve()
 
     def read_main(self, max_bytes: int) -> bytes:
-        """Return the document's bytes.
-
-        Raises:
-            DocumentError: the part cannot be read.
-        """
+        """Return the document's bytes, or raise a DocumentError."""
         if self._remote:
             try:
                 raw, self.main = fetch(self.source, allowed_hosts=self._hosts, max_bytes=max_bytes)
@@ -294,8 +288,7 @@ class _PartLoader:
     def read(self, part: str, max_bytes: int) -> bytes:
         """Return the bytes of another part.
 
-        Raises:
-            FetchError, _RefusedError: the part cannot be read.
+        Raise a FetchError or _RefusedError if the part cannot be read.
         """
         if self._remote or has_web_scheme(part):
             return fetch(part, allowed_hosts=self._hosts, max_bytes=max_bytes)[0]
@@ -321,7 +314,7 @@ def _read(path: Path, max_bytes: int) -> bytes:
 
 
 class _Loading:
-    """One document during loading, and the parts found so far."""
+    """One document during loading, with the parts found so far."""
 
     def __init__(self, origin: _PartLoader, max_bytes: int) -> None:
         self._origin = origin
@@ -372,7 +365,7 @@ class _Loading:
                     waiting.append(other)
 
     def _add(self, name: str) -> bool:
-        """Read one part of the document; return False if the part cannot be read.
+        """Read one part of the document. Return False if the part cannot be read.
 
         The reason is reported at the reference to the part.
         """
@@ -390,7 +383,7 @@ class _Loading:
 
 
 def _assumed(data: dict[str, Any], problems: ProblemCollector) -> dict[str, str]:
-    """Return a version field for a document with paths but no version: Swagger 2.0 if it has Swagger keywords."""
+    """Return a version field for a document with paths but no version. Swagger keywords mean Swagger 2.0."""
     old = {"definitions", "securityDefinitions", "basePath", "host", "schemes", "consumes", "produces"} & data.keys()
     key, version = ("swagger", "2.0") if old else ("openapi", "3.1.0")
     message = f"neither `openapi` nor `swagger` is present; read as {version}"

@@ -22,7 +22,10 @@ from mcpfactory_runtime.schemas.walk import unescape
 _BETWEEN: Final = re.compile(r"[\s,:]*")
 
 Event = tuple[str, str, int]
-"""Kind (`{`, `[`, `s` for a scalar, `}` for the end of an object or array), text, and line of the event's start."""
+"""Kind, text, and line of the event's start.
+
+Kinds are `{`, `[`, `s` for a scalar, and `}` for the end of an object or array.
+"""
 _SIGNS: Final = {
     yaml.ScalarEvent: "s", yaml.AliasEvent: "s", yaml.MappingStartEvent: "{", yaml.SequenceStartEvent: "[",
     yaml.MappingEndEvent: "}", yaml.SequenceEndEvent: "}",
@@ -41,7 +44,7 @@ _NOTHING: Final = _Wanted()
 
 
 def add_line_numbers(document: Document, problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return the problems with their line numbers; 0 if unknown, as for problems of the whole document."""
+    """Add line numbers to the problems. 0 means unknown, as for problems of the whole document."""
     problems = tuple(problems)
     wanted: dict[str, set[str]] = {}
     for one in problems:
@@ -66,7 +69,7 @@ def _located_part(pointer: str, document: Document) -> tuple[str, str]:
 
 
 def find_line_numbers(part: DocumentFile, pointers: Iterable[str]) -> dict[str, int]:
-    """Return the line numbers, from 1, of JSON pointers into a file; a missing node has the line of its parent."""
+    """Return the line numbers, from 1, of JSON pointers into a file. A missing node has the line of its parent."""
     root = _Wanted()
     for pointer in pointers:
         node = root
@@ -106,7 +109,7 @@ class _Json:
         return match.end()
 
     def _value(self, at: int, wanted: _Wanted) -> int:
-        """Read the value at an offset; return the offset after it."""
+        """Read the value at an offset, and return the offset after the value."""
         sign = self._text[at]
         if not wanted.below or sign not in "{[":
             return self._decoded(self._text, at)[1]
@@ -132,15 +135,15 @@ def _yaml(text: str) -> Iterator[Event]:
             if sign := _SIGNS.get(type(event)):
                 yield sign, getattr(event, "value", ""), event.start_mark.line + 1
     except yaml.YAMLError:
-        return  # the document was parsed from a repaired text, so the lines after this error are unknown
+        return  # the document was parsed from a repaired text, so that the lines after this error are unknown
     finally:
         loader.dispose()
 
 
 def _walk(events: Iterator[Event], root: _Wanted) -> dict[str, int]:
-    """Return the lines of the wanted nodes; skip containers without wanted nodes."""
+    """Return the lines of the wanted nodes. Skip containers without wanted nodes."""
     found: dict[str, int] = {}
-    # Stack of the enclosing containers. An entry has the wanted children, True for a mapping, and a list index.
+    # stack of the enclosing containers: the wanted children, True for a mapping, and a list index
     outer: list[tuple[_Wanted, bool, int]] = []
     node, mapping, index = _NOTHING, False, 0
     current: _Wanted | None = root
@@ -174,7 +177,7 @@ def _walk(events: Iterator[Event], root: _Wanted) -> dict[str, int]:
 
 
 def _definitions(text: str, root: _Wanted) -> dict[str, int]:
-    """Return the lines of wanted types and fields in a GraphQL schema; pointers have the form `/Type/field`."""
+    """Return the lines of wanted types and fields in a GraphQL schema. Pointers have the form `/Type/field`."""
     found: dict[str, int] = {}
     current = _NOTHING
     for number, line in enumerate(text.splitlines(), 1):

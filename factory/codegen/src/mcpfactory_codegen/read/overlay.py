@@ -1,7 +1,7 @@
 """OpenAPI Overlays 1.0 and 1.1: a user's changes to an API document, stored separately and applied on each read.
 
 An overlay is a list of actions, each with a JSONPath target (RFC 9535). An action that is invalid or matches nothing is
-skipped, and reported with its location in the overlay. See the specification's section "Action Object".
+skipped and reported with its location in the overlay.
 """
 
 from __future__ import annotations
@@ -36,10 +36,9 @@ class Overlay:
 
 
 def load_overlay(path: Path, name: str = "") -> Overlay:
-    """Read an overlay from a JSON or YAML file; `name` is used in messages.
+    """Read an overlay from a JSON or YAML file. Messages use `name`.
 
-    Raises:
-        DocumentError: the file is missing or not an overlay.
+    Raise a DocumentError if the file is missing or not an overlay.
     """
     name = name or path.name
     try:
@@ -59,7 +58,7 @@ def load_overlay(path: Path, name: str = "") -> Overlay:
 
 
 def apply_overlays(document: Document, overlays: Sequence[Overlay]) -> Document:
-    """Return the document with the overlays applied in order; the document's bytes stay unchanged."""
+    """Apply the overlays in order. The document's bytes stay unchanged."""
     if not overlays:
         return document
     problems = ProblemCollector()
@@ -119,7 +118,7 @@ def _act(root: dict[str, Any], action: Any) -> bool:
         raise _WrongActionError(
             "the target selects nodes of different kinds, such as objects and arrays", "/target", "narrow it"
         )
-    # If an action cannot be applied to one of its targets, the action changes no target.
+    # if an action cannot be applied to one of its targets, the action changes no target
     merged = [_merged(parent[key], value) for parent, key in _containers(root, targets)]
     for (parent, key), new in zip(_containers(root, targets), merged, strict=True):
         parent[key] = new
@@ -127,7 +126,7 @@ def _act(root: dict[str, Any], action: Any) -> bool:
 
 
 def _value(data: Any, action: dict[str, Any]) -> Any:
-    """Return the value to merge: the value of `update`, or (1.1) a copy of the node to which `copy` points."""
+    """Return the value to merge: the value of `update`, or a copy of the node at the path `copy` (1.1)."""
     update, copy = action.get("update", _NO_CHANGE), action.get("copy")
     if (update is _NO_CHANGE) == (copy is None):
         raise _WrongActionError("an action must have `update`, `copy` or `remove: true`")
@@ -157,7 +156,7 @@ def _containers(
 ) -> list[tuple[Any, Any]]:
     """Return the container and the key of each target.
 
-    `backwards`: return inner and later targets first, for their removal.
+    With `backwards`, inner and later targets come first, so that they can be removed.
     """
     if backwards:
         targets = sorted(
@@ -217,8 +216,7 @@ class JsonPathError(Exception):
 def find_by_json_path(data: Any, path: str) -> list[tuple[tuple[Any, ...], Any]]:
     """Return (keys and indexes, value) of each node in `data` that a JSONPath matches.
 
-    Raises:
-        JsonPathError: the JSONPath is invalid, or finds too many nodes.
+    Raise a JsonPathError if the JSONPath is invalid or finds too many nodes.
     """
     from jsonpath import JSONPathEnvironment, JSONPathError  # noqa: PLC0415 - takes 70 ms
 

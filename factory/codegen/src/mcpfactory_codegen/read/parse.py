@@ -1,7 +1,7 @@
 """Parser of the bytes of an API document (JSON or YAML) to plain JSON data.
 
 YAML follows the core schema of YAML 1.2, reduced to the types of JSON: `yes`, `no`, `on`, `off`, dates and `.inf` are
-read as strings. Keys are always strings as written (a status code 200 is "200"). The tree is built from parser events
+read as strings. Keys are always strings as written: a status code 200 is "200". The tree is built from parser events
 without recursion, so that depth, size and aliases are limited during construction.
 """
 
@@ -21,9 +21,9 @@ from mcpfactory_codegen.sources.translation_helpers import parse_finite_number
 from mcpfactory_runtime.schemas.walk import escape
 
 MAX_DEPTH: Final = 200
-"""Limit of nested containers, because later steps recurse; real documents have fewer than 60."""
+"""Maximum depth of nested containers, because later steps recurse. Real documents have fewer than 60 levels."""
 MAX_NODES: Final = 8_000_000
-"""Limit of values in one file, counting each use of an alias; the largest known real document has 1.2 million."""
+"""Maximum number of values in one file, counting each use of an alias. The largest known document has 1.2 million."""
 
 Format = Literal["json", "yaml", "graphql"]
 _WINDOWS: Final = "cp1252"
@@ -78,8 +78,7 @@ def parse(raw: bytes, problems: ProblemCollector, file: str = "") -> tuple[Any, 
 def decode_text(raw: bytes) -> tuple[str, str]:
     """Return the text without byte-order mark, and its encoding: UTF-8, UTF-16, UTF-32 or Windows-1252.
 
-    Raises:
-        ParseError: the bytes are not text.
+    Raise a ParseError if the bytes are not text.
     """
     encoding = json.detect_encoding(raw)
     try:
@@ -94,7 +93,7 @@ def decode_text(raw: bytes) -> tuple[str, str]:
 
 
 def strip_json_comments(text: str) -> str:
-    """Return JSON without comments and trailing commas. Comments become white space, which keeps line numbers."""
+    """Remove comments and trailing commas from JSON. Comments become white space, which keeps line numbers."""
     plain = _COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else re.sub(r"[^\n]", " ", match[0]), text)
     return _TRAILING.sub(lambda match: match[0] if match[0][0] == '"' else match[1], plain)
 
@@ -175,7 +174,7 @@ def _duplicate(problems: ProblemCollector, pointer: str, key: str) -> None:
 
 
 def _without_surrogates(data: Any, problems: ProblemCollector, file: str) -> Any:
-    """Replace lone surrogates: JSON can contain them in escaped form, but UTF-8 cannot encode them."""
+    """Replace lone surrogates. JSON can contain lone surrogates in escaped form, but UTF-8 cannot encode them."""
 
     def clean(node: Any, pointer: str) -> Any:
         if isinstance(node, str) and _SURROGATE.search(node):
@@ -264,7 +263,7 @@ class _Yaml:
     def _close(self, event: Any) -> None:
         frame = self._stack.pop()
         node = frame.node
-        # A mapping's own keys win over merged keys. An earlier merged mapping wins over a later merged mapping.
+        # a mapping's own keys win over merged keys; an earlier merged mapping wins over a later one
         for merged in frame.merges:
             if type(node) is dict:
                 node = {**merged, **node}
@@ -376,7 +375,7 @@ class TextPreservingFloat(float):
 
 
 def _number(text: str) -> int | float | str:
-    """Return the number, with its source text if the text differs; for a non-finite number, return only the text."""
+    """Return the number, which keeps a different source text. Return only the text of a non-finite number."""
     if _INTEGER.match(text):
         whole = int(text, 0) if text[:2] in {"0o", "0x"} else int(text)
         if str(whole) == text:
@@ -392,9 +391,9 @@ def _number(text: str) -> int | float | str:
 
 
 def parse_plain_scalar(text: str) -> Any:
-    """Return a plain scalar's value, by the core schema of YAML 1.2 (section 10.3.2).
+    """Return a plain scalar's value, by the core schema of YAML 1.2 (§10.3.2).
 
-    Exception: .inf and .nan are strings.
+    In contrast to the core schema, .inf and .nan are strings.
     """
     if text in _WORDS:
         return _WORDS[text]

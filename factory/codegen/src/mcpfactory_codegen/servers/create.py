@@ -1,8 +1,4 @@
-"""Creation of a server's directory from a document or a template, and regeneration after changes.
-
-`create_server` writes to a temporary directory and then moves it, so that a failure leaves nothing behind.
-`regenerate` rewrites the machine-owned files of an existing server.
-"""
+"""Creation of a server's directory from a document or a template, and regeneration after changes."""
 
 from __future__ import annotations
 
@@ -131,8 +127,8 @@ def create_server(
 def regenerate(folder: Path) -> GeneratedServer:
     """Rewrite the machine-owned files in a server's directory, from its configuration and its API document.
 
-    Published tool names are kept. Machine-owned files that were edited are reported (`file-edited`) and rewritten.
-    A server without a document is left unchanged.
+    Published tool names are kept. Edited machine-owned files are reported (`file-edited`) and rewritten. A server
+    without a document is left unchanged.
 
     Raises:
         CreateError: the directory cannot be used; nothing was changed.
@@ -170,7 +166,7 @@ def _refused(problems: Sequence[Problem]) -> CreateError:
 def _taken(
     sources: Sequence[ApiSource], overlays: Sequence[ApiSource], wanted: ApiConfig, notify: Notify
 ) -> list[_NewDocument]:
-    """Return the documents of a new server; `wanted` has the settings of each document."""
+    """Return the documents of a new server. `wanted` has the settings of each document."""
     loaded = []
     for one in sources:
         notify(f"reading {redacted_source_url(one.place) or one.place}")
@@ -216,7 +212,7 @@ def _overlays_by_label(overlays: Sequence[ApiSource], labels: Sequence[str]) -> 
 
 
 def _overlay_paths(overlays: Sequence[Path], label: str) -> dict[str, Path]:
-    """Return the server's overlay paths: uniquely named, below `overlays/` next to the document."""
+    """Return the server's overlay paths. Each path is unique and below `overlays/` in the folder of the document."""
     paths: dict[str, Path] = {}
     folder = f"api/{label}/overlays" if label else "api/overlays"
     for path in overlays:

@@ -32,7 +32,7 @@ CHANGES: Final[dict[str, Kind]] = {
     "hints-changed": "cosmetic",
     "text-changed": "cosmetic",
 }
-"""Every code of `diff` and of `report.credential_origin_changes`, with its effect on callers."""
+"""Every code of `diff` and of `report_file.credential_origin_changes`, with its effect on callers."""
 
 _PROMISES: Final = {"readOnlyHint": True, "idempotentHint": True, "destructiveHint": False}
 _ASSUMED: Final = {"readOnlyHint": False, "idempotentHint": False, "destructiveHint": True}  # defaults of MCP
@@ -52,7 +52,7 @@ class Change:
 def diff(
     old: Mapping[str, Any], new: Mapping[str, Any], *, renamed: Mapping[str, str] | None = None
 ) -> tuple[Change, ...]:
-    """Return the changes between two manifests, breaking ones first.
+    """Return the changes between two manifests, breaking changes first.
 
     `renamed` maps old tool names to new names of the same operation. A removed tool and an added tool with the same
     handler also count as a rename.
@@ -104,7 +104,7 @@ def _tool(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator
 def _output(name: str, old: Any, new: Any) -> Iterator[Change]:
     """Yield the changes of an output schema.
 
-    Removed members and changed types break callers; shorter schemas do not.
+    Removed members and changed types break callers. A less detailed schema without such changes does not.
     """
     if old == new:
         return

@@ -1,7 +1,4 @@
-"""Overview of a server on one screen: contents, difficulties for models, and suggestions. Pure.
-
-Commands print `overview_lines` or JSON (`Overview.to_json`); the dashboard shows `overview_rows`.
-"""
+"""Overview of a server on one screen: contents, difficulties for models, and suggestions. Pure."""
 
 from __future__ import annotations
 
@@ -124,7 +121,10 @@ _HARD_TEXTS: Final = {
 
 
 def _amount(code: str, tool: Json) -> int:
-    """Return the extent of a difficulty in a tool: a number of arguments or tokens, or 1; 0 if it does not apply."""
+    """Return the extent of a difficulty in a tool: a number of arguments or tokens, or 1.
+
+    Return 0 without the difficulty.
+    """
     arguments, tokens = len(tool["arguments"]), int(tool["tokens"])
     special = {
         "arguments": arguments if arguments > _MANY_ARGUMENTS else 0,
@@ -147,7 +147,7 @@ def _difficulties(tools: Sequence[Json]) -> Iterator[tuple[float, ToolDifficulty
 
 
 def _singular(message: str) -> str:
-    """Return the message for a single tool, with the verb in the third person, and the tool's name as example."""
+    """Return the message for a single tool, with the verb in the third person and the tool's name as example."""
     subject, verb, rest = message.partition(" tool ")
     word, _, more = rest.partition(" ")
     third = {"have": "has", "are": "is"}.get(word, f"{word}s")

@@ -1,6 +1,6 @@
 """Renaming of a server: its package, its files, its variables.
 
-The result is computed in memory; `write_renamed` writes it to a new directory.
+The result is computed in memory. `write_renamed` writes the result to a new directory.
 
 machine-owned     generated again under the new name
 person-owned      merged with the template under the new name; then the names of package and distribution are replaced
@@ -65,7 +65,7 @@ class OldNameMention:
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """Result of a renaming. `changed` are person-owned files; `variables` maps old variable names to new ones."""
+    """Result of a renaming. `changed` has person-owned files. `variables` maps old variable names to new names."""
 
     old: ServerConfig
     new: ServerConfig
@@ -104,7 +104,7 @@ class _Names:
 
 
 def rename_server(folder: Path, name: str, *, notify: Notify = ignore_notice) -> Renaming:
-    """Return the changes that rename the server in `folder`, and write nothing.
+    """Compute the changes that rename the server in `folder`, and write nothing.
 
     `notify` receives a line at the start of each step.
 
@@ -136,7 +136,7 @@ def rename_server(folder: Path, name: str, *, notify: Notify = ignore_notice) ->
 
 
 def write_renamed(folder: Path, renaming: Renaming, beside: Path) -> Path:
-    """Write the renamed server to a new directory in `beside`, and return it. The old directory stays unchanged.
+    """Write the renamed server to a new directory in `beside`, and return this directory. Keep the old directory.
 
     Raises:
         CreateError: the disk reported an error; no partial result remains.
@@ -195,7 +195,7 @@ def _machines(
 
 @dataclass(frozen=True, slots=True)
 class _UserFiles:
-    """Person-owned files by new path: `texts` has the changed files, `kept` the unchanged files."""
+    """Person-owned files by new path. `texts` has the changed files, and `kept` has the unchanged files."""
 
     texts: dict[str, str] = field(default_factory=dict)
     kept: dict[str, str] = field(default_factory=dict)
@@ -227,7 +227,7 @@ def _persons(
 def _renamed(names: _Names, before: GeneratedServer, after: GeneratedServer, path: str, text: str) -> str:
     """Return a person-owned text under the new name.
 
-    The template's differences are merged into it, unless they conflict.
+    The differences between the old and the new template text are merged into the result, unless they conflict.
     """
     base, theirs = before.person.get(path), after.person.get(names.path(path))
     if base is not None and theirs is not None and base != theirs:

@@ -1,7 +1,7 @@
 """Rendering of templates.
 
 A template is a folder with `copier.yml` and `template/`. Copier renders a template into a temporary folder with
-`unsafe=False`, which refuses tasks and extensions. Only shipped templates are rendered in this process; other templates
+`unsafe=False`, which refuses tasks and extensions. Only shipped templates are rendered in this process. Other templates
 are copied first and rendered in a process with limits.
 """
 
@@ -44,10 +44,10 @@ _LITTER: Final = re.compile(r"\.git|\.venv|__pycache__|\.\w+_cache|\.DS_Store|.*
 
 @dataclass(frozen=True, slots=True)
 class ServerTemplate:
-    """A template: its name, its directory, and the first comment line of `copier.yml` as description.
+    """A template. `about` is the first comment line of `copier.yml`.
 
-    `source` has the text that the user gave. `origin` identifies a fetched version (`commit 1f2e…`, `our-templates
-    1.2`); it is "" for local templates.
+    `source` has the text that the user gave. `origin` identifies a fetched version, such as `commit 1f2e…` or
+    `our-templates 1.2`. Local templates have the origin "".
     """
 
     name: str
@@ -68,7 +68,7 @@ class ServerTemplate:
 
     @property
     def requires_api_document(self) -> bool:
-        """Return True if the template requires an API document, that is, if it has the question `document`."""
+        """Return True if the template has the question `document`, and therefore requires an API document."""
         return re.search(r"^document:", (self.folder / SETTINGS).read_text("utf-8"), re.M) is not None
 
 
@@ -84,11 +84,10 @@ def _about(folder: Path) -> str:
 
 
 def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
-    """Return a shipped template by name, or any other template by source (`templates.parse_source`).
+    """Return a shipped template by name, or any other template by source.
 
-    Args:
-        source: as given by the user, or as written by `stored_source`.
-        beside: the server's directory, the base of a stored path; None for a source that the user gave.
+    `source` is as the user gave the source, or as `stored_source` wrote the source. `beside` is the server's directory,
+    the base of a stored path. For a source that the user gave, `beside` is None.
 
     Raises:
         UnknownTemplateError: the template does not exist.
@@ -119,8 +118,8 @@ def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
 def stored_source(template: ServerTemplate, server: Path) -> str:
     """Return the template source for a server's configuration.
 
-    A directory in the workspace is stored by its path relative to the server's directory, any other directory only by
-    name.
+    A directory in the workspace is stored by its path relative to the server's directory. Any other directory is stored
+    only by name.
     """
     if template.shipped or parse_source(template.source).is_remote:
         return template.source
@@ -144,14 +143,14 @@ def template_version(name: str, server: Path) -> str:
     if not name or parse_source(name).is_remote:
         return ""
     shipped = _SHIPPED / name
-    # An absolute path replaces `_SHIPPED`, so only a plain name can be the name of a shipped template.
+    # an absolute path replaces `_SHIPPED`, so that only a plain name can be the name of a shipped template
     ours = Path(name).name == name and shipped.is_dir()
     return _shipped_version(shipped) if ours else _version((server / name).resolve())
 
 
 @cache
 def _shipped_version(folder: Path) -> str:
-    """Return the version of a shipped template, whose files do not change at run time."""
+    """Return the version of a shipped template. The version is cached, because the files do not change at run time."""
     return _version(folder.resolve())
 
 
@@ -173,7 +172,7 @@ def runtime_range() -> str:
 def render(template: str | ServerTemplate, data: Mapping[str, Any]) -> dict[str, str]:
     """Return the template's files, by path.
 
-    `data` has answers to the template's questions; all other questions get their defaults. `runtime_range` is set in
+    `data` has answers to the template's questions. All other questions get their defaults. `runtime_range` is set in
     every template.
 
     Raises:
@@ -242,7 +241,7 @@ def _read(root: Path) -> dict[str, str]:
 def _is_repository(name: str) -> bool:
     """Return True if some file system could treat a name as the `.git` directory.
 
-    Ignores case, invisible characters, and trailing dots and spaces; also detects short names.
+    The check ignores case, invisible characters, and trailing dots and spaces. The check also detects short names.
     """
     plain = "".join(one for one in unicodedata.normalize("NFKC", name).casefold() if unicodedata.category(one) != "Cf")
     return plain.partition(":")[0].rstrip(". ") in {".git", "git~1"}
@@ -265,8 +264,7 @@ class RenderError(ValueError):
 def render_in_process(template: Path, folder: Path, data: Mapping[str, Any]) -> None:
     """Render a trusted template.
 
-    Raises:
-        RenderError: the template is invalid, or would run code.
+    Raise a RenderError if the template is invalid or would run code.
     """
     from copier import run_copy  # noqa: PLC0415 - 600 modules, needed only when a template is rendered
     from copier.errors import CopierError  # noqa: PLC0415 - as above
@@ -282,8 +280,7 @@ def render_in_subprocess(
 ) -> None:
     """Render an untrusted template in a separate process with limited time and memory.
 
-    Raises:
-        RenderError: as for `render_in_process`, or the process exceeds its limit of time or memory.
+    Raise a RenderError as `render_in_process`, or if the process exceeds a limit.
     """
     program = (
         f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import _render_main; "
@@ -338,8 +335,7 @@ _FIRST: Final = "minimal"
 def new_template(folder: Path) -> tuple[str, ...]:
     """Write a template that passes `mcpfactory template check` into a new folder, and return its files.
 
-    Raises:
-        TemplateSourceError: the folder exists.
+    Raise a TemplateSourceError if the folder exists.
     """
     if folder.exists() or folder.is_symlink():
         raise TemplateSourceError(f"{folder} already exists", "choose another name, or remove it")

@@ -5,8 +5,8 @@ machine   rewritten; an edit is reported        removed
 person    kept unchanged, or merged             kept
 document  kept unchanged                        kept
 
-`git merge-file` merges in a temporary directory and needs no repository. The lock is canonical (sorted, without
-timestamps, host names and absolute paths), so that equal input has equal bytes. Nothing is written outside the
+`git merge-file` merges in a temporary directory and needs no repository. The lock is canonical: sorted, without
+timestamps, host names and absolute paths. Equal input therefore has equal bytes. Nothing is written outside the
 server's directory.
 """
 
@@ -48,8 +48,7 @@ class MergedText:
 def merge(base: str, ours: str, theirs: str) -> MergedText:
     """Merge the changes from `base` to `ours` and to `theirs`. The result has the line endings of `ours`.
 
-    Raises:
-        MergeError: git is not installed, or failed.
+    Raise a MergeError if git is not installed or fails.
     """
     windows = "\r\n" in ours
     texts = [text.replace("\r\n", "\n") for text in (ours, base, theirs)]
@@ -63,7 +62,7 @@ def merge(base: str, ours: str, theirs: str) -> MergedText:
 
 
 def _by_git(texts: list[str]) -> MergedText:
-    """Merge `texts`, given in git's order: ours, base, theirs."""
+    """Merge `texts` in git's order: ours, base, theirs."""
     names = ("ours", "base", "theirs")
     labels = [part for label in _LABELS for part in ("-L", label)]
     environ = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
@@ -102,7 +101,11 @@ LOCK: Final = ".mcpfactory/lock.json"
 _VERSION: Final = 1
 
 Owner = Literal["machine", "person", "document"]
-"""machine: regenerated; person: written once, then merged; document: the API document as given."""
+"""Owner of a file.
+
+A machine-owned file is regenerated. A person-owned file is written once, and then merged. The owner `document` means an
+API document as given.
+"""
 
 
 class LockfileError(McpfactoryError):
@@ -111,7 +114,7 @@ class LockfileError(McpfactoryError):
 
 @dataclass(frozen=True, slots=True)
 class LockfileEntry:
-    """One file: its owner, the SHA-256 of the written content, and the text itself if it is person-owned."""
+    """One file: its owner, the SHA-256 of the written content, and the text of a person-owned file."""
 
     owner: Owner
     sha256: str
@@ -122,7 +125,7 @@ class LockfileEntry:
 class Lockfile:
     """The files that mcpfactory wrote, by path below the server's folder (with `/`).
 
-    `template` is the version of the template at the last merge; "" if the version is unknown.
+    `template` is the version of the template at the last merge; "" means unknown.
     """
 
     files: Mapping[str, LockfileEntry] = field(default_factory=dict)
@@ -130,10 +133,9 @@ class Lockfile:
 
     @classmethod
     def read(cls, folder: Path) -> Lockfile:
-        """Return the lock of a server's directory; empty if missing.
+        """Return the lock of a server's directory. A missing file means an empty lock.
 
-        Raises:
-            LockfileError: the file is not a lock of this version.
+        Raise a LockfileError if the file is not a lock of this version.
         """
         path = folder / LOCK
         if not path.exists():
@@ -167,8 +169,9 @@ def sha256_hex(content: bytes) -> str:
 Action = Literal["create", "rewrite", "merge", "conflict", "same", "keep", "remove", "deleted", "collision"]
 """Action for a file of a server.
 
-merge: both sides changed. conflict: the user must choose. keep: the user's edit is kept. deleted: the user removed the
-file, and it is not created again. collision: an existing file was not written by mcpfactory.
+"merge" means that both sides changed. "conflict" means that the user must choose. "keep" means that the user's edit is
+kept. "deleted" means that the user removed the file, so that it is not created again. "collision" means that mcpfactory
+did not write the existing file.
 """
 
 
@@ -180,7 +183,10 @@ class UnsafePathError(McpfactoryError):
 
 @dataclass(frozen=True, slots=True)
 class FileStep:
-    """Action for one file. `edited`: the user edited a machine-owned file; `note` is a message for the user."""
+    """Action for one file.
+
+    `edited` means that the user edited a machine-owned file. `note` is a message for the user.
+    """
 
     path: str
     action: Action
@@ -192,8 +198,7 @@ class FileStep:
 class FilePlan:
     """Planned changes of a server's directory: contents to write (None: removal), lock entries, and steps to report.
 
-    Raises:
-        LockfileError: the directory's lock is damaged.
+    Raise a LockfileError if the directory's lock is damaged.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -206,8 +211,8 @@ class FilePlan:
     def put(self, path: str, content: str | bytes, owner: Owner) -> None:
         """Plan a file. Do not overwrite an existing person-owned file or an existing document.
 
-        Raises:
-            UnsafePathError: the path is absolute, has `..` in it, or passes through a link that leaves the directory.
+        Raise an UnsafePathError if the path is absolute, contains `..`, or passes through a link that leaves the
+        directory.
         """
         raw = content if isinstance(content, bytes) else content.encode("utf-8")
         step = _step(self.folder, path, raw, self.lock, owner)
@@ -220,7 +225,7 @@ class FilePlan:
         self.entries[path] = LockfileEntry(owner, sha256_hex(raw), pristine)
 
     def plan_machine_files(self, files: Mapping[str, str]) -> None:
-        """Plan all machine-owned files, and the removal of machine-owned files that are only in the lock."""
+        """Plan all machine-owned files. Plan the removal of machine-owned files that are only in the lock."""
         for path, content in files.items():
             self.put(path, content, "machine")
         for path, entry in self.lock.files.items():
@@ -238,7 +243,7 @@ class FilePlan:
         return tuple(sorted(self.steps, key=lambda step: step.path))
 
     def apply(self, template: str = "") -> None:
-        """Write the changes and the lock (with a given `template`). Raises the errors of the function `apply`."""
+        """Write the changes, and the lock with a given `template`. Raise the errors of the function `apply`."""
         apply(self.folder, self.changes, Lockfile(self.entries, template or self.lock.template))
 
 
@@ -295,8 +300,7 @@ def _step(folder: Path, path: str, content: bytes, lock: Lockfile, owner: Owner)
 def resolve_server_path(folder: Path, path: str) -> Path:
     """Return the location of a path in the server's directory.
 
-    Raises:
-        UnsafePathError: the location is outside that directory.
+    Raise an UnsafePathError if the location is outside the directory.
     """
     pure = PurePosixPath(path)
     odd = "\\" in path or "\0" in path or ":" in path
@@ -347,8 +351,7 @@ class FormatError(Exception):
 def format_python_files(files: Mapping[str, str]) -> dict[str, str]:
     """Return the files with formatted Python code. Configuration files of the formatter are ignored.
 
-    Raises:
-        FormatError: a file is not valid Python, or the formatter could not run.
+    Raise a FormatError if a file is not valid Python, or if the formatter cannot run.
     """
     modules = {path: text for path, text in files.items() if path.endswith(".py")}
     if not modules:

@@ -22,7 +22,7 @@ _REFUSED: Final = ("_tasks", "_migrations", "_jinja_extensions")
 
 @dataclass(frozen=True, slots=True)
 class TemplateQuestion:
-    """A question. `type` is str, int, float, bool, yaml or json. `default` can contain variables."""
+    """A question of a template. `type` is str, int, float, bool, yaml or json. `default` can contain variables."""
 
     name: str
     type: str
@@ -35,17 +35,13 @@ class TemplateQuestion:
 def read_questions(template: ServerTemplate) -> tuple[TemplateQuestion, ...]:
     """Return the questions of a template, in their order.
 
-    Raises:
-        TemplateSourceError: the template's `copier.yml` is not a YAML mapping.
+    Raise a TemplateSourceError if `copier.yml` is not a YAML mapping.
     """
     return tuple(_question(name, value) for name, value in _settings(template).items() if not name.startswith("_"))
 
 
 def unsafe_settings(template: ServerTemplate) -> tuple[str, ...]:
-    """Return the template settings that would run code during rendering.
-
-    A template with settings that would run code is refused.
-    """
+    """Return those settings of a template that would run code during rendering. A template with any is refused."""
     return tuple(name for name in _REFUSED if _settings(template).get(name))
 
 
@@ -80,7 +76,7 @@ def _question(name: str, value: Any) -> TemplateQuestion:
 
 
 def _choices(value: Any) -> tuple[str, ...]:
-    """Return the values of choices, which are a list or a table with labels."""
+    """Return the values of choices. Choices are a list, or a table with labels."""
     rows = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
     plain = [
         row.get("value") if isinstance(row, dict) else row[-1] if isinstance(row, list) and row else row for row in rows
@@ -105,8 +101,7 @@ _TRUE: Final = {"true": True, "yes": True, "on": True, "false": False, "no": Fal
 def parse_answer_options(given: Iterable[str]) -> dict[str, str]:
     """Return the answers on the command line, `NAME=VALUE`.
 
-    Raises:
-        TemplateSourceError: an answer lacks a name or `=`.
+    Raise a TemplateSourceError if an answer lacks a name or `=`.
     """
     found = {}
     for one in given:
@@ -120,10 +115,9 @@ def parse_answer_options(given: Iterable[str]) -> dict[str, str]:
 def checked_answers(
     answers: Mapping[str, Answer], asked: Iterable[TemplateQuestion], preset: Mapping[str, Any]
 ) -> dict[str, Answer]:
-    """Return the answers, converted to the types of their questions. `preset` has the answers that mcpfactory gives.
+    """Convert the answers to the types of their questions. `preset` has the answers that mcpfactory gives.
 
-    Raises:
-        TemplateSourceError: an answer matches no question, has the wrong type, or is not one of the question's choices.
+    Raise a TemplateSourceError if an answer matches no question, has the wrong type, or is not one of the choices.
     """
     known = {question.name: question for question in asked if not question.hidden and question.name not in preset}
     found = {}
@@ -165,7 +159,7 @@ def render_answers(answers: Mapping[str, Answer]) -> str:
 
 
 def replace_answers_table(text: str, answers: Mapping[str, Answer]) -> str:
-    """Return the text of a `mcpfactory.toml` with its answers replaced."""
+    """Replace the answers in the text of a `mcpfactory.toml`."""
     table = render_answers(answers)
     if _TABLE.search(text):
         return _TABLE.sub(lambda _: table.lstrip("\n") + "\n", text, count=1).rstrip("\n") + "\n"
@@ -173,7 +167,7 @@ def replace_answers_table(text: str, answers: Mapping[str, Answer]) -> str:
 
 
 def replace_template_setting(text: str, source: str) -> str:
-    """Return the text of a `mcpfactory.toml` with its template replaced."""
+    """Replace the template in the text of a `mcpfactory.toml`."""
     line = f"template = {quoted(source)}"
     if _TEMPLATE.search(text):
         return _TEMPLATE.sub(lambda _: line, text, count=1)
@@ -205,7 +199,7 @@ def variants(
 ) -> Iterator[TemplateVariant]:
     """Yield the variant with all defaults of a template, and a variant for each other choice of a question.
 
-    Each variant has the `given` answers. `preset` are the questions that mcpfactory answers, not the user.
+    Each variant has the `given` answers. `preset` has the questions that mcpfactory answers.
     """
     given = dict(given or {})
     yield TemplateVariant("defaults" if not given else "answers as given", given)

@@ -45,7 +45,7 @@ class UnknownTemplateError(TemplateSourceError):
 
 @dataclass(frozen=True, slots=True)
 class TemplateSource:
-    """A template source. `place` is the name or path, the URL, or the requirement; `ref` is a branch, tag or commit."""
+    """A template source. `place` is a name or path, a URL, or a requirement. `ref` is a branch, tag or commit."""
 
     text: str
     kind: SourceKind
@@ -62,8 +62,7 @@ class TemplateSource:
 def parse_source(text: str) -> TemplateSource:
     """Parse the source of a template.
 
-    Raises:
-        TemplateSourceError: a source that starts with `git+` or `package:` is invalid.
+    Raise a TemplateSourceError if a source with the prefix `git+` or `package:` is invalid.
     """
     if text.startswith("git+"):
         return _git(text)
@@ -122,8 +121,8 @@ class FetchedTemplate(NamedTuple):
 def fetch_template(source: TemplateSource, folder: Path) -> FetchedTemplate:
     """Fetch a template into an empty directory.
 
-    Raises:
-        TemplateSourceError: the source cannot be fetched, has no template, or contains files that are not regular.
+    Raise a TemplateSourceError if the source cannot be fetched, has no template, or contains files that are not
+    regular.
     """
     return _from_git(source, folder) if source.kind == "git" else _from_package(source, folder)
 
@@ -165,7 +164,7 @@ class _Git:
         self._environ["GIT_SSH_COMMAND"] = "ssh -o BatchMode=yes"
 
     def run(self, *arguments: str) -> bytes:
-        """Return the output of a command."""
+        """Run a Git command, and return its output."""
         where = self._source.place
         try:
             done = _run(["git", *_QUIET, *arguments], cwd=self._folder, env=self._environ)
@@ -190,7 +189,7 @@ class _Git:
             if not all(sign in "0123456789abcdef" for sign in wanted) or len(wanted) < 7:
                 raise
             heads = ("+refs/heads/*:refs/fetched/heads/*", "+refs/tags/*:refs/fetched/tags/*")
-            # Fetch all branches and tags, because some Git servers refuse to serve a commit by its hash.
+            # fetch all branches and tags, because some Git servers refuse to serve a commit by its hash
             self.run(*fetch, "--", self._source.place, *heads)
             found = wanted
         return self.run("rev-parse", "--verify", "--end-of-options", f"{found}^{{commit}}").decode().strip()

@@ -5,7 +5,7 @@ person-owned      three-way merge of the previous generated text (in the lock), 
 API document      replaced by the current document at its source; refused if the stored document was edited
 mcpfactory.toml   person-owned; only changes of documents, template and answers are written
 
-The result is computed in memory, then written at once with the lock last, so that an error changes nothing.
+The result is computed in memory and then written at once with the lock last, so that an error changes nothing.
 """
 
 from __future__ import annotations
@@ -113,20 +113,20 @@ def update_server(
     Args:
         folder: the server's directory.
         source: path or URL of the API document. The default is the setting `source` in mcpfactory.toml. If `source` is
-            empty, the default is the stored document. `LABEL=PLACE` is for one of several documents; a new label adds a
+            empty, the default is the stored document. `LABEL=PLACE` is for one of several documents. A new label adds a
             document.
         labels: labels of the documents to read again; () for all.
         permit: allow calls to the API at the private host of `source`, because the user gave that URL.
         accept_origin: accept that the server sends its credentials to new hosts.
-        template: another template, or another source of the same one; "" for the template in mcpfactory.toml.
+        template: another template, or another source of the same template; "" for the template in mcpfactory.toml.
         answers: answers to the template's questions, in addition to the stored answers.
         dry_run: report the actions, and write nothing.
         notify: receives a progress line at the start of each step.
 
     Raises:
-        CreateError: the update failed, and no file was changed. Codes in addition to the codes of `create_server`:
-            `edited` (the document was edited and would be replaced) and `origin` (the API or its tokens would move to
-            another host).
+        CreateError: the update failed, and no file was changed. The code `edited` means that the document was edited and
+            would be replaced. The code `origin` means that the API or its tokens would move to another host. The other
+            codes are the codes of `create_server`.
     """
     with as_create_errors():
         config = read_config(folder)
@@ -168,7 +168,7 @@ def update_server(
 def _chosen(
     folder: Path, config: ServerConfig, source: str, answers: Mapping[str, Answer]
 ) -> tuple[ServerTemplate, ServerConfig]:
-    """Return the template (of `source` if given), and the configuration with that template and the answers."""
+    """Return the template, and the configuration with the template and the answers."""
     template = find_template(source) if source else find_template(config.template, folder)
     kept = stored_source(template, folder) if source else config.template
     chosen = config.with_server(template=kept)
@@ -210,7 +210,10 @@ def _built(
 
 @dataclass(frozen=True, slots=True)
 class _Documents:
-    """The API documents by label: `fresh` ones from their sources, and `stored` ones from the folder, with overlays."""
+    """The API documents by label.
+
+    `fresh` has documents from their sources, and `stored` has documents from the folder.
+    """
 
     fresh: Mapping[str, Document]
     stored: Mapping[str, Document]
@@ -277,7 +280,7 @@ def _source_document(folder: Path, api: ApiConfig, place: str | None) -> Documen
 def _take_documents(
     config: ServerConfig, documents: _Documents, plan: FilePlan, *, renewed: Collection[str]
 ) -> ServerConfig:
-    """Plan to copy the documents into the folder, and to remove files of former documents; return the configuration."""
+    """Plan to copy the documents into the folder, and to remove files of former documents. Return the configuration."""
     kept: set[str] = set()
     owners: dict[str, str] = {}
     apis = []
@@ -348,7 +351,7 @@ def _refuse_edited(target: Path, path: str, existing: bytes | None, lock: Lockfi
 
 
 def _merge_persons(config: ServerConfig, built: GeneratedServer, plan: FilePlan) -> bool:
-    """Plan the person-owned files; return True if every file contains the template's changes, even as a conflict."""
+    """Plan the person-owned files. Return True if every file contains the template's changes, even as a conflict."""
     complete = True
     before = {path for path, entry in plan.lock.files.items() if entry.owner == "person"}
     for path in sorted((before | built.person.keys()) - {CONFIG}):
@@ -367,7 +370,7 @@ def _merge_persons(config: ServerConfig, built: GeneratedServer, plan: FilePlan)
 
 
 def _configure(config: ServerConfig, built: GeneratedServer, plan: FilePlan) -> None:
-    """Update the documents, the template and the answers in mcpfactory.toml; keep the rest of the file."""
+    """Update the documents, the template and the answers in mcpfactory.toml. Keep the rest of the file."""
     ours = server_files.resolve_server_path(plan.folder, CONFIG).read_bytes().decode()
     known = read_config(plan.folder)
     text = replace_api_tables(ours, built.apis)
@@ -384,7 +387,10 @@ def _configure(config: ServerConfig, built: GeneratedServer, plan: FilePlan) -> 
 
 @dataclass(frozen=True, slots=True)
 class _FileMerge:
-    """Result of merging a person-owned file: the `content` to write (None: nothing), and `base` for the next merge."""
+    """Result of merging a person-owned file.
+
+    `content` is the text to write, or None to write nothing. `base` is the base of the next merge.
+    """
 
     action: server_files.Action
     note: str = ""
@@ -395,7 +401,7 @@ class _FileMerge:
 def _merged(target: Path, base: str | None, theirs: str | None) -> _FileMerge:
     """Merge one file.
 
-    `base` is the text that was generated last time, and `theirs` is the text generated now. Each is None if no text was
+    `base` is the text of the previous generation. `theirs` is the text of this generation. None means that no text was
     generated.
     """
     if not target.exists() and not target.is_symlink():
@@ -432,7 +438,10 @@ def _merged(target: Path, base: str | None, theirs: str | None) -> _FileMerge:
 
 
 def _text(target: Path) -> str | None:
-    """Return the text of a file with unchanged line endings; None if the file is a link or not UTF-8."""
+    """Return the text of a file with unchanged line endings.
+
+    Return None for a link, and for a file that is not UTF-8.
+    """
     if target.is_symlink() or not target.is_file():
         return None
     try:
@@ -444,7 +453,7 @@ def _text(target: Path) -> str | None:
 def _changes(
     folder: Path, config: ServerConfig, built: GeneratedServer, before: Mapping[str, Any]
 ) -> tuple[Change, ...]:
-    """Return the changes for callers; `before` is the report of the current server."""
+    """Return the changes for callers. `before` is the report of the current server."""
     path = f"src/{config.package}/_generated/manifest.json"
     if path not in built.machine:
         return ()
@@ -459,8 +468,7 @@ def _changes(
 def refuse_new_origins(server: str, changes: Collection[Change]) -> None:
     """Refuse changes that would send existing credentials to a new origin.
 
-    Raises:
-        CreateError: code `origin`: `changes` contains a new origin.
+    Raise a CreateError with the code `origin`.
     """
     found = [change.message for change in changes if change.code == ORIGIN_CHANGED]
     if found:

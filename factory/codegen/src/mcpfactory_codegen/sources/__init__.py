@@ -1,7 +1,6 @@
 """Kinds of API documents: OpenAPI, and other formats that are translated to OpenAPI. Pure.
 
-Each kind of document is a row of `SOURCES`. A translation records the origin of each part, so that problems point into
-the source.
+A translation records the origin of each part, so that problems point into the original document.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ from mcpfactory_codegen.sources.translation_helpers import Translation
 class DocumentKind:
     """A kind of document.
 
-    `file` is the stem of the document's file name in a server's directory; `counted` is the noun for the operations in
+    `file` is the stem of the document's file name in a server's directory. `counted` is the noun for the operations in
     a document of this kind. `translate` is None if no translation is needed. `stored` reduces a document to the part to
-    store; Without `stored`, the whole document is stored. `text` is for formats other than JSON and YAML: a pattern for
-    the bytes, and the data key for the text.
+    store. Without `stored`, the whole document is stored. `text` is for formats other than JSON and YAML. `text` has a
+    pattern for the bytes, and the data key for the text.
     """
 
     name: str
@@ -54,7 +53,7 @@ SOURCES: Final = (
     DocumentKind("graphql", "a GraphQL schema", "fields", "schema", is_sdl, translate_sdl, text=(SDL_TEXT, SDL)),
     DocumentKind("postman", "a Postman collection", "requests", "collection", is_postman, translate_postman, strip_secrets),
 )  # fmt: skip
-"""All kinds of documents; a document has the first kind that recognizes the document."""
+"""All kinds of documents. A document has the first kind that recognizes the document."""
 
 
 def recognize_document_kind(data: Any) -> DocumentKind | None:

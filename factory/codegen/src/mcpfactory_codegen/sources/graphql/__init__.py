@@ -1,8 +1,7 @@
 """Translation of GraphQL schemas to OpenAPI, from the result of introspection or the schema's text (SDL).
 
 Queries and mutations become operations. Each operation posts a constant document to the endpoint, with the arguments as
-variables (`ApiBody.graphql`). `schema` reads the types, `field_selection` chooses the fields of the response. The path
-of an operation is only a label.
+variables (`ApiBody.graphql`). The path of an operation is only a label.
 """
 
 from __future__ import annotations
@@ -69,12 +68,12 @@ def is_sdl(data: dict[str, Any]) -> bool:
 
 
 def translate_introspection(data: dict[str, Any]) -> Translation:
-    """Return the result of introspection as OpenAPI."""
+    """Translate the result of introspection to OpenAPI."""
     return _translated(schema_from_introspection(data))
 
 
 def translate_sdl(data: dict[str, Any]) -> Translation:
-    """Return the text of a schema as OpenAPI."""
+    """Translate the text of a schema to OpenAPI."""
     try:
         schema = schema_from_sdl(text(data, SDL))
     except SdlError as error:
@@ -162,7 +161,7 @@ def _document(
 def _default(each: InputValue, *, pages: bool) -> str:
     """Return the default of a variable: the argument's default, or a page size.
 
-    Some APIs require a page size without declaring it.
+    Some APIs require a page size without declaring the requirement.
     """
     if each.default not in {None, "null"} and _PLAIN.fullmatch(str(each.default)):
         return f" = {each.default}"
