@@ -115,7 +115,7 @@ class LazyGroup(Group):
         return self.loaded.get(cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands by section. The section “Advanced” lists only names."""
+        """Write the commands by section. Only the section “Advanced” omits summaries."""
         for section, entries in groupby(self.entries.items(), key=lambda item: item[1].section):
             with formatter.section(section):
                 if section == "Advanced":

@@ -102,12 +102,12 @@ def _options(
 
 @functools.cache
 def build_command_tree() -> Any:
-    """Return the tree of all commands. The tree is cached, because building it takes 0.1 s."""
+    """Build the tree of all commands once, because building takes 0.1 s."""
     return typer.main.get_command(app)
 
 
 def main() -> None:
-    """Run the command line, and exit with a documented code. Print errors as messages, never as tracebacks."""
+    """Run the command line, and exit with a documented code instead of a traceback."""
     gc.set_threshold(_ALLOCATIONS)
     try:
         width = None if output.width() else _UNBROKEN
@@ -126,7 +126,7 @@ def main() -> None:
 
 
 def _meant_command(message: str, words: Sequence[str]) -> str:
-    """Return the command with this name at the other level (top or `pipeline`), or ""."""
+    """Return the command with the mistyped name at the other level (top or `pipeline`), or ""."""
     if not message.startswith("No such command"):
         return ""
     from mcpfactory.commands.pipeline import COMMANDS as BELOW
@@ -182,7 +182,7 @@ _MACHINE: Final = {
 
 
 def convert_os_error(error: BaseException) -> McpfactoryError | None:
-    """Convert an error of the operating system about a file to an error with a hint. Return None for other errors."""
+    """Convert an operating system error about a file to an error with a hint, or return None."""
     if not isinstance(error, OSError) or error.filename is None or error.errno not in _MACHINE:
         return None
     names = " → ".join(str(name) for name in (error.filename, error.filename2) if name is not None)

@@ -32,7 +32,7 @@ Show = Callable[[Any], None]
 
 
 def print_result(done: OperationResult) -> None:
-    """Print the result on stdout. Print notes and errors on stderr."""
+    """Print the result on stdout, and notes and errors on stderr."""
     for line in done.lines():
         output.line(line)
     for line in done.notes():
@@ -46,9 +46,9 @@ def print_result(done: OperationResult) -> None:
 def make_typer_command(
     operation: type[Operation], show: Show = print_result, perform: Callable[..., None] | None = None
 ) -> Callable[..., None]:
-    """Return the command of an operation as a function for typer.
+    """Make a typer command from an operation.
 
-    `show` prints the result as text. `perform` replaces the operation and `show`.
+    `show` prints the result as text. `perform` replaces both the operation and `show`.
     """
 
     def command(*, dry_run: bool, as_json: bool, **values: Any) -> None:
@@ -81,7 +81,7 @@ def _perform(show: Show, operation: Operation, context: OperationContext, *, as_
 
 
 def _ask(show: Show, question: str, tried: OperationResult | None, *, as_json: bool) -> bool | None:
-    """Print the result of a dry run, then ask the user. Return None without a terminal."""
+    """Ask the user a question after a dry run, or return None without a terminal."""
     if tried is not None and not as_json:
         with redirect_stdout(sys.stderr):
             show(tried)
@@ -93,7 +93,7 @@ def _ask(show: Show, question: str, tried: OperationResult | None, *, as_json: b
 def _given(operation: type[Operation], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that the user gave.
 
-    Raise an OperationError if a value is empty, or if an argument and the option of the same field differ.
+    Raise an OperationError for an empty value, or for two values of one field that differ.
     """
     found: dict[str, Any] = {}
     for name, value in values.items():
@@ -134,7 +134,7 @@ def _parameters(operation: type[Operation]) -> Iterator[inspect.Parameter]:
 
 
 def _metavar(name: str, kind: Any) -> str | None:
-    """Return the placeholder of an option's value, the last word of the name: TAG for `include_tags`."""
+    """Return the placeholder of an option's value, such as TAG for `include_tags`."""
     return None if kind in {bool, int} else name.removesuffix("s").rpartition("_")[2].upper()
 
 

@@ -101,10 +101,7 @@ def check_provider(name: str) -> None:
 
 
 def selected_workspace(folder: Path | None = None) -> Workspace:
-    """Return the workspace of the given folder, or of the current folder.
-
-    Raise a WorkspaceError if the folder does not exist or is not in a workspace.
-    """
+    """Return the workspace of the given folder or of the current folder, or raise a WorkspaceError."""
     from mcpfactory_pipeline.base.errors import WorkspaceError
     from mcpfactory_pipeline.workspace.workspace import Workspace
 

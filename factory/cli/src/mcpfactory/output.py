@@ -22,10 +22,7 @@ _COLORS: Final = {"good": "32", "bad": "31", "warn": "33", "dim": "2", "strong":
 
 
 def supports_styling(stream: TextIO) -> bool:
-    """Return True if the stream is a terminal that allows colors and cursor movement.
-
-    Return False in CI, with `NO_COLOR` or with `TERM=dumb`.
-    """
+    """Return True if the stream is a terminal that allows colors and cursor movement."""
     environ = os.environ
     return (
         stream.isatty()
@@ -62,10 +59,7 @@ def note(text: str) -> None:
 
 
 def print_untrusted_text(text: str) -> None:
-    """Print third-party text, such as a log.
-
-    Keep colors on a terminal. Escape all other terminal commands and CI commands.
-    """
+    """Print third-party text, such as a log, without terminal commands and CI commands except colors."""
     from mcpfactory_pipeline.base.text import printable
 
     sys.stdout.write(printable(text, color=supports_styling(sys.stdout)))
@@ -112,7 +106,7 @@ def warning(text: str) -> None:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table without frames. Wrap the table to a terminal's width, but print one line per row in a pipe."""
+    """Print a table: wrapped on a terminal, one line per row in a pipe."""
     from mcpfactory_pipeline.base.text import printable_line, table_lines
 
     cells = [tuple(map(printable_line, row)) for row in (header, *rows)]
@@ -122,7 +116,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def width() -> int | None:
-    """Return the number of terminal columns; None if stdout is not a terminal."""
+    """Return the number of terminal columns, or None if stdout is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
@@ -134,7 +128,7 @@ _CLEAR: Final = "\r\x1b[K"
 
 @contextmanager
 def progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Yield a function that shows a new step. Short operations show no steps."""
+    """Yield a function that shows a new step of a long operation."""
     if quiet:
         yield lambda _step: None
     elif supports_styling(sys.stderr):
@@ -152,10 +146,7 @@ def progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def server_progress() -> Iterator[Callable[[int, int], None]]:
-    """Yield a function to call before each server with (number, total).
-
-    The function prints progress every few seconds.
-    """
+    """Yield a function that prints progress every few seconds, to call with (number, total) before each server."""
     with progress(quiet=False) as step:
         reported = time.monotonic()
 
@@ -171,7 +162,7 @@ def server_progress() -> Iterator[Callable[[int, int], None]]:
 
 
 class _Live:
-    """Status line with the current step and the elapsed time. The line is removed at the end."""
+    """Temporary status line with the current step and the elapsed time."""
 
     def __init__(self) -> None:
         self._text, self._began = "", time.monotonic()
@@ -189,7 +180,7 @@ class _Live:
         sys.stderr.flush()
 
     def step(self, text: str) -> None:
-        """Show the current step. "" clears the line."""
+        """Show the current step, or clear the line if `text` is ""."""
         self._text = text
         if not text:
             sys.stderr.write(_CLEAR)
@@ -215,8 +206,7 @@ def print_address_warnings(
 ) -> None:
     """Print on stderr each API address with a problem, and each private address.
 
-    `address` has the addresses in the server's report. `environ` is the server's environment, by default the
-    environment of this process. `setting` is the verb in hints about setting a variable, such as "export".
+    `environ` is the server's environment, by default `os.environ`. `setting` is the shell command in hints that sets a variable.
     """
     from mcpfactory_pipeline.workspace.api_addresses import api_addresses
 
@@ -231,7 +221,7 @@ def print_address_warnings(
 
 
 def print_contract_changes(changes: Any) -> None:
-    """Print contract changes, breaking changes first. Truncate the list of cosmetic changes."""
+    """Print contract changes, breaking changes first, with a truncated list of cosmetic changes."""
     if not changes:
         line("no changes for callers")
         return
@@ -283,10 +273,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 def log_to_stderr(level: str) -> None:
-    """Print log records of this level and above. At `info`, also print each started process.
-
-    End the command if the level is unknown.
-    """
+    """Print log records of this level and above. At `info`, also print each started process."""
     if level.lower() not in _LEVELS:
         usage_error(f"MCPFACTORY_LOG: unknown level {level!r}", f"use one of {', '.join(_LEVELS)}")
     form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -295,7 +282,7 @@ def log_to_stderr(level: str) -> None:
 
 
 def _log_process(event: str, arguments: tuple[Any, ...]) -> None:
-    """Log the command line of a process that this program starts."""
+    """Log the command line of a process that mcpfactory starts."""
     if event == "subprocess.Popen":
         words = arguments[1] if isinstance(arguments[1], list | tuple) else [arguments[1]]
         _log.info("start %s", shlex.join(str(word) for word in words))

@@ -24,7 +24,7 @@ _ABOUT: Final = 300  # maximum characters of each document's description
 
 
 def add_label(api: Api, label: str) -> Api:
-    """Add a label to the API's operations, skipped operations and problems. The label "" changes nothing."""
+    """Add a label to the API's operations, skipped operations and problems."""
     if not label:
         return api
 
@@ -131,10 +131,7 @@ def _server_name(name: str, taken: set[str]) -> str:
 
 
 def _moved(api: Api, base: str, names: Mapping[str, str]) -> Api:
-    """Rename the servers of the API.
-
-    `base` is the new name for the base URL, or "" if the base URL gets no name.
-    """
+    """Rename the servers of the API. `base` is the new name for the base URL, or ""."""
     own = [ServerAddress(names[one.name], one.url) for one in api.own_servers]
     if base and any(not one.server for one in api.operations):
         own.append(ServerAddress(base, api.base_url))
@@ -147,7 +144,7 @@ def _moved(api: Api, base: str, names: Mapping[str, str]) -> Api:
 
 
 def _with_schemas(apis: Mapping[str, Api]) -> dict[str, Api]:
-    """Rename shared schemas that have the same name but different content. The label becomes the prefix."""
+    """Add the label as a prefix to names of shared schemas that several documents define differently."""
     different = _different(apis)
     taken = {name for api in apis.values() for name in api.schemas}
     found = {}
@@ -158,7 +155,7 @@ def _with_schemas(apis: Mapping[str, Api]) -> dict[str, Api]:
 
 
 def _different(apis: Mapping[str, Api]) -> set[str]:
-    """Return the names of schemas that differ between documents, and of schemas that refer to them."""
+    """Return the names of schemas that directly or indirectly differ between documents."""
     written: dict[str, set[str]] = defaultdict(set)
     users: dict[str, set[str]] = defaultdict(set)
     for api in apis.values():
@@ -219,7 +216,7 @@ def _referring(schema: JsonSchema, names: Mapping[str, str]) -> JsonSchema:
 
 
 def _with_schemes(apis: Mapping[str, Api], shared: frozenset[str]) -> dict[str, Api]:
-    """Rename credentials, so that each name is unique. A scheme that two documents share gets one name."""
+    """Give each credential a unique name, and schemes that documents share the same name."""
     ready = {label: _absolute(api) if label else api for label, api in apis.items()}
     holders: dict[_Identity, list[str]] = defaultdict(list)
     for label, api in ready.items():
@@ -250,14 +247,14 @@ def duplicate_security_schemes(apis: Mapping[str, Api], shared: Iterable[str] = 
 
 
 def _identity(scheme: ApiSecurityScheme, api: Api, label: str, shared: frozenset[str]) -> _Identity:
-    """Return the identity of a scheme. Equal schemes send the same credential to the same hosts."""
+    """Return a key that is equal for schemes that send the same credential to the same hosts."""
     flows = (_absolute_scheme(scheme, api) if api.base_url else scheme).flows
     whom = _ANYWHERE if label in shared else _hosts(api) or (label, "")
     return scheme.name, scheme.kind, scheme.place, scheme.parameter or scheme.service, flows, whom
 
 
 def _hosts(api: Api) -> tuple[str, ...]:
-    """Return the hosts to which the API's credentials are sent; () if a host is unknown."""
+    """Return the hosts to which the API's credentials are sent, or () if a host is unknown."""
     hosts = {host_port_of(url) for url in (api.base_url, *(one.url for one in api.own_servers))}
     return () if "" in hosts else tuple(sorted(hosts))
 
@@ -265,8 +262,8 @@ def _hosts(api: Api) -> tuple[str, ...]:
 def _credential_names(holders: Mapping[_Identity, Sequence[str]]) -> dict[_Identity, str]:
     """Return the name of each scheme.
 
-    A scheme keeps its name if it is in the document without a label, in `shared` documents or in all documents.
-    Otherwise the prefix is the label of the first document with the scheme, so that later documents change no name.
+    A scheme of the unlabeled document, of `shared` documents or of all documents keeps its name. Any other scheme gets
+    the label of its first document as a prefix, so that later documents change no name.
     """
     everyone = {label for labels in holders.values() for label in labels}
     plain = [

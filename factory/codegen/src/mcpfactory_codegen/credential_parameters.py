@@ -2,13 +2,12 @@
 
 In many documents, each operation has a parameter for an API key, or for a token that a scheme already sends. `RULES`
 recognize a credential by the name, the place and the description of its parameter. The names `key` and `token` are
-ambiguous. A parameter with such a name is a credential only if the description, a scheme, or use in nearly every
+ambiguous. A parameter with one of these names is a credential only if the description, a scheme, or use in nearly every
 operation confirms this. The user's `[credentials]` in `mcpfactory.toml` override all rules.
 
 A required credential is added to each alternative of `security`. An optional credential adds further alternatives.
 
-`RULES` select the parameters that identify the caller to the API. `is_secret` also covers other private data, such as a
-card number or a session. Generated servers and copies of documents contain no secrets.
+ In contrast to `RULES`, `is_secret` also recognizes other private data, such as a card number or a session. Generated servers and copies of documents contain no secrets.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ from mcpfactory_runtime.upstream.operation import OAuthFlow
 class CredentialNameRule:
     """Rule for parameters that are credentials.
 
-    `name` is a pattern for the normalized name (`X-Api-Key` is `xapikey`). `said` is a pattern for the description. If
-    `common` is "needed", nearly every operation must use the parameter. If `common` is "unsaid", such use can replace
+    `name` is a pattern for the normalized name. `said` is a pattern for the description. If `common` is "needed",
+    nearly every operation must use the parameter. If `common` is "unsaid", use in nearly every operation can replace
     the description. `token` means that a bearer or OAuth scheme may already send the credential. If `described` is
-    False, the rule applies only to Postman collections, because in other documents the parameter may be data.
+    False, the rule applies only to Postman collections.
     """
 
     name: str
@@ -107,7 +106,7 @@ def is_secret(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def normalize_name(name: str) -> str:
-    """Return the lowercase letters and digits of a name: `X-Api-Key` becomes `xapikey`."""
+    """Return the lowercase letters and digits of a name, such as `xapikey` for `X-Api-Key`."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
@@ -149,10 +148,7 @@ _GOOGLE: Final = re.compile(r"https://(accounts\.google\.com|oauth2\.googleapis\
 
 @dataclass(slots=True)
 class _Binding:
-    """State of the conversion: inputs, schemes, and the outcome for each parameter.
-
-    `schemes` has the document's schemes and the schemes made from parameters.
-    """
+    """State of the conversion: inputs, schemes, and the outcome for each parameter."""
 
     api: Api
     options: CredentialOptions
@@ -187,7 +183,7 @@ def convert_credential_parameters(api: Api, options: CredentialOptions = NO_OPTI
 
 
 def _shares(operations: Collection[ApiOperation]) -> Mapping[Slot, float]:
-    """Return the share of operations with each parameter; {} if the API has too few operations."""
+    """Return the share of operations with each parameter, or {} if the API has too few operations."""
     counts = Counter(slot for one in operations for slot in {_slot(parameter) for parameter in one.parameters})
     return {slot: count / len(operations) for slot, count in counts.items() if len(operations) >= _FEW}
 
@@ -266,7 +262,7 @@ def _rule(
 
 
 def _plain(parameter: ApiParameter, api: Api) -> bool:
-    """Return True for an unrestricted string. A parameter with enumerated values is not a credential."""
+    """Return True for a string without enumerated values, because a credential is never enumerated."""
     schema = resolve_definition(parameter.schema, api.schemas)
     if not isinstance(schema, dict):
         return True
@@ -341,7 +337,7 @@ def _samples(parameter: ApiParameter, *keywords: str) -> str:
 def _security(
     base: Alternatives, required: list[str], optional: list[str], alone: list[str], binding: _Binding
 ) -> Alternatives:
-    """Add the credentials of parameters to the alternatives. The most complete alternatives come first."""
+    """Add the credentials of parameters to the alternatives, the most complete alternatives first."""
     subsets: Iterable[tuple[str, ...]] = (tuple(optional), ())
     if len(optional) <= _SUBSETS:
         subsets = [one for size in range(len(optional), -1, -1) for one in combinations(optional, size)]

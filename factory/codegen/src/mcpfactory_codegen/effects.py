@@ -1,7 +1,7 @@
 """Effect of an operation: read, write or destroy. Pure.
 
 The effect depends on the method and on the verbs in name, path, summary and description; see docs/reference/effects.md.
-Clients call a read-only tool without confirmation. A doubtful operation therefore is not read-only.
+Clients call a read-only tool without confirmation, so that a doubtful operation must not be read-only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ENDINGS: Final = (
 
 
 def verb_infinitive(word: str, known: frozenset[str]) -> str:
-    """Return the infinitive of a word in -s or -ing if the infinitive is in `known`. Otherwise return the word."""
+    """Return the infinitive of a word in -s or -ing if the infinitive is in `known`, else the word."""
     if word in known:
         return word
     stems = (word.removesuffix(ending) + instead for ending, instead in _ENDINGS if word.endswith(ending))
@@ -86,7 +86,7 @@ _LED: Final = re.compile(
     r"|parties|for|also|automatically)\s+)*(?=[A-Za-z])|\b(?:allows?|enables?|lets?|permits?|used|you can|us)\s+(?:[\w-]+\s+){0,3}?to\s+|\byou can\s+",
     re.I,
 )
-"""Phrases before the verb of a sentence: “Use this method to delete …”, “This endpoint allows you to delete …”."""
+"""Phrases such as “Use this method to …” and “This endpoint allows you to …” before the verb of a sentence."""
 _LEADS: Final = word_group("leads")
 _SENT: Final = re.compile(r",?\s*\b(?:send|make)(?:ing)? an? [A-Z]+\s+(?:request|call)\b")
 _JOINED: Final = re.compile(
@@ -99,17 +99,14 @@ _RELATIVE: Final = re.compile(r"\b(which|that|who|where|when|can|may|must|should
 _COMMAND: Final = re.compile(
     r"(?:[A-Za-z]+ an?|[A-Za-z]*[A-RT-Za-rt-z] (?:the|this|your|my|it|them)) (?!response|answer|reply)[a-z]"
 )
-"""Start of a sentence whose first word is a verb: “Ring a lost phone”.
-
-“Accounts the user follows” does not match, because the sentence starts with a noun.
-"""
+"""Start of a sentence whose first word is a verb, such as “Ring a lost phone”, but not “Accounts the user follows”."""
 _NO_COMMAND: Final = word_group("no-commands")
 _EACH: Final = re.compile(
     r"\b(?:each|every) (?:call|request|invocation|time)\b[^.;]{0,40}?\b(?:makes?|creates?|adds?|sends?|appends?|charges?|increments?)\b"
     r"|\b(?:receiv|retriev|fetch|read|return|get|tak)(?:es|s|e)? and (?:then )?(?:deletes?|removes?)\b",
     re.I,
 )
-"""Phrases for calls with a new effect each time: `each call makes a new token`."""
+"""Phrases for calls that have a new effect each time, such as “each call makes a new token”."""
 _REPLACED: Final = re.compile(
     r"\b(?:upserts?|overwrit(?:es?|ten)|replac(?:es?|ed|ing)|(?:revoca|cancell?a|termina|rota|restora|invalida)tions?|deletions?"
     r"|removals?|reversals?|erasures?|purges?|restores?|resets?|rollbacks?|rotate|(?:or|and|/) ?(?:then )?(?:updat|modif|edit|chang|set|delet|remov|cancel|mov)\w*)\b",
@@ -122,9 +119,9 @@ _REPLACED: Final = re.compile(
 class Effect:
     """Effect of an operation.
 
-    `verb` is the word that determines the effect, or "" if the method determines the effect. `contradicts` is True if
-    the method is safe but the words describe a change. `adds` is True if a second call has a further effect. `additive`
-    is True if the words describe only a creation or addition.
+    `verb` is "" if the HTTP method determines the effect. `contradicts` is True if the method is safe but the words
+    describe a change. `adds` is True if a second call has a further effect. `additive` is True if the words describe
+    only a creation or addition.
     """
 
     kind: EffectKind
@@ -138,7 +135,7 @@ class Effect:
 class _VerbMatch:
     """The verb in a name, a path or a text.
 
-    `clear` is True if the word cannot be a noun. `unknown` is True if the verb's effect is unknown.
+    `clear` is True if the word cannot be a noun.
     """
 
     verb: str = ""
@@ -159,7 +156,6 @@ class _OperationWords:
     """Words of an operation.
 
     `second` is a second verb of a name or sentence. `every` has all words of the name and of the last path segment.
-    `first` is the first sentence of each text.
     """
 
     name: _VerbMatch
@@ -193,7 +189,7 @@ def effect_of(operation: ApiOperation) -> Effect:
 def is_read_request(method: str, path: str) -> bool:
     """Return True if the method or the path shows that a request only reads data (`POST /books/search`).
 
-    The path may contain values instead of parameters.
+    The path may contain parameter values.
     """
     return _effect(method, path, "", ()).kind == "reads"
 
@@ -245,7 +241,7 @@ def _effect(method: str, path: str, name: str, texts: Sequence[str]) -> Effect:
 def _change(found: _OperationWords, *, certain: bool, reading: bool) -> str:
     """Return the word that describes a change, or "".
 
-    `certain` means that the method alone shows a read-only operation. Words that can be nouns then do not count.
+    Words that can be nouns do not count if the operation is `certain` to be read-only.
     """
     reads = any(said.reads for said in found.texts)
     if change := next((one for one in (*found.texts, found.second) if one.changes and one.clear), None):
@@ -276,9 +272,9 @@ def _change(found: _OperationWords, *, certain: bool, reading: bool) -> str:
 def _asks(found: _OperationWords, *, reading: bool) -> bool:
     """Return True if the verbs of name, path or text show that a request reads data.
 
-    A verb at the end of a name can be a noun (saved search), so path or text must contain the same verb. “List” must
-    have a plural object. A POST operation named “get” can still create something, such as a token. `reading` means that
-    the method is safe.
+    A verb at the end of a name can be a noun (saved search), so path or text must contain the same verb. The verb
+    “list” must have a plural object. A POST operation named “get” can still create something, such as a token.
+    `reading` means that the HTTP method is safe.
     """
     spoken = (*found.every, *words(found.text))
     lists = "list" in {found.name.verb, *(said.verb for said in found.texts)}
@@ -306,7 +302,7 @@ def _additive(path: str, found: _OperationWords) -> bool:
 def _adds(path: str, found: _OperationWords) -> bool:
     """Return True if a second call has a further effect.
 
-    “Add” does not count before an ID, as in `PUT /members/{id}`.
+    The verb “add” does not count before an ID, as in `PUT /members/{id}`.
     """
     said = found.said if any(one.changes for one in found.said) and not found.path.clear else (*found.said, found.path)
     known = NON_IDEMPOTENT_VERBS - {"add"} if path.endswith("}") else NON_IDEMPOTENT_VERBS
@@ -340,7 +336,7 @@ def _action_of(parameter: ApiParameter) -> str:
 
 
 def _of_name(name: str) -> _VerbMatch:
-    """Return the verb of a name. A verb after the first word is not marked `clear`."""
+    """Return the verb of a name, marked `clear` only if it is the first word."""
     own = name.rpartition("_")[2] if re.search(r"[a-z][A-Z]", name) else name
     found = [word for word in words(own) if not word.isdigit()]
     while len(found) > 1 and found[0] in SKIPPED_FIRST_WORDS:
@@ -356,7 +352,7 @@ def _of_name(name: str) -> _VerbMatch:
 
 
 def _of_path(path: str) -> _VerbMatch:
-    """Return the verb at the end of a path: `/logout`, `:cancel`, `/{id}/start`, `#Action=DeleteVolume`."""
+    """Return the verb at the end of a path, such as `/logout`, `:cancel`, `/{id}/start` and `#Action=DeleteVolume`."""
     if found := _ACTION.search(path):
         return _of_name(found[1])
     before, _, segment = path.rpartition("/")
@@ -381,8 +377,8 @@ def _sentences(text: str) -> tuple[str, ...]:
 def _of_text(sentence: str, *, later: bool) -> _VerbMatch:
     """Return the first verb of a sentence such as “Delete …”, “Deletes …”, “Use this method to delete …”.
 
-    `later` means that an earlier text describes a read. Then a verb for a change counts only if it is the first word
-    and cannot be a noun.
+    `later` means that an earlier text of the operation describes a read. A verb for a change after such a text counts
+    only if it is the first word and cannot be a noun.
     """
     start = words(sentence[:200])
     if not start or start[0] in {"to", "if", "when", "for"}:
@@ -399,7 +395,10 @@ def _of_text(sentence: str, *, later: bool) -> _VerbMatch:
 
 
 def _of_phrase(found: Sequence[str]) -> _VerbMatch:
-    """Return the verb that starts a phrase. A possible noun is not `clear`. A word before “of” is not a verb."""
+    """Return the verb that starts a phrase.
+
+    A verb that can be a noun is not marked `clear`. A word before “of” is never a verb.
+    """
     while len(found) > 1 and (
         found[0] in SKIPPED_FIRST_WORDS or (found[0].endswith("ly") and found[0] not in {"apply", "reply"})
     ):
@@ -418,7 +417,7 @@ def _of_phrase(found: Sequence[str]) -> _VerbMatch:
 
 
 def _second(sentence: str, *, named: bool = False) -> _VerbMatch:
-    """Return the second verb of a name or sentence if the verb is a change: “Returns … and deletes …”."""
+    """Return the second verb of a name or sentence if it is a change, as in “Returns … and deletes …”."""
     lead = words(sentence[:200])
     if not lead or verb_infinitive(lead[0], _KNOWN) not in _KNOWN:
         return _VerbMatch()

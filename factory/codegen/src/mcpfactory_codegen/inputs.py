@@ -3,9 +3,9 @@
 A JSON or form body with known properties becomes one input per property, because models fill flat arguments more
 reliably. Any other body is one input. All code that names, describes or writes arguments uses this list of inputs.
 
-An argument keeps the API's spelling if Python permits the spelling, to match the API's documentation: `bookId` stays
-`bookId`, but `X-Request-Id` becomes `x_request_id`. If inputs in several places have the same name, the first place in
-`PLACES` keeps the name. The other places become prefixes: `limit` and `body_limit`.
+To match the API's documentation, an argument keeps the API's spelling if Python permits: `bookId` stays unchanged, but
+`X-Request-Id` becomes `x_request_id`. If inputs in several places have the same name, the first place in `PLACES` keeps
+the name. The other places become prefixes, as in `limit` and `body_limit`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mcpfactory_runtime.upstream.encoding import is_json, media_type
 Place = Literal["path", "query", "querystring", "header", "cookie", "body", "form"]
 
 PLACES: Final[tuple[Place, ...]] = ("path", "query", "querystring", "header", "cookie", "body", "form")
-"""Places of inputs. If inputs in several places have the same name, the first of these places keeps the name."""
+"""Places of inputs, in order of priority for a name that several inputs have."""
 
 _FORMS: Final = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 
@@ -38,7 +38,7 @@ _BRANCHING: Final = ("oneOf", "not", "if", "patternProperties", "dependentSchema
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One value that a caller can pass. `name` is the parameter or body property; "" for a whole body."""
+    """One value that a caller can pass. A whole body has the name ""."""
 
     place: Place
     name: str
@@ -51,7 +51,7 @@ class Input:
 
     @property
     def slot(self) -> tuple[str, str]:
-        """Return the input's identity within its operation: (place, name in the request)."""
+        """Return the place and the name in the request, which identify the input."""
         return self.place, self.name
 
 
@@ -59,8 +59,8 @@ class Input:
 class Inputs:
     """The inputs of an operation.
 
-    `choices` has alternative sets of body properties, one of which must be given. The source of `choices` is an `anyOf`
-    that contains only `required`. `needed_with_body` has the required properties of an optional body.
+    `choices` has alternative sets of body properties, one of which must be given. `needed_with_body` has the required
+    properties of an optional body.
     """
 
     items: tuple[Input, ...]
@@ -69,7 +69,7 @@ class Inputs:
 
 
 def inputs(operation: ApiOperation, api: Api) -> Inputs:
-    """Return the inputs of an operation in the order of the document. Each slot appears once."""
+    """Return the inputs of an operation in the order of the document."""
     items = [
         Input(p.place, p.name, p.schema, p.required or p.place == "path", p.description, p.deprecated, p)
         for p in operation.parameters
@@ -139,7 +139,7 @@ class _FlatSchema:
 
 
 def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, left: list[int]) -> _FlatSchema | None:
-    """Return the flat form of an object schema; None if the schema has no flat form."""
+    """Return the flat form of an object schema, or None if the schema has no flat form."""
     left[0] -= 1
     schema = resolve_definition(schema, schemas)
     if depth > _DEPTH or left[0] < 0 or not isinstance(schema, dict) or any(key in schema for key in _BRANCHING):
@@ -171,7 +171,7 @@ def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, lef
 
 
 def _choices(branches: list[Any]) -> tuple[tuple[str, ...], ...] | None:
-    """Return the required names of each `anyOf` branch; None if a branch has other keywords."""
+    """Return the required names of each `anyOf` branch, or None if a branch has other keywords."""
     if not all(isinstance(branch, dict) and "required" in branch for branch in branches):
         return None
     if not all(set(branch) <= _ANNOTATIONS | {"required"} for branch in branches):
@@ -194,7 +194,7 @@ def is_valid_argument_name(name: str) -> bool:
 
 
 def name_arguments(items: Iterable[Input], taken: Iterable[str] = ()) -> dict[tuple[str, str], str]:
-    """Return the argument name of each input, by slot. The names are unique and not in `taken`."""
+    """Return the argument name of each input, by slot, without names in `taken`."""
     waiting = sorted(items, key=lambda item: (PLACES.index(item.place), item.name))
     order = [item.slot for item in waiting]
     names: dict[tuple[str, str], str] = {}

@@ -1,6 +1,6 @@
 """Intermediate form between API documents and generated code: immutable and JSON-serializable.
 
-Readers in `openapi/` build an `Api`. `select`, `naming`, `describe` and `emit` read the `Api`. Every schema is JSON
+  Every schema is JSON
 Schema 2020-12, converted from the dialects of Swagger 2.0 and OpenAPI 3.0. Every `$ref` is `#/$defs/<name>` and points
 into `Api.schemas`.
 """
@@ -25,10 +25,10 @@ MARK_PREFIXES: Final = ("x-mcp", "x-speakeasy-mcp")
 class Problem:
     """A mistake in an API document, or an omitted part. Problems are collected, never raised.
 
-    The level `error` means that the element at the pointer was left out. The level `warning` means that the element was
-    kept with an assumption or a repair. `code` is stable and documented in docs/reference/problems.md. `pointer` is a
-    JSON pointer into the document (RFC 6901), or `file#pointer` for another file. `line` is the line of the element in
-    its file; 0 means unknown.
+    The level "error" means that the document's element at `pointer` was left out. The level "warning" means that the
+    element was kept with an assumption or a repair. `code` is stable and documented in docs/reference/problems.md.
+    `pointer` is a JSON pointer into the document (RFC 6901), or `file#pointer` for another file. `line` is the line of
+    the element in its file, or 0 if unknown.
     """
 
     level: Literal["error", "warning"]
@@ -79,8 +79,9 @@ class Encoding:
 class ApiBody:
     """The request body in the selected media type. `schema` has no read-only properties.
 
-    `xml` is the root of an XML body. `shapes` has the XML types that the root references. `graphql` is the document of
-    a GraphQL request. The properties of `schema` are the variables of the GraphQL request.
+    `xml` is the root of an XML body, and `shapes` has the XML types that the root references. `shapes` has the XML
+    types that the root references. `graphql` is the document of a GraphQL request. The properties of a GraphQL
+    request's `schema` are its variables.
     """
 
     content_type: str
@@ -96,7 +97,7 @@ class ApiBody:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One documented response. `status` is "200", "2XX" or "default".
+    """One documented response. `status` is a code such as "200", a range such as "2XX", or "default".
 
     `schema` is None if the body is absent or not described. `headers` has the header names in lower case. `lists` has
     the pairs of element names that mark lists in XML (`Operation.lists`).
@@ -116,7 +117,7 @@ class ApiSecurityScheme:
     """A security scheme, reduced to the way in which the credential is sent.
 
     `note` describes the credential, for example its OAuth flows. `flows` has the supported ways to get a token of an
-    `oauth2` scheme. An OAuth scheme without supported flows has the kind `bearer`. `links` has the URLs in the
+    `oauth2` scheme. An OAuth scheme without supported flows has the kind `bearer`. `links` has the URLs in the scheme's
     description. `service` is the service name in an `awsSigV4` signature, or "" if the host alone identifies the
     service.
     """
@@ -135,7 +136,7 @@ class ApiSecurityScheme:
     def credential_location(self) -> tuple[str, str]:
         """Return the place (such as header) and the name under which the credential is sent.
 
-        A request can contain each pair of place and name only once.
+        A request can contain each place and name only once.
         """
         if self.kind == "mutualTLS":
             return "connection", ""
@@ -147,10 +148,9 @@ class ApiSecurityScheme:
 class ApiOperation:
     """One operation, identified by `(method, path)`. `method` is upper case.
 
-    `pointer` is the operation's place in the document. `label` is the label of the document if the API has several
-    documents. `scopes` has the OAuth scopes that `security` requires, by scheme name. `server` is a name from
+     `label` is the label of the operation's document if the API has several documents. `scopes` has the OAuth scopes that `security` requires, by scheme name. `server` is a name from
     `Api.own_servers`, or "" for the root. `extensions` has the fields whose names start with one of `MARK_PREFIXES`.
-    Extensions of the document come first, then extensions of the path, then extensions of the operation.
+    The extensions are sorted: document, path, operation.
     """
 
     method: str
@@ -173,7 +173,7 @@ class ApiOperation:
 
     @property
     def key(self) -> str:
-        """Return the identity as text: "GET /books/{id}", or "shelf: GET /books/{id}" with the label "shelf"."""
+        """Return the identity as text, such as "GET /books/{id}", with the label if the document has a label."""
         return operation_key(self.method, self.path, self.label)
 
     def skipped(self, reason: str) -> SkippedOperation:
@@ -197,8 +197,8 @@ class SkippedOperation:
 class Api:
     """A whole API.
 
-    `servers` has the absolute base URLs of the API, preferred first. Variables in the URLs are replaced by their
-    defaults. `own_servers` has the servers that operations use instead of the root, sorted by name.
+    `servers` has the absolute base URLs of the API, preferred first. `own_servers` has the servers that operations use
+    instead of the root, sorted by name.
     """
 
     title: str
@@ -235,7 +235,7 @@ def operation_key(method: str, path: str, label: str = "") -> str:
 
 
 def split_label(text: str) -> tuple[str, str]:
-    """Return the label at the start of a key or pointer, or "", and the rest."""
+    """Return the label at the start of a key or pointer ("" if missing), and the rest."""
     match = _LABELLED.match(text)
     return (match[1], match[2]) if match else ("", text)
 
@@ -276,7 +276,10 @@ _MOST: Final[dict[Level, int]] = {"error": 1000, "warning": 50}
 
 
 class ProblemCollector:
-    """Ordered collector of problems. Keep each (code, pointer) once, and at most `_MOST` problems with one code."""
+    """Ordered collector of problems.
+
+    The collector keeps each (code, pointer) once, and at most `_MOST` problems with one code.
+    """
 
     def __init__(self) -> None:
         self._listed: list[Problem] = []
@@ -284,7 +287,7 @@ class ProblemCollector:
         self._count: dict[str, int] = {}
 
     def add(self, code: str, pointer: str, message: str, hint: str = "") -> None:
-        """Report one problem. `code` is a key of PROBLEM_CODES, which gives the level."""
+        """Report one problem with a code of PROBLEM_CODES."""
         level = PROBLEM_CODES[code]
         if (code, pointer) in self._seen:
             return
@@ -302,7 +305,7 @@ class ProblemCollector:
     def all(self) -> tuple[Problem, ...]:
         """Return the collected problems, errors first.
 
-        For each code with omitted problems, one more problem states their number.
+        If problems with one code were omitted, one more problem states their number.
         """
         listed = list(self._listed)
         for code, count in self._count.items():
@@ -334,7 +337,7 @@ def carries_json(content_type: str, schema: JsonSchema | None, schemas: dict[str
 
 
 def is_structured(schema: JsonSchema) -> bool:
-    """Return True if a schema describes objects or lists. The schema must not be a reference."""
+    """Return True if a schema describes objects or lists. The argument must not be a reference."""
     if not isinstance(schema, dict):
         return False
     return schema.get("type") in ("object", "array") or "properties" in schema or "allOf" in schema

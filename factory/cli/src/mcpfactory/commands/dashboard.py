@@ -118,7 +118,7 @@ def _note_readers(host: str, public_url: str) -> None:
 
 
 def _proxy(header: str) -> TrustedProxy | None:
-    """Return the proxy that authenticates people. Hide the proxy secret from child processes."""
+    """Return the authenticating proxy, and hide its secret from child processes."""
     if not header:
         return None
     from mcpfactory_pipeline.dashboard.access import PROXY_SECRET_VARIABLE, read_proxy
@@ -130,7 +130,7 @@ def _proxy(header: str) -> TrustedProxy | None:
 
 
 def _people(host: str, token_file: Path | None, *, needed: bool) -> dict[str, str]:
-    """Return the people who may act, with their tokens. Hide the token variable from child processes."""
+    """Return the people who may act, by name, and hide their tokens from child processes."""
     from mcpfactory_pipeline.base.ids import current_actor
     from mcpfactory_pipeline.dashboard.access import TOKEN_VARIABLE, read_access_tokens
 

@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Result of one check.
-
-    `level` is "ok", "warning" (a feature will not work) or "error" (mcpfactory will not work).
-    """
+    """Result of one check. `level` is "ok", "warning" or "error"."""
 
     level: str
     about: str
@@ -154,7 +151,7 @@ def _check_origin(workspace: Workspace) -> Iterator[Diagnosis]:
 
 
 def _check_variables(workspace: Workspace) -> Iterator[Diagnosis]:
-    """Find API addresses and variables that several servers share. Commands refuse shared addresses."""
+    """Find API addresses and variables that several servers share. Commands refuse a shared address."""
     from mcpfactory_pipeline.base.errors import ConfigError
     from mcpfactory_pipeline.workspace.api_addresses import refuse_shared_in_workspace, shared_variables
 
@@ -169,7 +166,7 @@ def _check_variables(workspace: Workspace) -> Iterator[Diagnosis]:
 
 
 def _check_environment(server: WorkspaceServer, *, start: bool) -> Diagnosis:
-    """Check the server's environment on this machine. With `start`, also start the server and list its tools."""
+    """Check the server's environment on this machine."""
     from mcpfactory_pipeline.base.errors import PipelineError, ServerError
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.launch.server_environment import find_server_python

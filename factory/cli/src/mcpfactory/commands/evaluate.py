@@ -32,7 +32,7 @@ _REPORTS: Final = Path("evals", "reports")
 
 @dataclass(frozen=True, slots=True)
 class EvaluateOptions:
-    """The options of the command."""
+    """Options of `mcpfactory evaluate`."""
 
     name: Name
     model: Annotated[
@@ -221,7 +221,7 @@ def _print(report: ModelReport, compared: Sequence[Sequence[str]]) -> None:
 def check_case_quality(
     workspace: Workspace, server: WorkspaceServer, cases: Sequence[EvaluationCase], request: EvaluateOptions
 ) -> None:
-    """Print the quality of each case, rated by a model or the search index. Exit with 1 if a case is worthless."""
+    """Print the quality of each case, rated by a model or the search index. Exit with 1 if any case is worthless."""
     from mcpfactory_pipeline.checks.evaluation.case_quality import LISTS, rate_cases_by_search, rate_cases_from_report
     from mcpfactory_pipeline.checks.evaluation.offered_tools import read_server_tools
 
@@ -283,7 +283,7 @@ def print_confused_tools(server: WorkspaceServer, *, as_json: bool) -> None:
 
 
 def write_proposed_cases(server: WorkspaceServer, *, as_json: bool) -> None:
-    """Write proposed cases to a file in the folder of the evaluated cases, and print the path."""
+    """Write proposed cases next to the evaluated cases, and print the path of the new file."""
     from mcpfactory_pipeline.base.files import read_json, replace_file
     from mcpfactory_pipeline.checks.evaluation.case_quality import (
         example_arguments_by_tool,

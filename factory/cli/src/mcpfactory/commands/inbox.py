@@ -63,7 +63,7 @@ def inbox(
 
 
 def print_inbox_summary() -> bool:
-    """Print the inbox for `mcpfactory` without arguments. Return False outside a workspace."""
+    """Print the inbox, or return False outside a workspace."""
     from mcpfactory_pipeline.base.errors import WorkspaceError
     from mcpfactory_pipeline.views.inbox import next_commands, read_inbox
 
@@ -83,7 +83,7 @@ def print_inbox_summary() -> bool:
 
 
 def _with_clients(items: list[Any], workspace: Any) -> list[Any]:
-    """Add to each item about a drifted server the clients that have the server installed."""
+    """Add the affected clients to inbox items about drifted servers."""
     from mcpfactory_pipeline.delivery.clients.config_files import read_user_paths
     from mcpfactory_pipeline.views.inbox_notifications import add_affected_clients
 

@@ -60,7 +60,7 @@ def init(
 
 
 def _chosen_origin(folder: Path, factory: str) -> FactoryOrigin | None:
-    """Return the given origin or a default origin. Return None if an existing workspace keeps its origin."""
+    """Return the given or a default origin, or None to keep the origin of an existing workspace."""
     from mcpfactory_pipeline.delivery.ci.factory_origin import choose_origin
     from mcpfactory_pipeline.workspace.workspace import CONFIG, read_toml
 
@@ -120,13 +120,13 @@ def schema(
 ) -> None:
     """Print the JSON Schema of mcpfactory.toml, for editors.
 
-    Editors complete keys if the first line of a file names the schema: `#:schema ./mcpfactory.schema.json`.
+    Editors complete keys if the first line of a file names the schema:
     """
     output.data(settings_schema(kind.value if kind else ""))
 
 
 def settings_schema(kind: str) -> dict[str, Any]:
-    """Return the JSON Schema of a kind of settings file. "" covers root and server settings."""
+    """Return the JSON Schema of a kind of settings file, or of root and server files together."""
     from mcpfactory_codegen.servers.config import ServerConfig
     from mcpfactory_codegen.settings import json_schema
     from mcpfactory_pipeline.workspace.settings import WorkspaceSettings

@@ -126,7 +126,7 @@ def _print_texts(shown: dict[str, Any]) -> None:
 
 
 def _texts_of(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
-    """Yield (place, text) for each text of a listed tool except type names. A member without text yields ""."""
+    """Yield (place, text) for each text of a listed tool, with "" for a missing text."""
     if isinstance(value, str) and value not in _TYPES:
         yield place, value
     elif isinstance(value, dict):
@@ -150,7 +150,7 @@ def _print_most_expensive(tools: list[dict[str, Any]]) -> None:
 
 
 def _arguments(tool: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a listed tool, each with {}, because their places in API requests are unknown."""
+    """Return the arguments of a listed tool, without request locations."""
     from mcpfactory_runtime.schemas.walk import properties_of
 
     return {argument: {} for argument in properties_of(tool.get("inputSchema"))}
@@ -167,7 +167,7 @@ def _tool_row(tool: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _started_report(server: WorkspaceServer, *, start: bool) -> dict[str, Any]:
-    """Start a server without a report, and return its report. End the command if `start` is False."""
+    """Start the server to make its report, or end the command if `start` is False."""
     if not start and server.adopted is not None:
         output.fail(
             f"{server.name} was adopted ({server.adopted.origin}): its tools are known only when it runs",

@@ -177,7 +177,7 @@ class _TypedArguments(NamedTuple):
 
 
 def _parse_arguments(pairs: list[str], whole: str) -> _TypedArguments:
-    """Return the typed arguments. End the command before the server starts if the arguments are invalid."""
+    """Return the typed arguments, or end the command if they are invalid."""
     try:
         arguments = json.loads(whole) if whole else {}
     except json.JSONDecodeError as error:

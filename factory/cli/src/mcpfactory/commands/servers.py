@@ -68,7 +68,6 @@ def _print_set_variables(credentials: Iterable[str], address: Mapping[str, Any])
 
 
 def _was_retired(name: str) -> bool:
-    """Return True if an earlier server with this name was retired."""
     from mcpfactory_pipeline.base.errors import StateError
     from mcpfactory_pipeline.state.store import Store
 
@@ -105,7 +104,7 @@ def _print_proposal(proposal: AdoptionProposal) -> None:
 
 
 def _show_adopt(done: AdoptResult) -> None:
-    """Print the proposal and the result. Omit a proposal that the confirmation question already showed."""
+    """Print the result, and the proposal unless the user has already confirmed it."""
     if done.record:
         _print_proposal(done.record)
     if done.written or not (done.dry_run or done.record.changes):
@@ -119,7 +118,6 @@ adopt = make_typer_command(Adopt, _show_adopt)
 
 
 def _show_update(done: ServerResult) -> None:
-    """Print the changes, and the files that a person must merge."""
     updated = done.record
     output.print_document_problems(updated.problems)
     output.print_address_warnings(updated.server, updated.address)

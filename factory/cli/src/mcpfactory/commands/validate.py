@@ -186,7 +186,7 @@ def _explain(name: str, *, as_json: bool) -> None:
 
 
 def _report_start_failure(report: ValidationReport) -> None:
-    """End the command if the server's own code failed at start, because all findings follow from this failure."""
+    """End the command if the server's own code failed at start."""
     from mcpfactory_pipeline.launch.start_command import parse_start_failure
 
     starts = [finding for finding in report.findings if finding.rule == "process.starts"]
@@ -216,7 +216,7 @@ def _limits(words: Sequence[str]) -> dict[str, float]:
 
 
 async def _examine(*words: Any, **options: Any) -> ValidationReport:
-    """Return the report of `_judge`. End all processes that the check started, also those in other sessions."""
+    """Return the report of `_judge`, and end all processes that the check started."""
     from mcpfactory_pipeline.isolation.processes import adopt_orphans, descendants, end_descendants
 
     ours = descendants(os.getpid())
@@ -251,7 +251,7 @@ def _words(command: str) -> tuple[str, ...]:
 
 
 def _destinations(formats: Sequence[str], outputs: Sequence[Path], *, as_json: bool) -> _Destinations:
-    """Return each format with its destination; None is stdout. Exit with a usage error if options conflict."""
+    """Return each format with its destination, where None means stdout."""
     from mcpfactory_pipeline.checks.report_formats import FORMATS as KNOWN
     from mcpfactory_pipeline.checks.report_formats import report_format_of
 
@@ -279,7 +279,7 @@ def _destinations(formats: Sequence[str], outputs: Sequence[Path], *, as_json: b
 
 
 def _write_reports(report: ValidationReport, destinations: _Destinations) -> None:
-    """Write a report in each format. Exit if a file cannot be written."""
+    """Write a report in each format."""
     from mcpfactory_pipeline.checks.report_formats import FORMATS as KNOWN
 
     for name, path in destinations:

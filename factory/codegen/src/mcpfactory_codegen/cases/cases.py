@@ -1,12 +1,12 @@
 """Tests of a generated server: cases (calls with the expected requests and responses) and the files that run them.
 
-Each tool has one case: a call with all its arguments. The case also has
+Each tool has one case, a call with all arguments. These keys of a case have further tests:
 
-- `offers`: the arguments that the tool list must show;
-- `variants`: calls with only the required arguments, and calls with characters that must be encoded;
-- `refused`: calls with one invalid argument, which the server must reject;
-- `reads`: True if the call only reads although its HTTP method can write;
-- `answers`: the other documented responses, and undocumented server errors.
+- `offers`: the arguments that the tool list must show
+- `variants`: calls with only the required arguments, and calls with characters that must be encoded
+- `refused`: calls with one invalid argument, which the server must reject
+- `reads`: True if the call only reads although its HTTP method can write
+- `answers`: the other documented responses, and undocumented server errors
 
 The arguments of a call have distinct values if possible, so that tests detect swapped arguments. Arrays have two items
 to show their serialization.
@@ -76,9 +76,9 @@ Slot = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Callee:
-    """The tool of a case.
+    """The tool of a case, its inputs, and the names that requests need.
 
-    `own` has the input slots that the server fills. `shared` has the input slots of merged arguments.
+    `own` has the slots of inputs that the server fills. `shared` has the slots of merged arguments.
     """
 
     operation: ApiOperation
@@ -101,7 +101,10 @@ class _Callee:
         return named
 
     def takes(self, values: dict[Slot, Any]) -> bool:
-        """Return True if the tool's schema accepts the values. `sample` ignores some `allOf` and `anyOf` rules."""
+        """Return True if the tool's schema accepts the values.
+
+        The values come from `sample`, which ignores some rules of `allOf` and `anyOf`.
+        """
         given = self.given(values)
         try:
             return self.accepts.validate(given) == given
@@ -204,7 +207,6 @@ def _case(one: _Callee, *, more: bool) -> Json | None:
 
 
 def _listed_arguments(tool: ApiTool) -> Json:
-    """Return the arguments that the tool list must show, in the order of the tool's schema."""
     required = required_of(tool.input_schema)
     return {
         "required": required,
@@ -213,7 +215,7 @@ def _listed_arguments(tool: ApiTool) -> Json:
 
 
 def _share(one: _Callee, built: dict[Slot, Any]) -> None:
-    """Give all members of a merged argument the same value, without the separator of the argument."""
+    """Give all members of a merged argument the same value."""
     slots = {argument: slot for slot, argument in one.arguments.items()}
     for merged in one.tool.merged.values():
         members = [slots[member] for member in merged.members if member in slots]
@@ -225,7 +227,7 @@ def _share(one: _Callee, built: dict[Slot, Any]) -> None:
 
 
 def _is_passed(slot: Slot, one: _Callee) -> bool:
-    """Return True unless the input is an optional whole query string, which has no simple sample."""
+    """Return False for an optional input that is a whole query string, because it has no simple sample."""
     return slot[0] != "querystring" or any(item.required for item in one.items if item.slot == slot)
 
 
@@ -312,7 +314,7 @@ def _variants(one: _Callee, values: dict[Slot, Any], needed: set[Slot]) -> Itera
 
 
 def _encoded(item: Input, value: Any, one: _Callee) -> Sequence[Any]:
-    """Return values that must be encoded in a path, query or form. Return () unless the schema accepts any text."""
+    """Return values that must be encoded in a path, query or form, or () if the schema restricts the text."""
     schema, parameter = resolve(item.schema, one.api.root), item.parameter
     if item.encoding is not None or not isinstance(schema, dict):
         return ()
@@ -335,7 +337,7 @@ def _is_free(schema: Any, one: _Callee) -> bool:
 
 
 def _refused(one: _Callee, arguments: Json) -> Iterator[Json]:
-    """Yield changes that make the call invalid: `{"without": argument}` or `{"set": {argument: value}}`."""
+    """Yield changes that make a call invalid, such as `{"without": argument}` and `{"set": {argument: value}}`."""
     for name in required_of(one.tool.input_schema):
         if one.refuses({key: value for key, value in arguments.items() if key != name}):
             yield {"without": name}
@@ -391,10 +393,7 @@ def _success(responses: Sequence[Response]) -> Response | None:
 
 
 def _answers(one: _Callee, usual: int) -> Iterator[Json]:
-    """Yield the documented responses except the usual response, then undocumented server errors.
-
-    `4XX` becomes the status 400, and `default` becomes 500.
-    """
+    """Yield the documented responses except the usual response, then undocumented server errors."""
     documented = {response.status.upper() for response in one.operation.responses}
     stated = {_status(status) for status in documented if status != "DEFAULT"}
     for response in sorted(one.operation.responses, key=lambda response: response.status):
@@ -416,7 +415,7 @@ def _answers(one: _Callee, usual: int) -> Iterator[Json]:
 
 
 def _with_words(answer: Json) -> Json:
-    """Put the message that tests look for into a documented failure, if the body has a member for messages."""
+    """Put the message that tests look for into the body of a documented failure."""
     body = answer["body"]
     for name in _WORDS if isinstance(body, dict) else ():
         if isinstance(body.get(name), str):
@@ -442,7 +441,7 @@ _SET_SERVERS: Final = (
 def test_files(api: Api, names: Names, tools: Sequence[ApiTool], package: str, *, dialect: bool) -> dict[str, str]:
     """Return the files below `tests/_generated`, by path.
 
-    If the server sets a default dialect (`dialect`), the tests select the dialect `standard`.
+    `dialect` means that the server sets a default dialect, so that the tests must select the dialect `standard`.
     """
     module = Path(__file__).with_name("test_tools.txt").read_text("utf-8").replace("PACKAGE", package)
     if api.own_servers:

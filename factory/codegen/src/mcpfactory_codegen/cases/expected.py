@@ -1,8 +1,8 @@
 """Expected request of a call, computed without the runtime's request builder.
 
-This module implements the OpenAPI rules for values without delimiters (3.1 §4.8.12 and §4.8.15) a second time, to test
-the request builder. If the rules do not cover a part of a request, tests do not compare the part. `strict` means that
-`query` is the complete query.
+The OpenAPI rules for values without delimiters (3.1 §4.8.12 and §4.8.15) are implemented here a second time, to test
+the request builder. Tests do not compare parts of a request that these rules do not cover. `strict` means that `query`
+is the complete query.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ Pairs = list[list[Any]]
 def expected_request(
     operation: ApiOperation, items: Sequence[Input], values: Mapping[tuple[str, str], Any], api: Api, names: Names
 ) -> dict[str, Any]:
-    """Return the `request` of a case; {} if the rules of this module do not cover the path.
+    """Return the `request` of a case, or {} if the path is not covered.
 
     The path is relative to the API's base URL. The path of an operation on another server starts with the server's
-    name. `values` has the given values by slot.
+    name.
     """
     given = [(item, values[item.slot]) for item in items if item.slot in values]
     path = _path(operation.path, given)
@@ -108,10 +108,7 @@ def _path(template: str, given: Given) -> str | None:
 
 
 def _stays(text: str, style: str, reserved: bool) -> bool:
-    """Return True if a decoded value appears unchanged in a path.
-
-    Return False for empty segments, segments of dots, and values with reserved characters.
-    """
+    """Return True if a decoded value appears unchanged in a path."""
     return all(one and not set(one) <= {"."} for one in text.split("/")) and not (
         reserved and re.search(r"[?#%\\]" if style == "segments" else r"[/?#%\\]", text)
     )
@@ -165,7 +162,7 @@ def _query(given: Given) -> Pairs | None:
 
 
 def _pairs(name: str, value: Any, style: str, explode: bool | None) -> Pairs | None:
-    """Return the (name, value) pairs of a value in a query or form. The default style is exploded `form`."""
+    """Return the (name, value) pairs of a value in a query or form."""
     delimiter, exploded = _QUERY[style or "form"]
     explode = exploded if explode is None else explode
     if delimiter is None and isinstance(value, dict | list):
@@ -208,7 +205,7 @@ def _joined(name: str, texts: list[str], delimiter: str | None) -> Pairs | None:
 def _deep(prefix: str, value: Any) -> Pairs | None:
     """Return the members of an object as pairs `name[member]=…`.
 
-    Each array item repeats the array's name, because OpenAPI does not define arrays in `deepObject`.
+    OpenAPI does not define arrays in `deepObject`, so that each array item repeats the array's name.
     """
     if isinstance(value, dict | list):
         inner = [
@@ -284,7 +281,7 @@ def _stated(media: str, key: str, fields: Sequence[Pairs | None]) -> dict[str, A
 def _form_field(name: str, value: Any, encoding: Encoding | None) -> Pairs | None:
     """Return the pairs of a form field.
 
-    Scalars and arrays of scalars are encoded as in a query. Other values are JSON if the field has no style.
+    Scalars and arrays of scalars are encoded as in a query, and other values as JSON.
     """
     if encoding is not None and encoding.allow_reserved:
         return None
@@ -297,7 +294,7 @@ def _form_field(name: str, value: Any, encoding: Encoding | None) -> Pairs | Non
 
 
 def _part(name: str, value: Any, encoding: Encoding | None) -> Pairs | None:
-    """Return a part for each item. Files are sent as text, and objects and arrays as JSON."""
+    """Return a part for each item: a file as text, an object or array as JSON."""
     if encoding is not None and encoding.explode is False:
         return None
     parts: Pairs = []
@@ -337,13 +334,13 @@ def _credentials(operation: ApiOperation, api: Api, names: Names) -> list[dict[s
 
 
 def _texts(value: Any) -> list[str] | None:
-    """Return the texts of a scalar or an array of scalars; None for a nested value."""
+    """Return the texts of a scalar or an array of scalars, or None for a nested value."""
     texts = [_scalar(one) for one in (value if isinstance(value, list) else [value])]
     return None if None in texts else [text for text in texts if text is not None]
 
 
 def _scalar(value: Any) -> str | None:
-    """Return a scalar as JSON text, but strings without quotes. Return None for null, objects and arrays."""
+    """Return a scalar as JSON text, a string without quotes, or None for any other value."""
     if isinstance(value, str):
         return value
     return json.dumps(value) if isinstance(value, bool | int | float) else None

@@ -1,6 +1,6 @@
 """Application of the user's decisions about tools, and suggestions for large APIs.
 
-`rename` runs before `describe`, so that descriptions use the new argument names. `curate` runs after `describe`.
+`rename` runs before `describe`, so that descriptions use the new argument names.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from mcpfactory_runtime.schemas.walk import definitions_of, properties_of, reach
 
 @dataclass(frozen=True, slots=True)
 class RenamedTools:
-    """The new names of tools, and the remaining decisions by operation key.
+    """The new names of tools, and the remaining decisions with the new argument names.
 
-    The decisions use the new argument names. `uncurated` has the original names of the tools with decisions.
+    `uncurated` has the original names of the tools with decisions.
     """
 
     names: Names
@@ -40,7 +40,7 @@ class RenamedTools:
 
 @dataclass(frozen=True, slots=True)
 class CuratedTools:
-    """The tools to list. `hidden` has the operation keys of unlisted tools."""
+    """The tools to list, and the operation keys of `hidden` tools."""
 
     tools: tuple[ApiTool, ...]
     hidden: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class CuratedTools:
 
 
 def rename(names: Names, wanted: Mapping[str, ToolCuration]) -> RenamedTools:
-    """Rename tools and arguments as the user wants. Report invalid and taken names as problems."""
+    """Rename tools and arguments as the user wants, and report invalid and taken names."""
     problems: list[Problem] = []
     keys = {named.tool: key for key, named in names.operations.items()}
     decisions = {keys[tool]: one for tool, one in wanted.items() if tool in keys}
@@ -91,7 +91,7 @@ def _arguments(
 
 
 def _assigned(now: Mapping[str, str], wanted: Mapping[str, str]) -> tuple[dict[str, str], set[str]]:
-    """Return the new names, and the keys with a taken name. Letter case is ignored."""
+    """Return the new names, and the keys with a taken name."""
     granted, refused = dict(wanted), set[str]()
     while True:
         final = {**now, **granted}
@@ -216,7 +216,7 @@ def _fits(value: JsonValue, schema: Any, whole: Mapping[str, Any]) -> bool:
 
 
 def _schema(old: Mapping[str, Any], properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    """Return the input schema with the given properties, without unused definitions. Required properties come first."""
+    """Return the input schema with the given properties, required properties first."""
     ordered = sorted(properties, key=lambda name: name not in required)
     schema = {key: value for key, value in old.items() if key not in {"required", "$defs"}}
     schema["properties"] = {name: properties[name] for name in ordered}
@@ -229,7 +229,7 @@ def _schema(old: Mapping[str, Any], properties: dict[str, Any], required: list[s
 
 
 def check_pinned_names(names: Names, wanted: Mapping[str, str]) -> tuple[Problem, ...]:
-    """Return a problem for each entry of `[names]` that has no effect. `wanted` maps operation keys to tool names."""
+    """Return a problem for each entry of `[names]` that has no effect."""
     problems = []
     for key, name in wanted.items():
         named = names.operations.get(key)
@@ -256,7 +256,7 @@ def _default(where: str, what: str) -> Problem:
 
 
 BOUND: Final = 20_000
-"""Maximum tokens of a tool list without suggested groups. The limit is a tenth of common context windows."""
+"""Maximum tokens of a tool list without suggested groups, a tenth of common context windows."""
 
 _MOST: Final = 15
 _SHARE: Final = 0.9  # maximum share of all tools in a suggested group; a larger group is not a useful selection
@@ -273,10 +273,10 @@ class ToolGroup:
 
 
 def suggest_tool_groups(api: Api, tools: Sequence[ApiTool], bound: int = BOUND) -> tuple[ToolGroup, ...]:
-    """Return groups of tools, largest first; () if the tools do not exceed `bound`, or if no groups are found.
+    """Return groups of tools, largest first.
 
     The groups are the document's tags if the tags cover at least half of the tools. Otherwise, the groups are path
-    prefixes.
+    prefixes. A tool list within `bound` has no groups.
     """
     if sum(tool.tokens for tool in tools) <= bound:
         return ()

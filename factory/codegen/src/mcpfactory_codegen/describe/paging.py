@@ -1,8 +1,8 @@
 """Detection of pagination from an operation's inputs and response.
 
-The runtime uses the result to tell the model how to get the next page. The tables list argument names by role. Case and
-punctuation in names are ignored (`page[number]` is `pagenumber`). If an argument looks like a cursor but the response
-has no matching member, a problem is reported.
+The runtime uses the result to tell the model how to get the next page. Case and punctuation in names are ignored
+(`page[number]` is `pagenumber`). If an argument looks like a cursor but the response has no matching member, a problem
+is reported.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NEXT: Final = _paths("""
     paginationtoken nextpage.offset nextpage.cursor next.after next.cursor cursors.after cursor.after cursor.next
     endcursor iterator bookmark scrollid pagination.after paging.after pagination.cursor cursor after lastid
 """)
-"""Last members of a path to a cursor, most reliable first. `.` separates members."""
+"""Last members of a path to a cursor, most reliable first, separated by `.`."""
 
 _URLS: Final = _paths("""
     nexturl nextlink odatanextlink nextpageurl nexthref next.href next.url next.uri nextpage.uri links.next
@@ -68,7 +68,7 @@ def recognize_paging(
 ) -> tuple[Paging | None, str]:
     """Return the operation's paging or None, and a note about an unclear case or "".
 
-    `answer` returns the plain form of the response (`OutputSchemas.shape`), and is called only if needed.
+    `answer` returns the plain form of the response (`OutputSchemas.shape`).
     """
     found = {normalize_name(item.name): item for item in given.items if item.place in _PLACES and item.name}
     candidates = [name for name in found if name in _CURSOR or name in _PAGE or name in _OFFSET]
@@ -119,10 +119,7 @@ class _Inputs:
     types: Mapping[str, frozenset[str]]
 
     def first(self, words: frozenset[str], *, whole: bool) -> str:
-        """Return the first input in `words` with only number types.
-
-        Without `whole`, return the first with other types.
-        """
+        """Return the first input in `words` whose types are numbers, or with `whole=False` the first with other types."""
         return next(
             (n for n, kinds in self.types.items() if n in words and (kinds <= _WHOLE and bool(kinds)) is whole), ""
         )
@@ -140,7 +137,7 @@ class _AnswerMembers:
 
     def __init__(self, shape: Mapping[str, Any], depth: int) -> None:
         self.members: list[tuple[Path, Path, frozenset[str]]] = []
-        """For each member: its path, its path in normalized names, and the types of its value."""
+        """Each member's path, path in normalized names, and types."""
         self.items: Path | None = () if "array" in _kinds(shape) else None
         waiting: deque[tuple[Path, Path, Mapping[str, Any]]] = deque(
             [((), (), shape)] if "object" in _kinds(shape) else []
@@ -173,13 +170,13 @@ class _AnswerMembers:
         return self._nearest([path for path, plain, own in self.members if plain[-1] in words and own & {*kinds}])
 
     def _nearest(self, paths: list[Path]) -> Path:
-        """Return the path nearest to the list of items. A response can have several lists, each with a total."""
+        """Return the path nearest to the list of items, because each list of a response can have a total."""
         ours = self.items or ()
         return max(paths, key=lambda path: len([*takewhile(bool, map(eq, path, ours))]), default=())
 
 
 def _by_cursor(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
-    """Return paging by a cursor or URL in the response that an argument takes."""
+    """Return paging by a cursor or URL that the response returns and an argument takes."""
     names = (inputs.first(words, whole=False) for words in (_CURSOR - _LAST, _LAST, _PAGE, _OFFSET))
     name = next((one for one in names if one), "")
     place = seen.at(_NEXT) or seen.at(_URLS)
@@ -192,7 +189,7 @@ def _by_cursor(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
 
 
 def _by_number(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
-    """Return paging by page number or offset. Add the path of a next URL in the response."""
+    """Return paging by page number or offset."""
     if name := inputs.first(_PAGE, whole=True):
         return _PagingMatch("page", name, seen.at(_URLS))
     if name := inputs.first(_OFFSET, whole=True):

@@ -1,7 +1,6 @@
 """Texts about a schema: meanings of enum values and constants, and examples.
 
-Extensions give the meanings of enum values: `x-enum-descriptions`, `x-enumDescriptions`, `x-enumNames`,
-`x-enum-varnames`, `x-ms-enum`.
+Extensions such as `x-enum-descriptions`, `x-enumNames` and `x-ms-enum` give the meanings of enum values.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _PLACEHOLDERS: Final = frozenset(
 
 
 def enum_meanings(schema: dict[str, Any]) -> str:
-    """Return the meanings of enum values, such as `1: open; 2: closed`. Return "" for unknown or too long meanings."""
+    """Return the meanings of enum values, such as `1: open; 2: closed`, or "" for unknown or too long meanings."""
     values = schema.get("enum")
     if not isinstance(values, list) or len(values) > _MOST_VALUES:
         return ""
@@ -56,7 +55,7 @@ def _said(schema: dict[str, Any], values: list[Any]) -> dict[int, str]:
 
 
 def _texts(found: Any, values: list[Any]) -> dict[int, str]:
-    """Return the text for each index of `values`. `found` is a list in the same order, or an object by value."""
+    """Return the text for each index of `values`, from a list or an object of texts."""
     each: Iterable[Any] = ()
     if isinstance(found, list) and len(found) == len(values):
         each = found
@@ -70,7 +69,7 @@ def _shown(value: Any) -> str:
 
 
 def constant_title(schema: dict[str, Any]) -> str:
-    """Return the title of a `const` schema, which explains the value in a `oneOf`. Return "" for other schemas."""
+    """Return the title of a `const` schema, which explains the value in a `oneOf`."""
     title = schema.get("title")
     if "const" not in schema or schema.get("description") or not isinstance(title, str):
         return ""

@@ -54,7 +54,7 @@ _CHOICES: Final = 24
 
 
 class SharedDefinitions:
-    """The shared definitions of an API. Each definition is cleaned once for all tools."""
+    """The shared definitions of an API, each cleaned once for all tools."""
 
     def __init__(self, schemas: dict[str, JsonSchema]) -> None:
         self._schemas = schemas
@@ -74,7 +74,7 @@ class SharedDefinitions:
         return _merged_single({**_any_of(cleaned), **_values(schema, depth)})
 
     def _keyword(self, key: str, value: Any, depth: int) -> Any:
-        """Return the cleaned value of one keyword; None removes the keyword."""
+        """Return the cleaned value of one keyword, or None to remove the keyword."""
         if key in _DROPPED or key.startswith("x-"):
             return None
         if key == "description":
@@ -90,7 +90,7 @@ class SharedDefinitions:
         return None if value is False and key in {"deprecated", "uniqueItems"} else value
 
     def definition(self, name: str) -> JsonSchema:
-        """Return the cleaned definition; {} if the definition does not exist."""
+        """Return the cleaned definition, or {} if the definition does not exist."""
         if name not in self._cleaned:
             cleaned = self.clean(self._schemas.get(name, {}), 1)
             self._cleaned[name] = {} if cleaned is True else cleaned
@@ -99,7 +99,7 @@ class SharedDefinitions:
         return self._cleaned[name]
 
     def close(self, schema: dict[str, Any], budget: int = BUDGET) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Clean a schema, and add its definitions. Also return the names of definitions that the budget excludes."""
+        """Clean a schema and add its definitions. Also return the names of definitions above the budget."""
         uses = Counter(references(schema))
         kept: set[str] = set()
         cut: list[str] = []
@@ -129,8 +129,8 @@ class SharedDefinitions:
     def _expanded(self, schema: Any, *, shared: set[str], kept: set[str]) -> Any:
         """Replace the references in a schema.
 
-        References to `shared` definitions point into `$defs`. Other definitions in `kept` are inlined. All remaining
-        definitions are replaced by an outline.
+        References to `shared` definitions point into `$defs`. Other definitions in `kept` replace their references. An
+        outline replaces any other reference.
         """
         if not isinstance(schema, dict):
             return schema
@@ -197,10 +197,7 @@ def _values(schema: dict[str, Any], depth: int) -> dict[str, Any]:
 
 
 def _merged_single(schema: dict[str, Any]) -> dict[str, Any]:
-    """Merge an `allOf` of one schema into its parent if no keywords conflict.
-
-    OpenAPI 3.0 describes a `$ref` this way.
-    """
+    """Merge an `allOf` of one schema into its parent if no keywords conflict."""
     parts = subschemas_of(schema, "allOf")
     if len(parts) != 1 or not isinstance(parts[0], dict):
         return schema
@@ -259,9 +256,9 @@ Shape = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class OutputSchema:
-    """Output schema of an operation.
+    """Output schema of an operation, or None with the reason.
 
-    If `schema` is None, `reason` is the reason. `reason` is "" if the document does not describe the response.
+    `reason` is "" if the document does not describe the response.
     """
 
     schema: dict[str, Any] | None = None
@@ -271,7 +268,7 @@ class OutputSchema:
 class OutputSchemas:
     """Output schemas of one API.
 
-    `mode` is described in the table above; "none" disables output schemas. `tokens` is the maximum size of one schema.
+    The table above describes `mode`. `tokens` is the maximum size of one schema.
     """
 
     def __init__(self, schemas: dict[str, JsonSchema], mode: OutputMode, tokens: int = OUTPUT_TOKENS) -> None:
@@ -311,7 +308,7 @@ class OutputSchemas:
         return carries_json(response.content_type, response.schema, self._schemas)
 
     def shape(self, operation: ApiOperation) -> dict[str, Any]:
-        """Return the plain form of the first successful JSON response, to a limited depth. {} means anything."""
+        """Return the plain form of the first successful JSON response, to a limited depth."""
         found = (one.schema for one in operation.responses if one.status.startswith("2") and self._carries_json(one))
         # GraphQL responses have one more level: `data`
         levels = _OUTLINE + (operation.body is not None and bool(operation.body.graphql))
@@ -410,7 +407,7 @@ class OutputSchemas:
 
 
 def _size(value: Any, most: int) -> int:
-    """Return the length of the compact JSON. Counting stops above `most`, so that a larger result is only a minimum."""
+    """Return the length of the compact JSON, or any length above `most` for a longer text."""
     if isinstance(value, dict):
         size = 2
         for key, one in value.items():
@@ -424,7 +421,7 @@ def _size(value: Any, most: int) -> int:
 
 
 def _kinds(schema: dict[str, Any], values: Any) -> list[str]:
-    """Return the types of a schema; [] means any type. Other keywords replace a missing `type`."""
+    """Return the types of a schema, where [] means any type."""
     kinds = [one for one in types_of(schema) if one in TYPES]
     if not kinds and "properties" in schema:
         kinds = ["object"]
@@ -444,7 +441,7 @@ def _kinds(schema: dict[str, Any], values: Any) -> list[str]:
 def _both(first: Shape, second: Shape) -> Shape:
     """Return a shape for values that match both shapes, as `allOf` requires.
 
-    If the shapes conflict, the result accepts values of either shape.
+    If the shapes have no common type, the result accepts values of either shape.
     """
     if not first or not second:
         return first or second

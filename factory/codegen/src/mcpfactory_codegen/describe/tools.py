@@ -66,7 +66,7 @@ class ArgumentLocation:
 class MergedArgument:
     """Argument that replaces its `members`.
 
-    `kinds` has the JSON types of the members. `separator` splits the argument's text into one part per member.
+    `separator` splits the text of the argument into one part per member.
     """
 
     members: tuple[str, ...]
@@ -78,7 +78,7 @@ class MergedArgument:
 class ApiTool:
     """A tool for one operation.
 
-    `key` is the operation key. `handler` is `<module>:<function>` below `_generated.tools`. `title` is "" if it would
+     `handler` is `<module>:<function>` below `_generated.tools`. `title` is "" if it would
     only repeat `name`. `defaults` has the values of omitted arguments. `fixed` has the values of hidden arguments.
     `merged` has the arguments that replace several others. `select` is the name of the argument that selects parts of a
     response.
@@ -124,7 +124,7 @@ class DescribedTools:
 
 
 def make_api_tools(api: Api, names: Names, responses: ResponseOptions | None = None) -> DescribedTools:
-    """Return the tools of an API. Skip and report an operation that cannot become a tool."""
+    """Return the tools of an API, and report each operation that cannot become a tool."""
     library = SharedDefinitions(api.schemas)
     responses = responses or ResponseOptions()
     # with `select`, a tool returns a part of unknown structure, so that the tool has no output schema
@@ -200,7 +200,7 @@ def _tool(
 
 
 def _fixed(operation_inputs: Inputs, schemas: dict[str, JsonSchema]) -> dict[tuple[str, str], str | int | float]:
-    """Return the values of required inputs that have only one valid value. The caller need not supply these inputs."""
+    """Return the values of required inputs that have only one valid value, so that callers can omit them."""
     # the caller chooses one of the alternative inputs
     alternatives = {name for choice in operation_inputs.choices for name in choice}
     values = {
@@ -302,11 +302,11 @@ def _doubtful(operation: ApiOperation, effect: Effect) -> Problem | None:
 
 
 _OPEN: Final = frozenset({"properties", "additionalProperties", "patternProperties", "items", "enum", "const", "$ref"})
-"""Keywords that constrain a value. The combinators also constrain a value."""
+"""Keywords that constrain a value, in addition to the combinators."""
 
 
 def tool_difficulties(tool: ApiTool, operation: ApiOperation) -> list[str]:
-    """Return the codes of a tool's difficulties for `report.json`: `undescribed`, `free-form`, `nested`."""
+    """Return the codes of a tool's difficulties: `undescribed`, `free-form` and `nested`."""
     schema = tool.input_schema
     needed = [properties_of(schema)[name] for name in required_of(schema)]
     known = definitions_of(schema)

@@ -89,7 +89,7 @@ def _function(workflow: Workflow) -> str:
 
 
 def _value(value: Any) -> str:
-    """Return an argument as source code. Paths become variables and calls of `pick`. Other values become literals."""
+    """Return an argument as source code, with paths as variables and calls of `pick`."""
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, dict):
@@ -113,8 +113,7 @@ _NOQA: Final = "# Argument names and long lines come from the API document.\n# r
 class Options:
     """Generator settings that are not in the document.
 
-    `server` is the server's name. `package` is the server's import package. `max_text` limits the size of a text in a
-    response. `offer` has the modes and profiles for the manifest. `private` has the private hosts that the user allows.
+    `offer` has the modes and profiles for the manifest. `private` has the private hosts that the user allows.
     """
 
     server: str
@@ -127,7 +126,7 @@ class Options:
 
 
 def emit(api: Api, names: Names, tools: Sequence[ApiTool], options: Options) -> dict[str, str]:
-    """Return the generated files by path. The Python code in the files is not formatted yet."""
+    """Return the generated files by path. The Python code is not yet formatted."""
     generated = f"src/{options.package}/_generated"
     files = {
         f"{generated}/__init__.py": f"{docstring(['Tools of the API, and the connection to it.', _OWNER])}\n",
@@ -261,7 +260,7 @@ _MARKERS: Final = {
     "Unset": ("| Unset",),
     "piece": (": piece(",),
 }
-"""Name → texts that show the use of the name in generated code. Names without an entry are used only in calls."""
+"""For each name, texts that show the use of the name in generated code. All other names are used only in calls."""
 
 
 def _uses(text: str, name: str) -> bool:
@@ -287,7 +286,7 @@ class OperationCodeContext:
 
 
 def constant(one: OperationCodeContext) -> str:
-    """Return the source code of an operation's record: `GET_BOOK = Operation(…)`."""
+    """Return the source code of an operation's record, such as `GET_BOOK = Operation(…)`."""
     operation = one.operation
     keywords: dict[str, str] = {}
     parameters = [item for item in one.items if item.parameter is not None]
@@ -319,8 +318,9 @@ def constant(one: OperationCodeContext) -> str:
 
 
 def accept_header(operation: ApiOperation, *, structured: bool = False) -> str:
-    """Return the Accept header: JSON if the first success status offers JSON, else the media type of this status.
+    """Return the Accept header of an operation.
 
+    If the first success status offers JSON, the header is JSON. Otherwise, the header is the media type of this status.
     JSON is the second choice if another success status offers JSON, or if the output is `structured`.
     """
     success = sorted((one for one in operation.responses if one.status.startswith("2")), key=lambda one: one.status)
@@ -378,7 +378,7 @@ def _field(item: Input, named: OperationNames) -> str:
 
 
 def function(one: OperationCodeContext) -> str:
-    """Return the source code of an operation's function: `async def get_book(api, /, *, …) -> ToolResult`."""
+    """Return the source code of an operation's function, such as `async def get_book(api, /, *, …) -> ToolResult`."""
     properties = properties_of(one.tool.input_schema)
     required = required_of(one.tool.input_schema)
     defs = definitions_of(one.tool.input_schema)

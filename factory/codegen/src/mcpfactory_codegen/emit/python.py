@@ -1,6 +1,6 @@
 """Python source code from texts and schemas: literals, calls, docstrings, annotations.
 
-Text of documents becomes code only in this module.
+Only this module converts text of documents to code.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def literal(value: Any) -> str:
 
 
 def call(name: str, /, *arguments: str, **keywords: str) -> str:
-    """Return a call, `name(a, b, k=v)`. The arguments are source code."""
+    """Return a call such as `name(a, b, k=v)` from arguments in source code."""
     return f"{name}({', '.join([*arguments, *(f'{key}={value}' for key, value in keywords.items())])})"
 
 
 def tuple_literal(items: Iterable[str]) -> str:
-    """Return a tuple of items in source code. A tuple of one item has a trailing comma."""
+    """Return a tuple from items in source code, with a trailing comma for one item."""
     items = list(items)
     return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
@@ -60,7 +60,7 @@ def docstring(paragraphs: Iterable[str], indent: str = "") -> str:
 
 
 def _wrapped(paragraph: str, indent: str) -> list[str]:
-    """Return lines of at most `_WIDTH` characters. Indent the continuation of an indented line further."""
+    """Wrap a paragraph at `_WIDTH`, with a hanging indent for indented lines."""
     lines = []
     for line in strip_controls(paragraph).split("\n"):
         hanging = line[: len(line) - len(line.lstrip())]
@@ -86,12 +86,12 @@ _LONGEST_LITERAL: Final = 40
 
 
 def annotation(schema: Any, defs: Mapping[str, Any]) -> str:
-    """Return the annotation of a value of this schema. Return `Any` for a large union."""
+    """Return the annotation of a value of this schema, or `Any` for a large union."""
     return _Annotations(defs).of(schema, 0)
 
 
 class _Annotations:
-    """Annotations of schemas with definitions. Each definition is converted once for each nesting depth."""
+    """Annotations of schemas with definitions, each converted once for each nesting depth."""
 
     def __init__(self, defs: Mapping[str, Any]) -> None:
         self._defs = defs
@@ -143,7 +143,7 @@ def _literals(values: list[Any], schema: dict[str, Any]) -> str:
 
 
 def _leaves(text: str) -> list[str]:
-    """Return the members of a union in source code. Each value of a literal is a separate member."""
+    """Return the members of a union in source code, with each value of a literal as a separate member."""
     if "|" not in text and not text.startswith("Literal["):
         return [text]
     open_, found = [ast.parse(text, mode="eval").body], []
@@ -160,7 +160,7 @@ def _leaves(text: str) -> list[str]:
 
 
 def _union(members: list[str]) -> str:
-    """Return a union of distinct members. All literals are merged into the first literal, and None is last."""
+    """Return a union of distinct members, with one merged literal first and None last."""
     if "Any" in members:
         return "Any"
     leaves = list(dict.fromkeys(leaf for member in dict.fromkeys(members) for leaf in _leaves(member)))

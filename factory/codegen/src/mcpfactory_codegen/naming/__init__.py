@@ -2,15 +2,16 @@
 
 Rules, in order of priority:
 
-1. Every operation, argument, module and variable has a distinct name.
-2. A name depends only on the operation (operationId, method, path, summary) and on operations that would have the same
-   name. A name never depends on a counter or on the order of the document. If a name is too long, the frequency of its
-   words in the API also matters.
-3. If several operations propose a name, the operation whose operationId is exactly that name gets the name. Otherwise, the name goes to the operation whose path segments are in the paths of all others. The other
-   operations get longer names, made from words of their path, their method, and finally a digest of method and path.
-4. `pinned` names have priority, so that a published server keeps the names that its callers use.
-5. Each document of a server is named separately. If two documents would share a name, each label becomes a
-   prefix: `messaging_list_services` and `verify_list_services`. The document without a label keeps its names.
+- Every operation, argument, module and variable has a distinct name.
+- A name depends only on the operation (operationId, method, path, summary) and on operations that would have the same
+  name. A name never depends on a counter or on the order of the document. If a name is too long, the frequency of its
+  words in the API also matters.
+- If several operations propose a name, the operation whose operationId is exactly that name gets the name. Otherwise,
+  the name goes to the operation whose path segments are in the paths of all others. The other operations get longer
+  names, made from words of their path, their method, and finally a digest of method and path.
+- `pinned` names have priority, so that a published server keeps the names that its callers use.
+- Each document of a server is named separately. A name that two documents share gets their labels as prefixes, as in
+  `messaging_list_services` and `verify_list_services`. The document without a label keeps its names.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ class OperationNames:
 class Names:
     """Names of a whole API.
 
-    `operations` has names by operation key. `variables` has the environment variables by name of the security scheme.
-    `prefix` is the common prefix of all variables of the server.
+    `operations` has names by operation key. `variables` has environment variables by security scheme, which start with
+    `prefix`.
     """
 
     server: str
@@ -70,9 +71,8 @@ class Names:
 def name_api(api: Api, *, server: str = "", pinned: Mapping[str, str] | None = None, prefix: str = "") -> Names:
     """Return the names of an API.
 
-    `server` is the server's name. If `server` is "", the name is made from the API's title. `pinned` maps operation
-    keys ("GET /books/{id}") to tool names to keep. Invalid pinned names are ignored. `prefix` is the variable prefix of
-    an existing server.
+    An empty `server` name is replaced by a name from the API's title. `pinned` maps operation keys ("GET /books/{id}")
+    to tool names to keep, if they are valid. `prefix` is the variable prefix of an existing server.
     """
     # if several operations have the same key, only the first operation gets a name
     operations = tuple({one.key: one for one in reversed(api.operations)}.values())[::-1]
@@ -126,7 +126,7 @@ _RESERVED_MODULES: Final = frozenset({"con", "aux", "nul", "prn", "com1", "lpt1"
 
 
 def name_modules(operations: Sequence[ApiOperation]) -> dict[str, str]:
-    """Return the module of every operation, by operation key. Modules are ASCII identifiers, but not keywords."""
+    """Return the module of every operation, by operation key. Module names are ASCII identifiers, but not keywords."""
     groups: dict[str, list[ApiOperation]] = defaultdict(list)
     for operation in operations:
         groups[_group(operation)].append(operation)
@@ -185,7 +185,7 @@ _LABELLED_MODULE_LIMIT: Final = 64
 
 
 def name_labeled_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, str]) -> dict[str, str]:
-    """Return the tool name of every operation, by key. The names are unique over all documents."""
+    """Return the tool name of every operation, by key, unique over all documents."""
     plain = _each(operations, lambda some: name_tools(some, pinned))
     labels = {operation.key: operation.label for operation in operations}
     if not any(labels.values()):
@@ -217,7 +217,7 @@ def _fitted(parts: Sequence[str], kept: int) -> str:
 
 
 def _candidates(key: str, label: str, plain: str) -> Iterator[str]:
-    """Yield the names that an operation proposes: `plain`, then with the label, then with ever longer digests."""
+    """Yield the candidate names of an operation: `plain`, then the label and `plain`, then names with longer digests."""
     yield plain
     parts = [*words(label), *plain.split("_")]
     yield _fitted(parts, len(words(label)) + 1)
@@ -226,10 +226,7 @@ def _candidates(key: str, label: str, plain: str) -> Iterator[str]:
 
 
 def name_labeled_modules(operations: Sequence[ApiOperation]) -> dict[str, str]:
-    """Return the module of every operation, by key.
-
-    `name_modules` is applied to each document, with the document's label as prefix.
-    """
+    """Return the module of every operation, by key, with the document's label as prefix."""
     labels = {operation.key: operation.label for operation in operations}
     plain = _each(operations, name_modules)
     return {key: _led(labels[key], module) if labels[key] else module for key, module in plain.items()}

@@ -1,13 +1,13 @@
 """Environment variables of a server: settings such as `<PREFIX>_BASE_URL`, credentials and server URLs.
 
-The prefix is `MCPF_<SERVER>`. The server's name comes from the title of the API document. Without `MCPF_`, an untrusted
-title could make the server read a variable of another program, such as GITHUB_TOKEN.
+The prefix is `MCPF_<SERVER>`, and the server's name comes from the title of the API document. Without `MCPF_`, an
+untrusted title could make the server read a variable of another program, such as GITHUB_TOKEN.
 
-Credentials are `<PREFIX>_<SCHEME>_<PART>`, without uninformative words: `bearerAuth` of the server bookshop is
-MCPF_BOOKSHOP_TOKEN, and `adminToken` is MCPF_BOOKSHOP_ADMIN_TOKEN. A part is never the name of a setting.
+Credentials are `<PREFIX>_<SCHEME>_<PART>`, without uninformative words: MCPF_BOOKSHOP_TOKEN for the scheme `bearerAuth`
+of the server bookshop, and MCPF_BOOKSHOP_ADMIN_TOKEN for `adminToken`. A part is never the name of a setting.
 
-Each server URL other than the root has a variable that overrides the URL: MCPF_GITHUB_UPLOADS_BASE_URL overrides
-`uploads.github.com` of the server github. Such a variable cannot collide with a credential, because credential parts
+Each server URL other than the root has a variable that overrides the URL, such as MCPF_GITHUB_UPLOADS_BASE_URL for
+`uploads.github.com` of the server github. These variables cannot collide with a credential, because credential parts
 have other endings.
 """
 
@@ -57,8 +57,8 @@ def variable_prefix(server: str) -> str:
 def name_variables(schemes: Sequence[ApiSecurityScheme], server: str, prefix: str = "") -> dict[str, tuple[str, ...]]:
     """Return the variables of each scheme, in the order of `credential_parts`. No two schemes share a variable.
 
-    If several schemes would have the same variable, the scheme with exactly that name gets the variable. The prefix ""
-    means the prefix of a new server.
+    If several schemes would have the same variable, the scheme with exactly that name gets the variable. If `prefix` is
+    "", the prefix of a new server is used.
     """
     prefix = prefix or variable_prefix(server)
     named: dict[str, tuple[str, ...]] = {}
@@ -109,10 +109,7 @@ _SERVER_NAME: Final = re.compile(r"[a-z0-9_]{1,80}")
 
 
 def matches_root_url(url: str, root: str) -> bool:
-    """Return True if a URL has the same host, port and path as the root.
-
-    An `http` URL also matches an `https` root.
-    """
+    """Return True if a URL has the same host, port and path as the root, ignoring an upgrade from http to https."""
     ours, theirs = _split(url), _split(root)
     same = ours.scheme == theirs.scheme or (ours.scheme, theirs.scheme) == ("http", "https")
     return bool(root) and same and ours[1:] == theirs[1:]
@@ -121,7 +118,7 @@ def matches_root_url(url: str, root: str) -> bool:
 def name_server_urls(urls: Collection[str], root: str) -> tuple[ServerAddress, ...]:
     """Return one server for each URL, sorted by name.
 
-    A name consists of short words from the URL's host and path that distinguish the URL from all others.
+    The words of a name distinguish its URL from all other URLs.
     """
     names = choose_unique_names({url: _candidates(url, root) for url in sorted(urls)}, set())
     return tuple(sorted((ServerAddress(name, url) for url, name in names.items()), key=lambda one: one.name))
@@ -130,7 +127,7 @@ def name_server_urls(urls: Collection[str], root: str) -> tuple[ServerAddress, .
 def keep_server_names(api: Api, known: Mapping[str, str]) -> Api:
     """Keep the existing names of the API's servers, so that variables in use keep overriding the same URLs.
 
-    `known` has the URLs of the last generation by server name. The name "" is the main server.
+    `known` has the previous URLs by server name, and the main server has the name "".
     """
     root = known.get("", "")
     # the existing server uses this mock URL; users can set a variable to another URL
@@ -228,9 +225,6 @@ def _candidates(url: str, root: str) -> Iterator[str]:
 
 
 def _name(parts: Sequence[str]) -> str:
-    """Return the words of a host or path as a server name (`dl_boxcloud`).
-
-    Return "" for no words or a too long name.
-    """
+    """Return the words of a host or path as a server name (`dl_boxcloud`), or "" for a missing or too long name."""
     name = "_".join(word for part in parts for word in words(part))
     return name if len(name) <= _LONGEST else ""

@@ -1,7 +1,7 @@
 """Name words of an operation, from its operationId, its path and its summary.
 
-An operationId is used only if a person chose it. A path provides nouns. Path, method and summary together provide a
-verb: `GET /books/{id}` is “get book”.
+An operationId is used only if a person chose it. Otherwise, path, method and summary provide a verb and nouns, such as
+“get book” for `GET /books/{id}`.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class PathWords:
     """Words of a path.
 
     `near` has the verb and the nouns of the last segments, without repetitions. `whole` has the verb and all nouns.
-    `written` has the nouns as the path spells them. `parameters` has the words of the path's parameters. `rest` has all
-    remaining words of the path: versions, prefixes, an extension, and the text after `#`.
+    `written` has the nouns in the spelling of the path. `rest` has all remaining words of the path: versions, prefixes,
+    an extension, and the text after `#`.
     """
 
     verb: str
@@ -170,8 +170,8 @@ _METHOD_FIRST: Final = re.compile(r"(GET|PUT|POST|DELETE|PATCH)_(?P<name>[A-Z]\w
 class OperationIdWords:
     """Words of an operationId.
 
-    `plain` has the words that a person chose. `whole` also has the words that a framework added. Both are () if method
-    and path are more meaningful. `tail` has the words after method and path in the operationId.
+    `plain` has the words that a person chose. In addition, `whole` has the words that a framework added. `plain` and
+    `whole` are () if method and path are more meaningful. `tail` has the words after method and path.
     """
 
     plain: tuple[str, ...] = ()
@@ -227,7 +227,7 @@ def _plain(operation: ApiOperation, text: str) -> Iterator[str]:
 def _repeats_path(operation: ApiOperation, parts: tuple[str, ...]) -> bool:
     """Return True if `parts` only repeat the method and the path, including parameters.
 
-    The path then provides a better name. `getUserBooks` of /user/books is not a repetition, because a person chose it.
+    The path provides a better name than such `parts`.
     """
     method = operation.method.lower()
     sides = [(parts[0], parts[1:]), (parts[-1], parts[:-1])]
@@ -243,7 +243,7 @@ def _repeats_path(operation: ApiOperation, parts: tuple[str, ...]) -> bool:
 
 
 def _spelled(path: str) -> str:
-    """Return a pattern of the spellings of a path. Versions and prefixes are optional. Parameters are names or `id`."""
+    """Return a pattern of the spellings of a path, with optional versions and prefixes."""
     pieces = []
     for segment in re.split(r"[/?#&=]", path):
         for piece in re.split(r"(\{[^{}]*\})", segment):
@@ -275,10 +275,10 @@ def verb_kind(verb: str) -> str:
 
 
 def summary_verbs(summary: str, *, reading: bool) -> tuple[str, ...]:
-    """Return the verbs at the start of a summary, in base form: ("create", "update") for "Creates or updates a book".
+    """Return the verbs at the start of a summary, such as ("create", "update") for "Creates or updates a book".
 
-    Return () if the first word is not a verb or can be a noun, as in "Request details". With `reading`, also return ()
-    for "Upload file" and "Request the time".
+    Return () if the first word is not a verb or can be a noun, as in "Request details". `reading` also excludes verbs
+    as in "Upload file" and "Request the time".
     """
     said = words(_WRITTEN.sub("", summary[:200].replace("'", "")))
     while said and (said[0] in _ADVERBS or said[0].endswith("ly")) and len(said) > 1 and said[0] != "reply":
@@ -301,6 +301,6 @@ def summary_verbs(summary: str, *, reading: bool) -> tuple[str, ...]:
 
 
 def _verb_of(word: str) -> str:
-    """Return the base form of a verb; "" for other words."""
+    """Return the base form of a verb, or "" for other words."""
     verb = verb_infinitive(word, VERBS)
     return verb if verb in VERBS else ""

@@ -3,14 +3,21 @@
 Each operation has candidate names, simplest first. In each round, a name that only one operation proposes goes to this
 operation. All other operations continue with their next candidate. If several operations propose a name, the operation
 whose operationId is exactly that name gets the name. Otherwise, the operation whose path has exactly these words gets
-the name. If no single operation qualifies, the name goes to the operation whose path segments all other paths contain:
-`get_kit` for /kit, and `get_kit_by_id` for /kit/{id}.
+the name. If no single operation qualifies, the name goes to the operation whose path segments all other paths contain,
+as in `get_kit` for /kit and `get_kit_by_id` for /kit/{id}.
 
-Names that are too long for a tool are shortened step by step: drop words that most operations have, drop repeated
-phrases, abbreviate (`configuration` becomes `config`), drop articles and prepositions, drop repeated words, and drop
-the most common words. Verbs, the last words, and words in `kept` are dropped last. `kept` has words that other
-operations with the same candidate name lack. Names that are still too long are cut and get a digest. The last
-candidates also have digests, so that the rounds end.
+Names that are too long are shortened step by step:
+
+- drop words that most operations have
+- drop repeated phrases
+- abbreviate words, such as `configuration` to `config`
+- drop articles and prepositions
+- drop repeated words
+- drop the most common words
+- cut the name and add a digest
+
+Verbs, the last words, and words in `kept` are dropped last. `kept` has words that other operations with the same
+candidate name lack.
 """
 
 from __future__ import annotations
@@ -44,7 +51,7 @@ def is_valid_tool_name(name: str) -> bool:
 class _UnnamedOperation:
     """Operation without a name.
 
-    `forms` has the candidates, plainest first. `at` is the index of the current candidate.
+    `forms` has the candidates, plainest first.
     """
 
     key: str
@@ -75,7 +82,7 @@ class _UnnamedOperation:
         return self.at >= len(self.forms) or len("_".join(self.forms[self.at])) <= TOOL_LIMIT
 
     def keep(self, rivals: Iterable[tuple[str, ...]]) -> bool:
-        """Keep the words of a too long form that the rivals lack. Return True if `kept` changes."""
+        """Keep the words of a too long form that the rivals lack. Return True if a word was added to `kept`."""
         if self.fits():
             return False
         own, before = Counter(self.forms[self.at]), self.kept
@@ -191,7 +198,7 @@ def _path_forms(operation: ApiOperation, said: OperationIdWords, path: PathWords
 
 
 def _without_parameters(parts: tuple[str, ...], path: PathWords) -> tuple[str, ...]:
-    """Remove an ending that repeats the path's parameters: `getNoteByorderIdnoteId` becomes “get note”."""
+    """Remove an ending that repeats the path's parameters, so that `getNoteByorderIdnoteId` becomes “get note”."""
     for index in range(1, len(parts)):
         ending = "".join(parts[index:])
         if ending.startswith("by") and _made_of(ending[2:], path.parameters):
@@ -215,12 +222,12 @@ SHORT_FORMS: Final = word_pairs("short-forms")
 _ARTICLES: Final = frozenset({"a", "an", "the", "of"})
 _PREPOSITIONS: Final = frozenset({"for", "in", "to", "from", "with", "on", "at", "and", "by", "via"})
 _ENOUGH: Final = 8
-"""Minimum number of operations for common words. In a smaller API, no word counts as common."""
+"""Minimum number of operations of an API to find its common words."""
 
 
 @dataclass(frozen=True, slots=True)
 class WordFrequency:
-    """Number of an API's operations that contain each word, and the `total` number of operations."""
+    """For each word, the number of operations that contain the word, and the `total` number of operations."""
 
     counts: Counter[str]
     total: int
@@ -232,7 +239,7 @@ class WordFrequency:
         return cls(Counter(word for name in every for word in {singular(word) for word in name}), len(every))
 
     def everywhere(self, word: str) -> bool:
-        """Return True if the API has enough operations, and at least half of them have the word."""
+        """Return True if at least half of a sufficient number of operations have the word."""
         return self.total >= _ENOUGH and 2 * self.counts[singular(word)] >= self.total
 
     def rarity(self, word: str) -> int:
@@ -243,10 +250,7 @@ class WordFrequency:
 def shortened(
     parts: Sequence[str], limit: int, key: str, common: WordFrequency, kept: Collection[str] = frozenset()
 ) -> str:
-    """Join words by `_`, with at most `limit` characters.
-
-    As a last resort, cut the name and add a digest of `key`.
-    """
+    """Join words by `_` to at most `limit` characters, in the worst case with a digest of `key`."""
     middle = limit // 2  # leave out words in the middle of a long path, to limit the running time
     words = [*parts[:middle], *parts[-middle:]] if len(parts) > limit else list(parts)
     work = _NameShortener(words, limit, common, frozenset(kept))
@@ -289,7 +293,7 @@ class _NameShortener:
     def phrases(self) -> None:
         """Drop repeated phrases of two or more words.
 
-        Drop the second phrase if a preposition precedes it. Otherwise, drop the first phrase.
+        Drop the second occurrence if a preposition precedes it, and otherwise the first occurrence.
         """
         ones = [singular(word) for word in self.parts]
         for length in range(len(self.parts) // 2, 1, -1):
@@ -307,7 +311,7 @@ class _NameShortener:
         self._drop_until_it_fits([index for index in every if self.common.everywhere(self.parts[index])])
 
     def abbreviate(self) -> None:
-        """Abbreviate long words, including plurals. The largest savings come first."""
+        """Abbreviate long words, including plurals, with the largest savings first."""
         short = {word: found for word in self.left() if (found := _usual(word))}
         for word in sorted(short, key=lambda word: (len(short[word]) - len(word), word)):
             if self.fits():
@@ -315,7 +319,7 @@ class _NameShortener:
             self.shown = [short[word] if shown == word else shown for shown in self.shown]
 
     def little(self) -> None:
-        """Drop articles. If the name is still too long, drop prepositions."""
+        """Drop articles and, if the name is still too long, prepositions."""
         for group in (_ARTICLES, _PREPOSITIONS):
             inner = range(1, len(self.parts) - 1)
             self._drop_until_it_fits(index for index in inner if self.parts[index] in group - self.kept)
@@ -333,7 +337,7 @@ class _NameShortener:
         self._drop_until_it_fits(sorted(twice))
 
     def commonest(self) -> None:
-        """Drop the most common words. Drop verbs and kept words only if the name is still too long."""
+        """Drop the most common words, with verbs and kept words last."""
         order = sorted(self._droppable(), key=lambda index: (self.common.rarity(self.parts[index]), index))
         self._drop_until_it_fits(order)
         if not self.fits():
@@ -344,10 +348,7 @@ class _NameShortener:
             self._drop_until_it_fits(spared[: max(0, len(spared) - 1)])
 
     def _droppable(self) -> list[int]:
-        """Return the indexes of droppable words.
-
-        Verbs, kept words and the last two words are not droppable, because the last two words name the subject.
-        """
+        """Return the indexes of droppable words: no verbs, no kept words, and not the last two words."""
         return [
             index
             for index, word in enumerate(self.parts[:-2])
