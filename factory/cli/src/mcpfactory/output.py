@@ -206,7 +206,8 @@ def print_address_warnings(
 ) -> None:
     """Print on stderr each API address with a problem, and each private address.
 
-    `environ` is the server's environment, by default `os.environ`. `setting` is the shell command in hints that sets a variable.
+    `environ` is the server's environment, by default `os.environ`. `setting` is the shell command in hints that sets a
+    variable.
     """
     from mcpfactory_pipeline.workspace.api_addresses import api_addresses
 

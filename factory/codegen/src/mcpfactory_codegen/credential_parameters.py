@@ -7,7 +7,8 @@ operation confirms this. The user's `[credentials]` in `mcpfactory.toml` overrid
 
 A required credential is added to each alternative of `security`. An optional credential adds further alternatives.
 
- In contrast to `RULES`, `is_secret` also recognizes other private data, such as a card number or a session. Generated servers and copies of documents contain no secrets.
+In contrast to `RULES`, `is_secret` also recognizes other private data, such as a card number or a session. Generated
+servers and copies of documents contain no secrets.
 """
 
 from __future__ import annotations

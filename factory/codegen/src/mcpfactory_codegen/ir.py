@@ -79,9 +79,8 @@ class Encoding:
 class ApiBody:
     """The request body in the selected media type. `schema` has no read-only properties.
 
-    `xml` is the root of an XML body, and `shapes` has the XML types that the root references. `shapes` has the XML
-    types that the root references. `graphql` is the document of a GraphQL request. The properties of a GraphQL
-    request's `schema` are its variables.
+    `xml` is the root of an XML body, and `shapes` has the XML types that the root references. `graphql` is the document
+    of a GraphQL request. The properties of a GraphQL request's `schema` are its variables.
     """
 
     content_type: str
@@ -148,9 +147,10 @@ class ApiSecurityScheme:
 class ApiOperation:
     """One operation, identified by `(method, path)`. `method` is upper case.
 
-     `label` is the label of the operation's document if the API has several documents. `scopes` has the OAuth scopes that `security` requires, by scheme name. `server` is a name from
-    `Api.own_servers`, or "" for the root. `extensions` has the fields whose names start with one of `MARK_PREFIXES`.
-    The extensions are sorted: document, path, operation.
+    `label` is the label of the operation's document if the API has several documents. `scopes` has the OAuth scopes
+    that `security` requires, by scheme name. `server` is a name from `Api.own_servers`, or "" for the root.
+    `extensions` has the fields whose names start with one of `MARK_PREFIXES`. The extensions are sorted: document,
+    path, operation.
     """
 
     method: str

@@ -120,7 +120,8 @@ def schema(
 ) -> None:
     """Print the JSON Schema of mcpfactory.toml, for editors.
 
-    Editors complete keys if the first line of a file names the schema:
+    Editors complete keys if the first line of a file is
+    `#:schema ./mcpfactory.schema.json`.
     """
     output.data(settings_schema(kind.value if kind else ""))
 

@@ -119,7 +119,7 @@ class _Inputs:
     types: Mapping[str, frozenset[str]]
 
     def first(self, words: frozenset[str], *, whole: bool) -> str:
-        """Return the first input in `words` whose types are numbers, or with `whole=False` the first with other types."""
+        """Return the first input in `words` with only number types. `whole=False` means the first with other types."""
         return next(
             (n for n, kinds in self.types.items() if n in words and (kinds <= _WHOLE and bool(kinds)) is whole), ""
         )

@@ -78,10 +78,9 @@ class MergedArgument:
 class ApiTool:
     """A tool for one operation.
 
-     `handler` is `<module>:<function>` below `_generated.tools`. `title` is "" if it would
-    only repeat `name`. `defaults` has the values of omitted arguments. `fixed` has the values of hidden arguments.
-    `merged` has the arguments that replace several others. `select` is the name of the argument that selects parts of a
-    response.
+    `handler` is `<module>:<function>` below `_generated.tools`. `title` is "" if it would only repeat `name`.
+    `defaults` has the values of omitted arguments. `fixed` has the values of hidden arguments. `merged` has the
+    arguments that replace several others. `select` is the name of the argument that selects parts of a response.
     """
 
     key: str

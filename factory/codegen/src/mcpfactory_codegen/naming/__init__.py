@@ -217,7 +217,7 @@ def _fitted(parts: Sequence[str], kept: int) -> str:
 
 
 def _candidates(key: str, label: str, plain: str) -> Iterator[str]:
-    """Yield the candidate names of an operation: `plain`, then the label and `plain`, then names with longer digests."""
+    """Yield candidate names of an operation: `plain`, then the label and `plain`, then names with longer digests."""
     yield plain
     parts = [*words(label), *plain.split("_")]
     yield _fitted(parts, len(words(label)) + 1)
