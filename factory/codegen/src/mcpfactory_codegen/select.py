@@ -1,4 +1,4 @@
-"""Selection of operations by tag, path, operation and method. Omitted operations are listed with a reason."""
+"""Selection of operations by tag, path, operation and method, with a reason for each omission."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOT_SELECTED: Final = "not selected"
 def select(api: Api, selection: Selection) -> Api:
     """Return the API with the selected operations only, and with the schemas and security schemes that they use.
 
-    A term of the selection without a match is reported as a problem, because it is probably mistyped.
+    A term without a match is reported as a problem, because it is probably mistyped.
     """
     problems = ProblemCollector()
     terms = [(field, term, matcher(term)) for field, matcher in _MATCHERS.items() for term in getattr(selection, field)]
@@ -53,10 +53,7 @@ def select(api: Api, selection: Selection) -> Api:
 
 
 def _reason(operation: ApiOperation, selection: Selection, hits: set[str]) -> str:
-    """Return the reason to skip an operation, or "" to keep the operation.
-
-    `hits` has the fields of the selection that match the operation.
-    """
+    """Return the reason to skip an operation, or "". `hits` has the fields of the selection that match."""
     asked = [field.removeprefix("include_") for field in _ADDING if getattr(selection, field)]
     if asked and not hits & _ADDING.keys():
         return f"{NOT_SELECTED}: matches none of the selected {' or '.join(asked)}"
@@ -115,10 +112,7 @@ _MATCHERS: Final = {**_ADDING, "include_methods": _by_method}
 
 
 def _glob(text: str) -> re.Pattern[str]:
-    """Return a glob as a pattern.
-
-    `*` and `?` match within a segment, `**` matches across segments. Braces are literal.
-    """
+    """Return a glob as a pattern: `*` and `?` match within a segment, `**` matches across segments."""
     text, below = (text[:-3], "(?:/.*)?") if text.endswith("/**") else (text, "")
     parts = re.split(r"(\*\*|\*|\?)", text)
     translated = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
@@ -185,17 +179,11 @@ EXTENSIONS: Final[dict[str, Callable[[Any], Mark]]] = {
     **dict.fromkeys(("x-mcp-enabled", "x-mcp-include", "x-mcp-expose"), _plain),
     **dict.fromkeys((f"x-mcp-{word}" for word in ("disabled", "exclude", "ignore", "skip", "hidden")), _reverse),
 }
-"""Functions that read the value of an extension.
-
-True includes the operation, False excludes the operation, and None leaves the decision to other extensions.
-"""
+"""Functions that read the value of an extension: True includes an operation, False excludes an operation."""
 
 
 def inclusion_from_extensions(extensions: Mapping[str, Any]) -> Mark:
-    """Return the mark of an operation.
-
-    `extensions` are sorted from the outermost to the innermost object, and the innermost mark applies.
-    """
+    """Return the innermost mark of an operation, from `extensions` that are sorted outermost first."""
     mark: Mark = None
     for name, value in extensions.items():
         read = EXTENSIONS.get(name.lower())

@@ -23,7 +23,7 @@ _SHOWN: Final = 100  # maximum characters of a value in a message
 
 
 class SettingsError(McpfactoryError):
-    """Error for an invalid settings file. `hint` is the correction."""
+    """Error for an invalid settings file, with the correction as hint."""
 
     exit_code = Exit.BAD_INPUT
 
@@ -31,7 +31,7 @@ class SettingsError(McpfactoryError):
 class Settings(BaseModel):
     """A table of a settings file. Unknown keys, and values of the wrong type, are refused.
 
-    Use `model_construct` for defaults that are models, because building validators would slow down each start.
+    Defaults that are models need `model_construct`, because building validators would slow down each start.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_by_name=True, defer_build=True)
@@ -50,12 +50,11 @@ class OneOf:
     values: Collection[str]
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Return the schema of the values."""
         return core_schema.literal_schema(list(self.values))
 
 
 def validation_error(message: str, hint: str, *at: str | int) -> PydanticCustomError:
-    """Return the error that a validator of a model raises. `at` is the path from the validated value to the error."""
+    """Return the error that a validator of a model raises, with the path `at` from the validated value to the error."""
     return PydanticCustomError("setting", "{message}", {"message": message, "hint": hint, "at": at})
 
 
@@ -63,10 +62,7 @@ _Model = TypeVar("_Model", bound=Settings)
 
 
 def read_settings(model: type[_Model], text: str, file: Path | str) -> _Model:
-    """Return the settings in the text of a TOML file. `file` is the file's name in error messages.
-
-    Raise a SettingsError if the text is not TOML, or has an unknown key or an invalid value.
-    """
+    """Return the settings in the text of a TOML file, or raise a SettingsError about `file`."""
     return check_settings(model, parse_toml(text, file), file, text)
 
 
@@ -89,7 +85,7 @@ def read_toml_text(file: Path) -> str:
 
 
 def check_settings(model: type[_Model], data: Any, file: Path | str, text: str = "") -> _Model:
-    """Return data as settings. If `text` is the text of the file, errors have a line number."""
+    """Return data as settings. Errors have a line number if `text` is the text of the file."""
     try:
         return model.model_validate(data, by_alias=True, by_name=False)
     except ValidationError as error:
@@ -117,10 +113,10 @@ Keys = tuple[str | int, ...]
 
 
 def _place(error: ErrorDetails, data: Any) -> tuple[Keys, Any]:
-    """Return the keys of the table or value that an error is about, and the value.
+    """Return the keys and the value of the table or value that an error is about.
 
-    pydantic adds the branches of unions to the keys. An error about an unknown or missing key belongs to the table of
-    the key.
+    The result omits the branches of unions, which pydantic adds to the keys. An error about an unknown or missing key
+    belongs to the table of the key.
     """
     keys: list[str | int] = []
     parts = error["loc"][:-1] if error["type"] == "extra_forbidden" else error["loc"]
@@ -132,7 +128,7 @@ def _place(error: ErrorDetails, data: Any) -> tuple[Keys, Any]:
 
 
 def _names(keys: Keys) -> list[str]:
-    """Return the keys in readable form. The tables of a list are counted from 1."""
+    """Return the keys in readable form, with tables of a list counted from 1."""
     names: list[str] = []
     for part in keys:
         if isinstance(part, int):
@@ -143,10 +139,7 @@ def _names(keys: Keys) -> list[str]:
 
 
 def find_toml_line(text: str, keys: Keys) -> int:
-    """Return the line of a key in a TOML text.
-
-    If the key is missing, return the line of the innermost table around the key.
-    """
+    """Return the line of a key in a TOML text, or of the innermost table around a missing key."""
     best, line = 0, 1
     table: Keys = ()
     counts: dict[Keys, int] = {}
@@ -166,7 +159,7 @@ def find_toml_line(text: str, keys: Keys) -> int:
 
 
 def _written_keys(line: str) -> Keys:
-    """Return the keys in a table header, or the keys before `=`. Return () for any other line."""
+    """Return the keys in a table header, or the keys before `=`, or ()."""
     try:
         data: Any = tomllib.loads(line if line.startswith("[") else f"{line.partition('=')[0]}= 0")
     except tomllib.TOMLDecodeError:  # a comment, or a further line of a value
@@ -198,7 +191,7 @@ _TYPES: Final = {bool: "boolean", str: "string", int: "integer", float: "number"
 
 
 def _explain(error: ErrorDetails, value: Any, places: Sequence[Mapping[str, Any]], example: str) -> tuple[str, str]:
-    """Return the message and a hint. `places` are the JSON Schemas that permit the value."""
+    """Return the message and a hint, from the JSON Schemas `places` that permit the value."""
     last = str(error["loc"][-1]) if error["loc"] else ""
     if error["type"] == "setting":
         return error["msg"], str(error["ctx"]["hint"])
@@ -259,7 +252,7 @@ def _toml(value: Any) -> str:
 
 
 def _schemas(root: Mapping[str, Any], keys: Keys, data: Any) -> list[Mapping[str, Any]]:
-    """Return the JSON Schemas of the value at these keys. A value with several possible types has several schemas."""
+    """Return the JSON Schemas of the value at these keys, one for each possible type."""
     found = list(schema_alternatives(root, root, data))
     for key in keys:
         data = data[key]
@@ -274,7 +267,7 @@ def _schemas(root: Mapping[str, Any], keys: Keys, data: Any) -> list[Mapping[str
 
 
 def additional_properties_schema(schema: Mapping[str, Any]) -> Any:
-    """Return the schema of values under keys that the user chooses. Return None if the table has only fixed keys."""
+    """Return the schema of values under keys that the user chooses, or None for fixed keys."""
     named = (part for steps, part in children(schema) if steps[0] in {"patternProperties", "additionalProperties"})
     return next((part for part in named if isinstance(part, Mapping)), None)
 
@@ -308,7 +301,7 @@ def json_schema(*models: type[Settings]) -> dict[str, Any]:
 
 
 def quoted(text: str) -> str:
-    """Return a string literal for TOML and Python. The literal is JSON without control characters."""
+    """Return a string literal that is valid in both TOML and Python."""
     return json.dumps(strip_controls(text), ensure_ascii=False)
 
 

@@ -36,7 +36,7 @@ def word_group(name: str) -> frozenset[str]:
 
 
 def word_pairs(name: str) -> dict[str, str]:
-    """Return a group of pairs from words.txt. A pair is written as `indices=index`."""
+    """Return a group of pairs from words.txt, which are written as `indices=index`."""
     return dict(pair.split("=") for pair in word_group(name))
 
 
@@ -46,20 +46,20 @@ _ODD_PLURALS: Final = word_pairs("odd-plurals")
 
 @lru_cache(maxsize=65536)
 def words(text: str) -> tuple[str, ...]:
-    """Return the lowercase ASCII words of a name in any spelling: `users.GetMail2` → users, get, mail2."""
+    """Return the lowercase ASCII words of a name in any spelling, such as users, get and mail2 for `users.GetMail2`."""
     if not text.isascii():
         text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     return tuple(part.lower() for part in _BOUNDARY.split(text) if part)
 
 
 def snake_case(text: str) -> str:
-    """Return a name in snake case: `X-Request-ID` → x_request_id. Return "" without ASCII letters and digits."""
+    """Return a name in snake case, such as x_request_id for `X-Request-ID`, or "" without ASCII letters and digits."""
     return "_".join(words(text))
 
 
 @lru_cache(maxsize=65536)
 def singular(word: str) -> str:
-    """Return the singular of a usual English plural. Words such as `alias`, `status` and `dns` stay unchanged."""
+    """Return the singular of a usual English plural, but keep words such as `alias`, `status` and `dns`."""
     if len(word) < 4 or not word.endswith("s") or word.endswith(_KEPT_S):
         return word
     if word in _ODD_PLURALS:
@@ -102,10 +102,7 @@ def is_identifier(text: str) -> bool:
 
 
 def identifier(text: str, *, prefix: str, reserved: frozenset[str] = frozenset()) -> str:
-    """Convert the text to an ASCII identifier in snake case.
-
-    Add `prefix` if the text is empty or starts with a digit.
-    """
+    """Convert the text to an ASCII identifier in snake case, with `prefix` before a digit."""
     name = snake_case(text)
     if not name:
         return f"{prefix}_{digest(text, 6)}"
@@ -122,10 +119,10 @@ def names_with_digest(lead: str, key: str, length: int) -> Iterator[str]:
 
 
 def choose_unique_names(proposals: Mapping[str, Iterator[str]], taken: set[str]) -> dict[str, str]:
-    """Return a name for each key: the first free name among the key's endless proposals. Letter case is ignored.
+    """Return a name for each key: the first free name among the key's endless proposals, ignoring case.
 
     In each round, a key gets its proposed name if no other key has the same proposal. Therefore names do not depend on
-    the order of keys. `taken` has reserved names in lower case. All proposed names are added to `taken`.
+    the order of keys. `taken` has reserved names in lower case, and also receives all proposed names.
     """
     names: dict[str, str] = {}
     waiting = dict(proposals)
@@ -148,10 +145,7 @@ _LEAST: Final = 3  # minimum characters of a prefix; shorter prefixes match unre
 
 
 def closest_match(word: str, known: Iterable[str]) -> str:
-    """Return the closest known name: similar, with the same letters, or starting with the word.
-
-    Return "" without a match.
-    """
+    """Return the closest known name, which is similar, has the same letters or starts with the word, or ""."""
     by_fold = {name.casefold(): name for name in known}
     asked = word.casefold()[:_LONGEST]
     close = get_close_matches(asked, by_fold, 1)
@@ -205,10 +199,7 @@ _ENTITIES: Final = {"&nbsp;": " ", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#3
 
 
 def strip_controls(text: str) -> str:
-    """Remove control, format (bidirectional, zero-width) and surrogate characters from the text.
-
-    Newlines and tabs stay in the text.
-    """
+    """Remove control, format (bidirectional, zero-width) and surrogate characters, except newlines and tabs."""
     text = text.replace("\r\n", "\n")
     if text.replace("\n", "").replace("\t", "").isprintable():  # a fast check for the common case
         return text

@@ -31,10 +31,10 @@ from mcpfactory_codegen.sources.translation_helpers import Translation, table, t
 
 
 def read_api(document: Document) -> Api:
-    """Read a document. Each operation is either in `operations` or in `skipped` of the result.
+    """Read a document. Each operation is in either `operations` or `skipped`.
 
-    Invalid content never raises an exception. Every error becomes a `Problem` of the result. A problem has a JSON
-    pointer into the document, or `file#pointer` for another file of the document.
+    Invalid content never raises an exception, but becomes a `Problem` of the result. A problem has a JSON pointer into
+    the document, or `file#pointer` for another file.
     """
     problems = ProblemCollector()
     problems.extend(document.problems)
@@ -94,7 +94,7 @@ def _info(written: Node) -> dict[str, str]:
 
 
 def _title(document: Document) -> str:
-    """Return the file name of a document without a title."""
+    """Return the file name of the document, as its title."""
     name = document.source.rstrip("/").replace("\\", "/").rpartition("/")[2]
     return name.partition("?")[0].partition(".")[0] or "API"
 
@@ -109,7 +109,7 @@ def _tags(tags: Node) -> dict[str, str]:
 
 
 MAX_OPERATIONS: Final = 30_000
-"""Maximum operations of a document. The largest known public API has 11,422."""
+"""Maximum operations of a document, above the 11,422 operations of the largest known public API."""
 
 _FIELDS: Final = frozenset({"$ref", "summary", "description", "servers", "parameters", "additionalOperations"})
 _TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,40}\Z")
@@ -193,7 +193,7 @@ def _written(section: Node) -> Iterator[RawOperation]:
 
 
 def _item(written: Node) -> Node | None:
-    """Return the path item. Keywords next to `$ref` override keywords of the target."""
+    """Return the path item, with keywords next to a `$ref` merged into its target."""
     item = written.target()
     if item is None:
         return None
@@ -205,7 +205,10 @@ def _item(written: Node) -> Node | None:
 
 
 def _methods(item: Node, location: Location) -> Iterator[tuple[str, Node]]:
-    """Yield the operations of a path item. `location` is a path below `paths`, even if the path item is a `$ref`."""
+    """Yield the operations of a path item.
+
+    `location` is a path below `paths`, even if a `$ref` replaces the path item.
+    """
     spec, newest = item.context.spec, SPEC_VERSIONS[-1]
     path = Node(item.context, item.value, location)
     for key, node in path.members():
@@ -230,7 +233,7 @@ def _methods(item: Node, location: Location) -> Iterator[tuple[str, Node]]:
 
 
 def _read(security: Security, servers: tuple[str, ...], written: RawOperation) -> ApiOperation:
-    """Return one operation. Problems inside the operation contain the actual location of the text."""
+    """Return one operation, with the actual location of its text for problems."""
     path, method, item, identity = written
     tail = identity.location.pointer.split("/")[3:]  # drop three tokens: "", "paths" and the path
     place = Location(item.location.part, "/".join([item.location.pointer, *tail]))
@@ -269,7 +272,7 @@ def _read(security: Security, servers: tuple[str, ...], written: RawOperation) -
 
 
 def _responses(operation: Node, method: str) -> tuple[Response, ...]:
-    """Return the responses. A response to HEAD has no body (RFC 9110 §9.3.2)."""
+    """Return the responses, without a body for HEAD (RFC 9110 §9.3.2)."""
     found = read_responses(operation)
     if method != "HEAD" or not any(one.content_type for one in found):
         return found
@@ -292,7 +295,7 @@ def _path(path: str, found: list[Node], identity: Node) -> str:
 
 
 def _extensions(*owners: dict[str, Any]) -> dict[str, Any]:
-    """Return the extensions that mark operations. The extensions of the innermost owner come last."""
+    """Return the extensions that mark operations, innermost extensions last."""
     found: dict[str, Any] = {}
     for owner in owners:
         for key, value in owner.items():
@@ -323,8 +326,7 @@ def _resolved(written: Node) -> Node:
 def read_source(document: Document) -> Api:
     """Read a document of any kind.
 
-    Invalid content never raises an exception. The pointers in problems refer to the original document, not to its
-    translation.
+    The pointers in problems refer to the original document, not to its translation.
     """
     translation = _translation(document)
     if translation is None:
@@ -348,7 +350,7 @@ def document_kind(document: Document) -> DocumentKind:
 
 
 def title_of(document: Document) -> str:
-    """Return the title of the API in the document, or ""."""
+    """Return the title of the API, or ""."""
     translation = _translation(document)
     info = (document.data if translation is None else translation.data).get("info")
     return str(info.get("title", "")) if isinstance(info, dict) else ""

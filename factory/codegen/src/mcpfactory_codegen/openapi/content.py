@@ -33,7 +33,10 @@ _RANKS: Final = (
     (r"text/.*", 6),
     (r".*\*.*", 7),
 )
-"""Media types in order of preference: JSON, then types with defined field encodings, text, and raw content."""
+"""Media types in order of preference.
+
+The order is JSON, types with defined field encodings, text, and raw content.
+"""
 _LAST: Final = 8
 _XML: Final = 4  # rank of XML for a schema with described properties
 _NO_LIST: Final = re.compile(r"application/([\w.-]*-)?merge-patch\+json")
@@ -57,7 +60,7 @@ def media_type_rank(content_type: str) -> int:
 
 
 def _fitting_rank(content_type: str, schema: Node) -> int:
-    """Return the preference rank of a media type. A type that does not fit its schema comes last.
+    """Return the preference rank of a media type. A media type that does not fit its schema comes last.
 
     media type                        fits
     application/json-patch+json       lists (RFC 6902)
@@ -113,7 +116,7 @@ def choose_media_type(content: Node) -> Media | None:
 
 
 def _best(usable: dict[str, Node]) -> str:
-    """Return the media type that fits its schema best. The first of several equally good types wins."""
+    """Return the first of the media types that fit their schemas best."""
     schemas = {name: one.mapping().at("schema") for name, one in usable.items()}
     if _carries_files(schemas):
         return "multipart/form-data"
@@ -121,10 +124,7 @@ def _best(usable: dict[str, Node]) -> str:
 
 
 def read_media_schema(media: Media, direction: Direction) -> JsonSchema | None:
-    """Return the schema of a media type, or None if the schema is missing.
-
-    For streams of items (3.2), return the list schema.
-    """
+    """Return the schema of a media type, or the list schema of a stream of items (3.2)."""
     if "schema" in media.node.value:
         return media.node.at("schema").schema(direction)
     if "itemSchema" in media.node.value:
@@ -184,7 +184,10 @@ def read_request_body(operation: Node, parameters: list[Node]) -> ApiBody | None
 
 
 def _sendable(body: ApiBody, schema: Node) -> ApiBody:
-    """Return a body whose media type can encode its value. A mislabeled body becomes JSON. Other bodies become text."""
+    """Return a body whose media type can encode its value.
+
+    A mislabeled body becomes JSON, and any other unsuitable body becomes text.
+    """
     kind = media_type(body.content_type)
     if is_json(kind) or not is_object_or_array(schema):
         return body
@@ -207,7 +210,7 @@ def _sendable(body: ApiBody, schema: Node) -> ApiBody:
 
 
 def _shortened(body: Node) -> Media | None:
-    """Read a body without media type as JSON. Return None if neither the body nor `content` has a schema."""
+    """Read a body without media type as JSON, or return None without a schema."""
     content = body.at("content")
     inside = "schema" in content.table and not any("/" in key for key in content.table)
     if not inside and ("schema" not in body.value or content.value):
@@ -334,7 +337,6 @@ def _described_response(status: str, node: Node, produces: list[str]) -> Respons
 
 
 def _lists(content_type: str, node: Node) -> tuple[tuple[str, str], ...]:
-    """Return the lists in an XML response. `node` is the media type object."""
     if is_json(content_type) or not is_xml(content_type):
         return ()
     schema = node.at("schema")

@@ -15,12 +15,15 @@ from mcpfactory_codegen.read.document import Document
 from mcpfactory_runtime.upstream.encoding import is_json
 
 Direction = Literal["", "request", "response"]
-"""Direction of a schema: "request" for sent data, "response" for received data, "" for no direction."""
+"""Direction of a schema: sent data, received data, or "" for neither."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpecVersion:
-    """One version of the specification. Documents of `shape` "2" are converted to 3.x by `swagger2`."""
+    """One version of the specification.
+
+    `shape` "2" means that documents must be converted to OpenAPI 3 (`swagger2`).
+    """
 
     version: str
     shape: Literal["2", "3"]
@@ -44,7 +47,7 @@ SPEC_VERSIONS: Final[tuple[SpecVersion, ...]] = (
 
 
 def spec_version(data: dict[str, Any], problems: ProblemCollector) -> SpecVersion | None:
-    """Return the `SpecVersion` of a document. For an unknown version, report an error and return None."""
+    """Return the `SpecVersion` of a document, or report an unknown version and return None."""
     key = "openapi" if "openapi" in data else "swagger"
     written = str(data[key]).strip()
     version = written.lower().removeprefix("v").removeprefix("openapi").strip()
@@ -71,7 +74,7 @@ def spec_version(data: dict[str, Any], problems: ProblemCollector) -> SpecVersio
 
 
 class UnusableOperationError(Exception):
-    """Error for an operation that cannot be called correctly. `read_operations` skips the operation."""
+    """Error for an operation that cannot be called correctly and is therefore skipped."""
 
     def __init__(self, code: str, location: Location, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -82,10 +85,10 @@ class UnusableOperationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ReaderContext:
-    """State of reading one document. The dictionaries cache definitions that several operations reference.
+    """State of reading one document, with caches of definitions that several operations reference.
 
-    `schema` translates the schema of a parameter, body or response. The arguments of `schema` are the value, the
-    location of the value, and the direction of its use.
+    `schema` translates the schema of a parameter, body or response. The arguments of `schema` are the value, its
+    location, and the direction of its use.
     """
 
     document: Document
@@ -111,7 +114,7 @@ _OBJECT_CODES: Final[dict[Kind, str]] = {
     "Parameter": "parameter-shape",
 }
 _MODELS: Final = {"3.0": v3_0, "3.1": v3_1}
-"""Models that validate small objects. These models are too slow for schemas."""
+"""Models that validate small objects, but are too slow for schemas."""
 _SAID: Final = {"true": True, "yes": True, "false": False, "no": False}
 _LEVELS: Final = 8  # maximum levels of nested lists to search for a file
 
@@ -152,7 +155,7 @@ class Node(NamedTuple):
         self.context.problems.add(code, str(self.location), message, hint)
 
     def is_object(self, code: str, message: str, hint: str = "", *, null: bool = False) -> bool:
-        """Return True for an object. Report other values, but report None only if `null` is True."""
+        """Return True for an object. Report any other value, but None only if `null` is True."""
         if not isinstance(self.value, dict) and (null or self.value is not None):
             self.report(code, message, hint)
         return isinstance(self.value, dict)
@@ -162,14 +165,11 @@ class Node(NamedTuple):
         return isinstance(self.table.get("$ref"), str)
 
     def follow(self) -> Node:
-        """Return the node, or the target of its `$ref`.
-
-        Raise an UnresolvedError if the reference has no target.
-        """
+        """Return the node, or the target of its `$ref`, or raise an UnresolvedError."""
         return Node(self.context, *self.context.references.follow(self.value, self.location))
 
     def target(self) -> Node | None:
-        """Return the node, or the target of its `$ref`. Report an unresolved reference, and return None."""
+        """Return the node or the target of its `$ref`, or report an unresolved reference."""
         try:
             return self.follow()
         except UnresolvedError as error:
@@ -177,14 +177,14 @@ class Node(NamedTuple):
             return None
 
     def resolved_object(self) -> dict[str, Any]:
-        """Return the object behind references. Return {} for other values and for unresolved references."""
+        """Return the object behind references, or {} without an object."""
         try:
             return self.follow().table
         except UnresolvedError:
             return {}
 
     def mapping(self) -> Node:
-        """Return the node. If a reference replaces a map of names, return the target of the reference."""
+        """Return the node, or the target of a `$ref` that replaces a map of names."""
         return Node(self.context, *self.context.references.mapping(self.value, self.location))
 
     def schema(self, direction: Direction) -> JsonSchema:
@@ -197,10 +197,7 @@ class Node(NamedTuple):
             yield Node(self.context, *part)
 
     def properties(self) -> dict[str, Node]:
-        """Return the properties of an object schema, its references and combinations.
-
-        The first of several properties with the same name counts.
-        """
+        """Return the properties of an object schema, its references and combinations."""
         found: dict[str, Node] = {}
         for part in self.composed("allOf", "anyOf", "oneOf"):
             for name, member in part.at("properties").mapping().members():
@@ -223,7 +220,7 @@ class Node(NamedTuple):
         return False
 
     def text(self) -> str:
-        """Return a text field. Follow a `$ref`. Convert a number to text, such as `version: 1.0` in YAML."""
+        """Return a text field, with references followed and numbers converted (`version: 1.0` in YAML)."""
         value = self.value
         if self.is_reference():
             try:
@@ -239,7 +236,7 @@ class Node(NamedTuple):
         return ""
 
     def example(self) -> Any:
-        """Return `example`, or the value of the first of `examples`. OpenAPI 3.2 calls the value `dataValue`."""
+        """Return `example`, or the first value of `examples`."""
         if "example" in self.value:
             return self.value["example"]
         examples = self.at("examples")

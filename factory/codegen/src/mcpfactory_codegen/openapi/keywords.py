@@ -1,7 +1,7 @@
 """Tables of schema keywords: their permitted values in JSON Schema 2020-12, and the handling of other values.
 
-Unknown keywords are dropped with a warning, so that each resulting schema satisfies the metaschema. The checks return
-the value to keep, or raise ValueError with the reason.
+Unknown keywords are dropped with a warning, so that each resulting schema satisfies the metaschema. Each check of a
+keyword returns the value to keep, or raises ValueError with the reason.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ TYPE_FORMATS: Final[dict[str, str]] = {
     "datetime": "date-time", "date-time": "date-time", "time": "time", "uuid": "uuid", "uri": "uri", "url": "uri",
     "email": "email", "binary": "binary", "file": "binary", "byte": "byte", "base64": "byte",
 }  # fmt: skip
-"""Map each invalid type that can be repaired to the format that the type implies."""
+"""For each invalid but repairable type, the format that the type implies."""
 
 ANNOTATIONS: Final = frozenset({"title", "description", "default", "deprecated", "examples"})
 
 MEANINGS: Final = frozenset(
     {"x-enum-descriptions", "x-enumDescriptions", "x-enumNames", "x-enum-varnames", "x-enum-names", "x-ms-enum"}
 )
-"""Extensions that describe the values of an enumeration. The extensions are kept unchanged."""
+"""Extensions that describe the values of an enumeration, and are kept unchanged."""
 DROPPED: Final = frozenset(
     {
         # the output does not need these identifiers, definitions and metadata
@@ -187,7 +187,7 @@ _BOUNDS: Final = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum
 
 
 def convert_old_draft_keywords(out: Object, node: Object) -> None:
-    """Convert keywords of drafts 4 to 2019-09 to their current form. `node` is the schema as written."""
+    """Convert keywords of drafts 4 to 2019-09 to their current form. `node` is the original schema."""
     for exclusive, bound in _BOUNDS:
         if node.get(exclusive) is True and bound in out:
             out[exclusive] = out.pop(bound)
@@ -230,7 +230,10 @@ def allow_null(out: Object) -> Object:
 
 
 def normalize_type(out: Object, node: Object, report: Report, *, nullable: bool) -> None:
-    """Normalize `type`, and convert `enum` and `default` to that type. `nullable` means that null is added later."""
+    """Normalize `type`, and convert `enum` and `default` to that type.
+
+    `nullable` means that null will be added to the type afterwards.
+    """
     if "type" in out:
         if isinstance(node["type"], str) and "|" in node["type"]:
             report(
@@ -275,7 +278,7 @@ def _types(out: Object, written: Any, report: Report) -> list[str]:
 
 
 def _split(written: Any) -> list[Any]:
-    """Return the types in `string | null`. Return other values unchanged."""
+    """Return the types in `string | null`, or any other value in a list."""
     parts = [part.strip() for part in written.split("|")] if isinstance(written, str) else []
     return parts if len(parts) > 1 and all(part in TYPES for part in parts) else [written]
 
@@ -324,7 +327,7 @@ def _normalize_default(out: Object, report: Report) -> None:
 
 
 def _fit(value: Any, types: frozenset[str]) -> Any:
-    """Convert the value to one of the types if its text permits: "1" becomes `1`."""
+    """Convert the value to one of the types if its text permits, such as "1" to `1`."""
     if types & {"object", "array"}:
         return value
     if isinstance(value, bool) and types <= {"string", "null"}:

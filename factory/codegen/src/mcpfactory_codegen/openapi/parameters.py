@@ -14,7 +14,7 @@ from mcpfactory_codegen.openapi.context import Node, UnusableOperationError
 from mcpfactory_runtime.upstream.operation import STYLES, ParameterLocation, Style, forbidden_header_reason
 
 _NOT_OURS: Final = frozenset({"accept", "content-type"})
-"""Header parameters that OpenAPI ignores (3.1 §4.8.12.1). `credential_parameters` handles `Authorization`."""
+"""Header parameters that OpenAPI ignores, except `Authorization` (3.1 §4.8.12.1)."""
 _SHELL: Final = ("name", "description", "required", "deprecated", "allowEmptyValue", "explode", "allowReserved")
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
 _HINT: Final = "a parameter has `name`, `in` and `schema`"
@@ -23,8 +23,8 @@ _HINT: Final = "a parameter has `name`, `in` and `schema`"
 def normalize_path_template(path: str, names: frozenset[str]) -> str:
     """Return the path with each parameter in `names` written as `{id}`.
 
-    Other forms are `:id`, `<int:id>` and `{id:[0-9]+}`. Operators of RFC 6570 (`{.id*}`) are removed, because `style`
-    and `explode` replace them.
+    Documents also write `:id`, `<int:id>` and `{id:[0-9]+}`. Operators of RFC 6570 (`{.id*}`) are removed, because
+    `style` and `explode` have the same meaning.
     """
 
     def without_operator(match: re.Match[str]) -> str:
@@ -41,10 +41,7 @@ def normalize_path_template(path: str, names: frozenset[str]) -> str:
 
 
 def merge_parameters(item: Node, operation: Node, path: str) -> list[Node]:
-    """Return the parameters that apply to an operation.
-
-    An operation's parameter replaces the path item's parameter with the same place and name.
-    """
+    """Return the path item's parameters, overridden by the operation's parameters."""
     merged: dict[tuple[str, str], Node] = {}
     for owner in (item, operation):
         here: set[tuple[str, str]] = set()
@@ -84,7 +81,7 @@ def _listed(owner: Node, path: str) -> Iterator[Node]:
 
 
 def read_parameters(found: list[Node], path: str, operation: Node) -> tuple[ApiParameter, ...]:
-    """Return the parameters of one operation. Problems with the path template are reported at the operation."""
+    """Return the parameters of one operation, and report problems with the path template at the operation."""
     parameters = []
     for node in found:
         cache = node.context.parameters

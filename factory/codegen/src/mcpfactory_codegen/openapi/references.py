@@ -1,7 +1,7 @@
 """Locations in a document, and resolution of `$ref`. Pure.
 
 A location consists of a part of the document and a JSON pointer into that part. References are never expanded, so that
-references cannot make a document grow. Each distinct reference is resolved once. A chain of references has at most
+references cannot make a document grow. Each distinct reference is resolved only once. A chain of references has at most
 `MAX_HOPS` steps.
 """
 
@@ -21,7 +21,7 @@ MAX_HOPS: Final = 50
 
 
 class Location(NamedTuple):
-    """A JSON pointer within one part of the document. The main file of the document is the part ""."""
+    """A JSON pointer within one part of the document, where "" is the main file."""
 
     part: str
     pointer: str
@@ -34,7 +34,7 @@ class Location(NamedTuple):
         return Location(self.part, pointer)
 
     def __str__(self) -> str:
-        """Return a location as in problems: a bare pointer in the main document, or `file#pointer` in another part."""
+        """Return a bare pointer in the main file, or `file#pointer` in another part."""
         return f"{self.part}#{self.pointer}" if self.part else self.pointer
 
 
@@ -53,7 +53,7 @@ class LocatedNode(NamedTuple):
 
 
 class UnresolvedError(Exception):
-    """Error for a reference without a target. `code` is a problem code."""
+    """Error for a reference without a target, with a problem code."""
 
     def __init__(self, code: str, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -82,7 +82,7 @@ class References:
     def follow(self, node: Any, location: Location) -> LocatedNode:
         """Return the node itself, or the node at the end of its `$ref` chain.
 
-        Raise an UnresolvedError if the chain ends at a missing target or is a cycle.
+        Raise an UnresolvedError for a missing target or a cycle.
         """
         seen: set[Location] = set()
         while isinstance(node, dict) and isinstance(reference := node.get("$ref"), str):
@@ -105,7 +105,7 @@ class References:
         return LocatedNode(node, location)
 
     def resolve(self, reference: str, at: Location) -> LocatedNode:
-        """Return the target of one `$ref` located at `at`. The target can itself be a reference.
+        """Return the target of one `$ref` located at `at`, which can itself be a reference.
 
         Raise an UnresolvedError with the code reference-dangling, reference-refused or reference-cycle.
         """
@@ -186,7 +186,7 @@ class References:
     def _nearby(self, reference: str, at: Location) -> LocatedNode | None:
         """Return the target of `#/$defs/x` in the nearest enclosing schema that has this definition.
 
-        Schemas are often pasted into a document together with their definitions.
+        Authors often paste schemas into a document together with their definitions.
         """
         if not reference.startswith(("#/$defs/", "#/definitions/")):
             return None
@@ -203,7 +203,7 @@ class References:
     def _repaired(self, reference: str, at: Location) -> LocatedNode | None:
         """Return the probable target of a broken reference.
 
-        Repair a missing `#`, a path of another version of OpenAPI, or wrong capitalization.
+        Typical mistakes are a missing `#`, a path of another version of OpenAPI, and wrong capitalization.
         """
         for tokens in suggest_targets(reference, self._parts[at.part]):
             with suppress(UnresolvedError):
@@ -287,7 +287,7 @@ _LEVELS: Final = 8  # maximum levels of references and combinations to search fo
 def composed(references: References, schema: LocatedNode, *keywords: str) -> Iterator[LocatedNode]:
     """Yield the resolved object schema, then the schemas in its lists under `keywords`.
 
-    The order is depth first, and each schema appears once.
+    The order is depth first, without duplicates.
     """
     waiting = [(schema, _LEVELS)]
     seen: set[Location] = set()

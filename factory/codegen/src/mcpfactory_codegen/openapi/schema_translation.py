@@ -35,7 +35,7 @@ from mcpfactory_runtime.schemas.walk import APPLICATORS, TYPES, definition_refer
 class ClosedObjectOpener:
     """Remover of `additionalProperties: false` from objects to which other schemas add properties.
 
-    Each document needs its own instance. `siblings` means that keywords next to a `$ref` apply.
+    One instance handles one document. `siblings` means that keywords next to a `$ref` apply.
     """
 
     def __init__(self, references: References, problems: ProblemCollector, *, siblings: bool) -> None:
@@ -46,7 +46,7 @@ class ClosedObjectOpener:
         self._closed: dict[Location, list[dict[str, Any]]] = {}
 
     def open_closed_objects(self, node: dict[str, Any], location: Location) -> None:
-        """Open the closed objects at `location` and in its `allOf`, if necessary. Report each object once."""
+        """Open the closed objects at `location` and in its `allOf`, and report each object once."""
         if node.get("additionalProperties") is not False and not node.keys() & {"allOf", "$ref"}:
             return  # the common case
         whole = LocatedNode(node, location)
@@ -79,7 +79,7 @@ class ClosedObjectOpener:
         self._problems.add("schema-closed-object", str(location.down("additionalProperties")), message, hint)
 
     def _applied(self, whole: LocatedNode, *keywords: str) -> Iterator[LocatedNode]:
-        """Yield the objects for the same value, by references or by lists under `keywords`. Yield each object once."""
+        """Yield each object for the same value once, found through references and lists under `keywords`."""
         waiting = [whole]
         seen: set[Location] = set()
         while waiting:
@@ -115,9 +115,9 @@ def _own(node: dict[str, Any]) -> set[tuple[str, str]]:
 
 
 _DEEP: Final = 100
-"""Maximum nesting depth within one schema. Shared schemas restart the count."""
+"""Maximum nesting depth within one schema, counted separately for each shared schema."""
 _BUDGET: Final = 6_000_000
-"""Maximum schemas to translate per document. A shared part counts once for each reference."""
+"""Maximum schemas to translate per document, where a shared part counts once for each reference."""
 
 Object = dict[str, Any]
 
@@ -129,7 +129,7 @@ class TranslationContext(NamedTuple):
     direction: Direction
     depth: int = 0
     hidden: frozenset[str] = frozenset()
-    """Properties that an enclosing `allOf` hides. Hidden properties cannot be required."""
+    """Properties that an enclosing `allOf` hides and that therefore cannot be required."""
 
     def down(self, *tokens: str | int) -> TranslationContext:
         """Return the context of a subschema."""
@@ -157,14 +157,14 @@ class SchemaTranslator:
         self._named = SharedSchemaQueue(self._names, visibility)
 
     def translate(self, node: Any, location: Location, direction: Direction) -> JsonSchema:
-        """Return the schema of a parameter, body or response. Do not change the result, because it is cached."""
+        """Return the schema of a parameter, body or response, to be used read-only."""
         key = (location, direction)
         if key not in self._inline:
             self._inline[key] = self._schema(node, TranslationContext(location, direction))
         return self._inline[key]
 
     def shared(self) -> dict[str, JsonSchema]:
-        """Return the referenced schemas, sorted by name. Call this method once, after all translations."""
+        """Return the referenced schemas by name, once after all translations."""
         shared: dict[str, JsonSchema] = {}
         while self._named.waiting:
             name, target, direction = self._named.waiting.pop()
@@ -237,7 +237,7 @@ class SchemaTranslator:
         return allow_null(result) if _nullable(node) else result
 
     def _intended(self, reference: str, location: Location) -> LocatedNode:
-        """Return the target of a reference. `#` is the enclosing named schema, not the whole API document."""
+        """Return the target of a reference, where `#` is the enclosing named schema."""
         if reference != "#" or location.part:
             return self._references.resolve(reference, location)
         tokens = location.pointer.split("/")
@@ -247,7 +247,7 @@ class SchemaTranslator:
         raise UnresolvedError("reference-dangling", "the reference '#' means the whole document, which is not a schema")
 
     def _last(self, target: LocatedNode) -> LocatedNode:
-        """Return the last target of a chain of schemas that are only references: C for A → B → C."""
+        """Return the last target of a chain of bare references, such as C for A → B → C."""
         seen = {target.location}
         while isinstance(target.node, dict) and len(target.node) == 1 and isinstance(target.node.get("$ref"), str):
             target = self._references.resolve(target.node["$ref"], target.location)
@@ -393,9 +393,9 @@ class SchemaTranslator:
     def _tag_branches(self, out: Object, node: Object, location: Location) -> None:
         """Add the discriminator value to the branches of `out` that do not declare the value.
 
-        `node` is the schema as written at `location`. `out` is the translation of `node`. The discriminator values are
-        in `mapping`. A schema without an entry in `mapping` has its name as value. Branches that are not references
-        stay unchanged.
+        `node` is the original schema at `location`, and `out` is its translation. The discriminator values are in
+        `mapping`. The value of an unmapped schema is the name of the schema. Only branches that are references are
+        changed.
         """
         discriminator = node["discriminator"]
         name = discriminator.get("propertyName") if isinstance(discriminator, dict) else None
@@ -418,7 +418,7 @@ class SchemaTranslator:
             out[keyword][index] = {"allOf": [out[keyword][index], tag]}
 
     def _mapped(self, mapping: Any, location: Location) -> dict[Location, list[str]]:
-        """Return the discriminator values by schema location. `mapping` has a reference or name for each value."""
+        """Return the discriminator values by schema location, from references or names in `mapping`."""
         values: dict[Location, list[str]] = {}
         for value, intended in mapping.items() if isinstance(mapping, dict) else ():
             if isinstance(intended, str):
@@ -436,7 +436,7 @@ class SchemaTranslator:
             return None
 
     def _stated(self, target: LocatedNode, name: str) -> set[str] | None:
-        """Return the values that a branch of a schema allows for the property; None means any value."""
+        """Return the values that a branch of a schema allows for the property, or None for any value."""
         found: set[str] | None = None
         for at, (node, location) in enumerate(composed(self._references, target, "allOf")):
             properties = node.get("properties")

@@ -21,7 +21,7 @@ from mcpfactory_runtime.upstream.operation import OAuthFlow
 _LINK: Final = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'*+,;=%-]+")
 _LINKS: Final = 3
 _MOST_WAYS: Final = 64
-"""Maximum combinations from one alternative. Above this limit, only the first scheme of each place is used."""
+"""Maximum combinations from one alternative, before only the first scheme of each place is used."""
 _AWS_TYPE: Final = "x-amazon-apigateway-authtype"
 _AWS: Final = re.compile(r"aws(Sigv4|S3)", re.I)
 _NAMES: Final = {"oauth2": "OAuth 2.0", "openIdConnect": "OpenID Connect"}
@@ -58,13 +58,13 @@ class Security:
 
     @property
     def unused_scheme_alternatives(self) -> tuple[tuple[str, ...], ...]:
-        """Return each scheme and () as alternatives if the document uses none of its schemes. Otherwise return ()."""
+        """Return each scheme and () as alternatives if the document uses none of its schemes."""
         return () if self._asked or not self.schemes else (*((scheme.name,) for scheme in self.schemes), ())
 
     def of(self, operation: Node) -> tuple[tuple[str, ...], ...]:
         """Return the alternatives of one operation.
 
-        Even an empty list of the operation replaces the list of the document.
+        An operation's list, even an empty one, replaces the list of the document.
         """
         security = operation.at("security")
         if security.value is None:
@@ -114,7 +114,7 @@ class Security:
         return list(product(*by_place.values()))
 
     def _merge(self) -> Mapping[str, str]:
-        """Merge schemes that obtain the same token. Return removed name → remaining name.
+        """Merge schemes that obtain the same token, and return removed name → remaining name.
 
         Google describes the implicit flow and the code flow as two schemes. Two schemes on the same host send a token
         of the same provider. Such schemes are merged unless both have usable flows, or unless the only usable flows
@@ -136,7 +136,7 @@ class Security:
         return same
 
     def _alternative(self, requirement: Node) -> tuple[str, ...] | None:
-        """Return the schemes of one alternative; None if a scheme is undefined or not supported."""
+        """Return the schemes of one alternative, or None for an undefined or unsupported scheme."""
         if isinstance(requirement.value, str):
             message = "a security requirement is a string; read as the name of a scheme"
             requirement.report("security-shape", message, "write `name: []`")
@@ -156,7 +156,7 @@ class Security:
         return tuple(dict.fromkeys(names))
 
     def _by_reference(self, name: str) -> bool:
-        """Read the scheme if a requirement is a reference (3.2). Return True for a reference."""
+        """Return True if a requirement is a reference (3.2), and read the referenced scheme."""
         if "#" not in name:
             return False
         try:
@@ -186,7 +186,7 @@ class Security:
 
 
 def _reduce(name: str, scheme: Node) -> ApiSecurityScheme | None:
-    """Return a simpler scheme that shows how the credential is sent; None if the scheme is not supported."""
+    """Return a simpler scheme that shows how the credential is sent, or None for an unsupported scheme."""
     node = scheme.value
     description = scheme.at("description").text()
     links = tuple(dict.fromkeys(one.rstrip(".,;:!?") for one in _LINK.findall(description)))[:_LINKS]
@@ -265,7 +265,7 @@ _WAYS: Final = {
 def read_flows(scheme: dict[str, Any]) -> tuple[OAuthFlow, ...]:
     """Return the usable flows of an oauth2 or openIdConnect scheme of 3.x.
 
-    The implicit flow and the password flow are excluded, because OAuth 2.1 removed them.
+    The result excludes the implicit flow and the password flow, because OAuth 2.1 removed them.
     """
     if scheme.get("type") == "openIdConnect":
         metadata = _url(scheme, "openIdConnectUrl")

@@ -1,7 +1,7 @@
 """Servers: absolute base URLs with the defaults of their variables (OpenAPI 3.1 §4.8.5, §4.8.6), and the root.
 
-Operations reference servers by URL in a document, and by name after `resolve_servers`. A URL that is another spelling
-of the root's URL is also the root. All other servers get names.
+Operations reference servers by URL in a document, and by name after `resolve_servers`. Another spelling of the root's
+URL also counts as the root. Every other server gets a name.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 
 
 def root_server_urls(root: Node) -> tuple[str, ...]:
-    """Return the usable servers of the document. Without any, return the URL that the document came from."""
+    """Return the usable servers of the document, or else the URL that the document came from."""
     servers = root.at("servers")
     if root.context.spec.shape == "2":
         urls = swagger2.server_urls(root)
@@ -47,10 +47,7 @@ def root_server_urls(root: Node) -> tuple[str, ...]:
 
 
 def _real_first(servers: Node, urls: tuple[str, ...]) -> tuple[str, ...]:
-    """If the first URL is a mock or an example, move the first real URL to the front.
-
-    A sandbox URL stays first, and is reported.
-    """
+    """Move the first real URL before a mock or an example, and report a sandbox."""
     real = next((url for url in urls if not is_mock_url(url) and not is_sandbox_url(url)), "")
     # the API key of a loopback server must not be sent to other hosts
     if not real or urls[0] == real or is_loopback_url(urls[0]):
@@ -67,7 +64,7 @@ def _real_first(servers: Node, urls: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def report_missing_root(root: Node, assumed: str) -> None:
-    """Report that the document has no root URL. `assumed` is the URL that is used as the root, or ""."""
+    """Report that the document has no root URL, and that the URL `assumed`, if any, is used instead."""
     message = "the document does not contain the base URL of the API"
     if assumed:
         message += f"; {assumed[:200]} is used, as in most operations"
@@ -75,7 +72,7 @@ def report_missing_root(root: Node, assumed: str) -> None:
 
 
 def operation_server_override(owners: tuple[Node, ...], roots: tuple[str, ...]) -> str:
-    """Return the server URL of the operation, else of the path. Return "" for the root or without servers."""
+    """Return the server URL of the operation, else of the path, or "" for the root."""
     root = roots[0] if roots else ""
     for owner in owners:
         if owner.context.spec.shape == "2":
@@ -137,10 +134,7 @@ def _filled(server: Node) -> str | None:
 
 
 def _absolute(url: str, at: Node, root: str) -> str:
-    """Return an absolute http(s) URL without query, fragment and trailing slash.
-
-    If this is impossible, report a problem and return "".
-    """
+    """Return an absolute http(s) URL without query, fragment and trailing slash, or "" with a problem."""
     try:
         joined = _joined(url, at, root)
         parts = urlsplit(joined)
@@ -155,7 +149,7 @@ def _absolute(url: str, at: Node, root: str) -> str:
 
 
 def _joined(url: str, at: Node, root: str) -> str:
-    """Return the absolute form of a URL. If the URL is relative to an unknown URL, report a problem and return ""."""
+    """Return the absolute form of a URL, or "" with a problem if the base of the URL is unknown."""
     source, shown = at.context.document.source, repr(url[:200])
     if urlsplit(url).scheme:
         if not _LOCAL_PORT.match(url):
@@ -178,10 +172,7 @@ def _joined(url: str, at: Node, root: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedServers:
-    """Result of `resolve_servers`.
-
-    If some operations name no server, the most common server can become the root. `assumed` is then this root, else "".
-    """
+    """Result of `resolve_servers`. `assumed` is the root if mcpfactory chose the most common server as the root."""
 
     root: tuple[str, ...]
     own: tuple[ServerAddress, ...]
@@ -218,7 +209,7 @@ def resolve_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], 
 
 
 def _spellings(urls: Collection[str]) -> dict[str, str]:
-    """Return the preferred spelling of each URL. https comes before http, then the shortest spelling."""
+    """Return the preferred spelling of each URL: with https if any, then the shortest spelling."""
     found: dict[str, str] = {}
     for url in sorted(urls, key=lambda one: (not one.startswith("https:"), len(one), one)):
         found[url] = next((other for other in found.values() if matches_root_url(url, other)), url)

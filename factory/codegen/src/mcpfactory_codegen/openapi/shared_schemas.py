@@ -1,9 +1,8 @@
 """Shared schemas: detection of different forms for requests and responses, and the name of each form.
 
 `readOnly` properties are removed from request schemas, and `writeOnly` properties from response schemas (OpenAPI 3.1
-§4.8.24, JSON Schema validation 9.4). A shared schema needs a separate form for a direction only if a property is hidden
-in that direction. The property can be in the schema or in a referenced schema. The need is computed once per schema, in
-linear time.
+§4.8.24, JSON Schema validation 9.4). A shared schema needs a separate form for a direction only if the schema, or a
+schema that it references, hides a property in that direction.
 """
 
 from __future__ import annotations
@@ -28,10 +27,7 @@ class HiddenProperties:
     """Hidden properties of one document, by direction."""
 
     def __init__(self, references: References, raws: Iterator[bytes]) -> None:
-        """Prepare the scan.
-
-        `raws` has the bytes of all parts. A flag that does not occur in these bytes is not searched for.
-        """
+        """Prepare the scan for flags that occur in the bytes `raws` of the document's parts."""
         self._references = references
         text = list(raws)
         self._used: frozenset[Direction] = frozenset(
@@ -85,7 +81,10 @@ class HiddenProperties:
             self._collect(*part, direction, names, levels - 1)
 
     def _scan(self, first: LocatedNode) -> None:
-        """Scan all unscanned schemas below `first`. A schema also differs if it refers to a schema that differs."""
+        """Scan all unscanned schemas below `first`.
+
+        A schema that refers to a schema with a separate form needs a separate form itself.
+        """
         users: dict[Location, list[Location]] = {}
         flowing: list[tuple[Location, Direction]] = []
         waiting = [first]
@@ -143,10 +142,7 @@ class HiddenProperties:
 
 
 Variant = str
-"""Form of a schema: "" as written, "request" without read-only, "response" without write-only properties.
-
-`break_cycles` creates the form "base".
-"""
+"""Form of a schema: complete, for requests, for responses, or the base that `break_cycles` creates."""
 
 _GENERIC: Final = frozenset(
     {
@@ -169,7 +165,7 @@ class SchemaNames:
                 self._names[location, ""] = self._unique(str(key))
 
     def assign_name(self, location: Location, variant: Variant) -> str:
-        """Return the name of a schema. The first call for a schema chooses the name."""
+        """Return the name of a schema, chosen at the first call."""
         if (known := self._names.get((location, variant))) is not None:
             return known
         wanted = f"{self.assign_name(location, '')}_{variant}" if variant else _wanted_name(location)
@@ -231,9 +227,9 @@ Definitions = dict[str, JsonSchema]
 
 
 def break_cycles(schemas: Definitions, new_name: Callable[[str], str], report: Callable[[str], None]) -> None:
-    """Break the cycles in `schemas`, and change `schemas` itself.
+    """Break the cycles in `schemas`, in place.
 
-    `new_name` returns the name for the base of a schema. `report` is called with each schema that lost a reference.
+    `new_name` returns the name for the base of a schema. `report` is called with each schema that loses a reference.
     """
     _separate_bases(schemas, new_name)
     for name, use in _back_references(schemas):
@@ -245,10 +241,7 @@ def break_cycles(schemas: Definitions, new_name: Callable[[str], str], report: C
 
 
 class _AppliedReference(NamedTuple):
-    """A reference that applies to the same value as its schema.
-
-    `holder` is the object with the `$ref`.
-    """
+    """A reference, and the object `holder` that contains the `$ref`."""
 
     holder: dict[str, Any]
     target: str

@@ -1,4 +1,4 @@
-"""Conversion of Swagger 2.0 objects to OpenAPI 3. Pointers stay unchanged."""
+"""Conversion of Swagger 2.0 objects to OpenAPI 3, with unchanged pointers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def parameter(node: Node) -> Node:
 
 
 def convert_collection_format(node: Node) -> tuple[QueryStyle, bool]:
-    """Return the values of `style` and `explode` for an array parameter. `collectionFormat` defaults to csv."""
+    """Return `style` and `explode` of an array parameter, by default as for csv."""
     written, place = node.value.get("collectionFormat"), node.value["in"]
     if written is None:
         return _COLLECTION["csv"]
@@ -64,7 +64,7 @@ def convert_collection_format(node: Node) -> tuple[QueryStyle, bool]:
 
 
 def server_urls(root: Node, schemes: Any = None) -> list[tuple[str, Node]]:
-    """Return base URLs from `schemes`, `host` and `basePath`. Without a host, the URLs are relative."""
+    """Return base URLs from `schemes`, `host` and `basePath`, or relative URLs without a host."""
     host, base = root.value.get("host"), root.value.get("basePath")
     base = base if isinstance(base, str) else ""
     if isinstance(host, str) and (found := re.match(r"(https?)://([^/]+)(/.*)?", host.strip())):

@@ -1,6 +1,6 @@
-"""XML Objects: XML form of the values of a body, and list items in XML responses.
+"""XML form of the values of a body, and list items in XML responses.
 
-In XML, a list with one item looks like an object. Only the API document distinguishes lists and objects.
+In XML, a list with one item looks like an object, so that only the API document distinguishes lists and objects.
 """
 
 from __future__ import annotations
@@ -35,10 +35,7 @@ def is_object_or_array(schema: Node) -> bool:
 
 
 def with_xml_form(body: ApiBody, schema: Node) -> ApiBody:
-    """Return a body with the XML form of its value.
-
-    Without a name for the root element, the body is one text argument.
-    """
+    """Return a body with the XML form of its value, or with one text argument for an unnamed root element."""
     reader = _XmlReader()
     root = reader.node(schema, 0)
     name = root.name or _component(schema.follow())
@@ -51,14 +48,14 @@ def with_xml_form(body: ApiBody, schema: Node) -> ApiBody:
 
 
 def _component(schema: Node) -> str:
-    """Return the name of a schema in the named schemas section; "" for other schemas."""
+    """Return the name of a schema in the named schemas section, or "" for other schemas."""
     parent, _, name = schema.location.pointer.rpartition("/")
     name = unescape(name)
     return name if parent == schema.context.spec.schemas and is_xml_name(name) else ""
 
 
 class _XmlReader:
-    """Reader of one body. Each referenced schema becomes one shape, so that cyclic schemas cause no endless loop."""
+    """Reader of one body, with one shape for each referenced schema, so that cyclic schemas cause no endless loop."""
 
     def __init__(self) -> None:
         self._names: dict[Location, str] = {}
@@ -161,7 +158,7 @@ _MOST: Final = 200  # maximum lists in one response
 def xml_lists(schema: Node) -> tuple[tuple[str, str], ...]:
     """Return the lists in responses of a schema.
 
-    Each list is a sorted pair of element names: the wrapper of the list, or "", and the items.
+    A list is a pair of element names: the wrapper or "", and the item.
     """
     found: set[tuple[str, str]] = set()
     waiting, seen, known = [schema], set[Location](), schema.context.xml_lists
@@ -194,8 +191,8 @@ def _within(schema: Node) -> tuple[frozenset[tuple[str, str]], tuple[Node, ...]]
 def _pairs(name: str, member: Node, items: Node) -> set[tuple[str, str]]:
     """Return the pairs of element names that an array property can produce.
 
-    An unwrapped array has no element, and therefore no element name. If an unwrapped array declares a name anyway, APIs
-    use this name for the items.
+    An unwrapped array has no element, and therefore no element name. If such an array declares a name anyway, APIs use
+    the name for the items.
     """
     own, each = _declared(member), _name(_declared(items))
     if own.get("wrapped") is True:
@@ -218,7 +215,7 @@ def _name(xml: dict[str, Any]) -> str:
 
 
 def _declared(schema: Node, *, report: bool = False) -> dict[str, Any]:
-    """Return the XML Object of a schema. The schema's keywords override inherited keywords.
+    """Return the XML Object of a schema, with its keywords before inherited keywords.
 
     `report` means that bad names are reported and omitted.
     """
@@ -234,7 +231,7 @@ def _declared(schema: Node, *, report: bool = False) -> dict[str, Any]:
 
 
 def _layers(schema: Node) -> list[Node]:
-    """Return the schema, the referenced schemas, and the parts of `allOf`. Return each object once."""
+    """Return the schema, the referenced schemas, and the parts of `allOf`, without duplicates."""
     found: dict[Location, Node] = {}
     waiting = deque([(schema, _LEVELS)])
     while waiting:

@@ -1,6 +1,6 @@
 """Line numbers of JSON pointers into a text, for problems.
 
-If there are problems, the text is parsed again, and only the requested lines are kept.
+The text is parsed a second time, and only for problems.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mcpfactory_runtime.schemas.walk import unescape
 _BETWEEN: Final = re.compile(r"[\s,:]*")
 
 Event = tuple[str, str, int]
-"""Kind, text, and line of the event's start.
+"""Kind, text, and line of the start of an event.
 
 Kinds are `{`, `[`, `s` for a scalar, and `}` for the end of an object or array.
 """
@@ -44,7 +44,7 @@ _NOTHING: Final = _Wanted()
 
 
 def add_line_numbers(document: Document, problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Add line numbers to the problems. 0 means unknown, as for problems of the whole document."""
+    """Add line numbers to the problems, or 0 for an unknown line."""
     problems = tuple(problems)
     wanted: dict[str, set[str]] = {}
     for one in problems:
@@ -69,7 +69,7 @@ def _located_part(pointer: str, document: Document) -> tuple[str, str]:
 
 
 def find_line_numbers(part: DocumentFile, pointers: Iterable[str]) -> dict[str, int]:
-    """Return the line numbers, from 1, of JSON pointers into a file. A missing node has the line of its parent."""
+    """Return the line numbers, from 1, of JSON pointers into a file. A missing node gets the line of its parent."""
     root = _Wanted()
     for pointer in pointers:
         node = root
@@ -91,7 +91,7 @@ def find_line_numbers(part: DocumentFile, pointers: Iterable[str]) -> dict[str, 
 
 
 class _Json:
-    """Scanner of a JSON text. The fast decoder of the standard library skips values without a wanted pointer."""
+    """Scanner of a JSON text that skips values without a wanted pointer by the fast standard decoder."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -141,7 +141,7 @@ def _yaml(text: str) -> Iterator[Event]:
 
 
 def _walk(events: Iterator[Event], root: _Wanted) -> dict[str, int]:
-    """Return the lines of the wanted nodes. Skip containers without wanted nodes."""
+    """Return the lines of the wanted nodes."""
     found: dict[str, int] = {}
     # stack of the enclosing containers: the wanted children, True for a mapping, and a list index
     outer: list[tuple[_Wanted, bool, int]] = []
@@ -177,7 +177,7 @@ def _walk(events: Iterator[Event], root: _Wanted) -> dict[str, int]:
 
 
 def _definitions(text: str, root: _Wanted) -> dict[str, int]:
-    """Return the lines of wanted types and fields in a GraphQL schema. Pointers have the form `/Type/field`."""
+    """Return the lines of wanted types and fields in a GraphQL schema, with pointers such as `/Type/field`."""
     found: dict[str, int] = {}
     current = _NOTHING
     for number, line in enumerate(text.splitlines(), 1):

@@ -36,10 +36,7 @@ class Overlay:
 
 
 def load_overlay(path: Path, name: str = "") -> Overlay:
-    """Read an overlay from a JSON or YAML file. Messages use `name`.
-
-    Raise a DocumentError if the file is missing or not an overlay.
-    """
+    """Read an overlay from a JSON or YAML file, or raise a DocumentError."""
     name = name or path.name
     try:
         if path.stat().st_size > MAX_BYTES:
@@ -58,7 +55,7 @@ def load_overlay(path: Path, name: str = "") -> Overlay:
 
 
 def apply_overlays(document: Document, overlays: Sequence[Overlay]) -> Document:
-    """Apply the overlays in order. The document's bytes stay unchanged."""
+    """Apply the overlays in order, except to the document's bytes."""
     if not overlays:
         return document
     problems = ProblemCollector()
@@ -94,7 +91,7 @@ def _apply(data: dict[str, Any], overlay: Overlay, problems: ProblemCollector) -
 
 
 class _WrongActionError(Exception):
-    """Error for an invalid action. `field` is the pointer to the invalid part, relative to the action."""
+    """Error for an invalid action. `field` is the pointer from the action to its invalid part."""
 
     def __init__(self, message: str, field: str = "", hint: str = "") -> None:
         super().__init__(message)
@@ -156,7 +153,7 @@ def _containers(
 ) -> list[tuple[Any, Any]]:
     """Return the container and the key of each target.
 
-    With `backwards`, inner and later targets come first, so that they can be removed.
+    `backwards` sorts inner and later targets first, so that they can be removed in this order.
     """
     if backwards:
         targets = sorted(
@@ -214,10 +211,7 @@ class JsonPathError(Exception):
 
 
 def find_by_json_path(data: Any, path: str) -> list[tuple[tuple[Any, ...], Any]]:
-    """Return (keys and indexes, value) of each node in `data` that a JSONPath matches.
-
-    Raise a JsonPathError if the JSONPath is invalid or finds too many nodes.
-    """
+    """Return (keys and indexes, value) of each node in `data` that a JSONPath matches."""
     from jsonpath import JSONPathEnvironment, JSONPathError  # noqa: PLC0415 - takes 70 ms
 
     found: list[tuple[tuple[Any, ...], Any]] = []

@@ -89,7 +89,7 @@ class ApiConfig(Selection):
 
 
 def _apis(value: Any, read: Callable[[Any], tuple[ApiConfig, ...]]) -> tuple[ApiConfig, ...]:
-    """Return the documents of `[api]` or `[[api]]`. Return () for a single table without a document."""
+    """Return the documents of `[api]` or `[[api]]`, or () for a single table without a document."""
     apis = read([value] if isinstance(value, Mapping) else value)
     if isinstance(value, Mapping):
         return apis if apis[0].document else ()
@@ -119,7 +119,7 @@ def _profile_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AdoptedKindFields:
-    """Required and optional fields of `[adopted]` for one kind. `says` is the description of the kind."""
+    """Required and optional fields of `[adopted]` for one kind."""
 
     says: str
     required: tuple[str, ...]
@@ -140,14 +140,14 @@ KINDS: Final[Mapping[str, AdoptedKindFields]] = {
 
 
 def require_workspace_path(path: str) -> str:
-    """Return a path of a settings file. Refuse a path outside the workspace."""
+    """Return a path of a settings file, or refuse a path outside the workspace."""
     if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts or "\\" in path:
         raise validation_error(f"{path!r} is outside the workspace", "use a path below its root")
     return path
 
 
 class AdoptedSettings(Settings):
-    """Settings to build, start and test an adopted server. `mcpfactory adopt` writes these settings."""
+    """Settings to build, start and test an adopted server, written by `mcpfactory adopt`."""
 
     kind: Annotated[str, OneOf(KINDS)] = Field(description="what was adopted; each kind has its own fields")
     start: Names = Field(
@@ -192,7 +192,7 @@ class AdoptedSettings(Settings):
 
     @property
     def again(self) -> str:
-        """Return the argument of `mcpfactory adopt` for the newest version. A `--command` must run in `folder`."""
+        """Return the argument of `mcpfactory adopt` for the newest version, as seen from `folder`."""
         if self.package:
             return f"{self.kind}:{self.package}"
         return f"--command {shlex.quote(shlex.join(self.start))}" if self.kind == "command" else self.origin
@@ -309,10 +309,7 @@ class ServerConfig(Settings):
 
 
 def read_config(folder: Path) -> ServerConfig:
-    """Return the configuration in a server's directory.
-
-    Raise a SettingsError if the file is missing, is not TOML, or has an invalid value.
-    """
+    """Return the configuration in a server's directory, or raise a SettingsError."""
     path = folder / CONFIG
     if not path.exists():
         raise SettingsError(
@@ -322,10 +319,7 @@ def read_config(folder: Path) -> ServerConfig:
 
 
 def parse_config(text: str, path: Path) -> ServerConfig:
-    """Return the configuration in the text of a file. Errors use `path` as the file name.
-
-    Raise a SettingsError if the text is not TOML, or has an invalid value.
-    """
+    """Return the configuration in the text of a file, or raise a SettingsError about `path`."""
     config = read_settings(ServerConfig, text, path)
     if not NAME.match(config.name) or not _PACKAGE.match(config.package):
         expected = "server.name is [a-z][a-z0-9-]*, server.package a Python package name"

@@ -39,8 +39,7 @@ _NEXT_TABLE: Final = re.compile(r"^\[", re.M)
 def replace_api_tables(text: str, apis: Sequence[ApiConfig]) -> str:
     """Update the documents in a configuration text, with their files, sources and private hosts.
 
-    The rest of the text is kept. New documents are added after the existing documents, and `[api]` then becomes
-    `[[api]]`. Raise a SettingsError if two values share a line.
+    A second document changes `[api]` to `[[api]]`. Raise a SettingsError if two values share a line.
     """
     written_now = _apis_of(text)
     if not any(_is_missing(written_now, api) for api in apis):
@@ -125,18 +124,18 @@ _LONGEST: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class ApiSource:
-    """One document that the user gave. `place` is its path or URL. `label` is "" if missing."""
+    """One document that the user gave, with its path or URL as `place`."""
 
     place: str
     label: str = ""
 
 
 Sources = str | Path | Sequence[str | Path | ApiSource] | None
-"""Document sources: paths or URLs. Each of several sources has a label: `messaging=twilio.yaml`."""
+"""Document sources: paths or URLs, with labels for several sources (`messaging=twilio.yaml`)."""
 
 
 def parse_api_sources(sources: Sources) -> tuple[ApiSource, ...]:
-    """Return the documents that the user gave. If the whole text is the name of a file, the label is ""."""
+    """Return the documents that the user gave, without a label if the whole text is a file name."""
     every = [sources] if isinstance(sources, str | Path) else list(sources or ())
     return tuple(one if isinstance(one, ApiSource) else _source(str(one)) for one in every)
 
@@ -149,10 +148,7 @@ def _source(text: str) -> ApiSource:
 
 
 def choose_labels(documents: Sequence[tuple[ApiSource, str]]) -> tuple[str, ...]:
-    """Return the given label of each document, or distinguishing words of its file name or title.
-
-    `documents` has the source and title of each document.
-    """
+    """Return the given label of each document, or distinguishing words of its file name or title."""
     given = [source.label for source, _ in documents]
     telling = [list(_telling(source.place, title)) for source, title in documents]
     open_ = [index for index, label in enumerate(given) if not label]
@@ -171,10 +167,7 @@ def choose_labels(documents: Sequence[tuple[ApiSource, str]]) -> tuple[str, ...]
 
 
 def _telling(place: str, title: str) -> tuple[str, ...]:
-    """Return the words of the file name.
-
-    For a generic file name, return the words of the title, the host or the folder.
-    """
+    """Return the words of the file name, or of title, host or folder for a generic file name."""
     path = PurePosixPath(unquote(urlsplit(place).path) if "://" in place else place.replace("\\", "/"))
     stem = words(strip_controls(path.name).partition(".")[0])
     host = words(strip_controls(urlsplit(place).hostname or "")) if "://" in place else ()
@@ -185,7 +178,7 @@ def _telling(place: str, title: str) -> tuple[str, ...]:
 
 
 def _apart(every: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Remove versions, and first or last words that all lists share. The lists stay distinct."""
+    """Remove versions and common first or last words, as long as the lists stay distinct."""
     rest = [list(parts) for parts in every]
     for end in (0, -1):
         while len(rest) > 1 and all(len(parts) > 1 for parts in rest) and len({parts[end] for parts in rest}) == 1:
@@ -208,8 +201,7 @@ def _without(every: list[list[str]], dropped: Callable[[str], bool]) -> list[lis
 class CombinedApi:
     """The documents of a server as one API.
 
-    `operations` has the number of operations of each document by label. `bases` has the declared base URLs by label.
-    `alike` has equal security schemes of several documents that have separate credentials.
+    `alike` has the names of security schemes that are equal in several documents, but have separate credentials.
     """
 
     api: Api
@@ -282,7 +274,7 @@ def locate_problems(documents: Mapping[str, Document], problems: Sequence[Proble
 
 @dataclass(frozen=True, slots=True)
 class DocumentFiles:
-    """The files of a document by path below the server's folder. `main` is the path of the main file."""
+    """The files of a document by path below the server's folder, with the path of the `main` file."""
 
     main: str
     files: dict[str, bytes]
@@ -292,7 +284,7 @@ def collect_document_files(document: Document, label: str = "") -> DocumentFiles
     """Return the files of a document, below `api/`, or `api/<label>/` with a label.
 
     A single file is named after its kind and format, such as `openapi.yaml`. Several files keep their relative paths.
-    Raise a DocumentError if the files come from several hosts, because a folder cannot keep their references.
+    Files from several hosts raise a DocumentError, because a folder cannot keep their references.
     """
     folder = f"api/{label}" if label else "api"
     if len(document.parts) <= 1:
@@ -309,9 +301,8 @@ def collect_document_files(document: Document, label: str = "") -> DocumentFiles
 def to_stored_document(document: Document, layout: DocumentFiles) -> Document:
     """Return the document as it will be read from the server's folder, so that `regenerate` has the same result.
 
-    The keys of a document's files are URLs after fetching, but paths after storing. A document in one file without
-    references to other files has no such keys, and is returned unchanged. Raise an UnsafePathError if a file would be
-    outside the server's folder.
+    The keys of files are URLs after fetching, but paths after storing. A file outside the server's folder raises an
+    UnsafePathError.
     """
     if len(document.parts) <= 1 and not document.refused:
         return document
@@ -325,7 +316,7 @@ def to_stored_document(document: Document, layout: DocumentFiles) -> Document:
 
 
 def _relative_part(key: str) -> tuple[str, str]:
-    """Return the host of a document part, and the path of the part. The host of a local file is ""."""
+    """Return the host of a document part ("" for a local file), and the path of the part."""
     if is_url(key):
         url = urlsplit(key)
         return url.netloc, unquote(url.path).lstrip("/")
@@ -341,7 +332,7 @@ def stored_documents(folder: Path, config: ServerConfig) -> dict[str, Document]:
 
 
 def stored_document(folder: Path, api: ApiConfig) -> Document:
-    """Return a server's API document with its overlays applied. The document can reference files in `api/`."""
+    """Return a server's API document with its overlays applied. References can point to files in `api/`."""
     path = folder / api.document
     root = folder / Path(api.document).parts[0] if len(Path(api.document).parts) > 1 else folder
     if not path.resolve().is_relative_to(folder.resolve()):
@@ -371,7 +362,7 @@ def is_url(source: str) -> bool:
 
 
 def redacted_source_url(source: str) -> str:
-    """Return the URL of a document without credentials and query; "" for local files."""
+    """Return the URL of a document without credentials and query, or "" for a local file."""
     if not is_url(source):
         return ""
     return re.sub(r"^(https?://)[^/@]*@", r"\1", source).partition("?")[0].partition("#")[0]
@@ -383,7 +374,7 @@ def redacted_source_url(source: str) -> str:
 
 
 def private_source_url(source: str) -> str:
-    """Return a document's URL if its host resolves to a private address. Return "" for public hosts and for files."""
+    """Return a document's URL if its host resolves to a private address, else ""."""
     host = host_port_of(source)
     if not host or private_target_kind(source):
         return source if host else ""

@@ -1,4 +1,4 @@
-"""Generation of a server's files in memory, from documents or a template. `create` and `update` write the files."""
+"""Generation of a server's files in memory, from documents or a template."""
 
 from __future__ import annotations
 
@@ -67,11 +67,10 @@ class GeneratedServer:
     """A generated server in memory, and the result of its creation.
 
     `machine`, `person` and `document` are the server's files by owner. `template` is the template version of
-    person-owned files. `operations` is the number of operations in the documents. `steps` has the action for each file.
-    Before writing, and in a dry run, `steps` is empty. `groups` has suggested tool groups if one list would contain too
-    many tools. With a document, `address` has the API's URLs in the form of the report. `apis` has the documents for
-    the configuration. `recognised` is a text with the kinds and sizes of the documents. `alike` has the same meaning as
-    in `CombinedApi`.
+    person-owned files. `steps` has the action for each file, and is empty before the files are written. `groups` has
+    suggested tool groups if one list would contain too many tools. `address` has the API's URLs in the form of the
+    report. `apis` has the documents for the configuration. `recognised` is a text with the kinds and sizes of the
+    documents.
     """
 
     server: str = ""
@@ -118,11 +117,10 @@ def generate(
     sources: Mapping[str, str] | None = None,
     notify: Notify = ignore_notice,
 ) -> GeneratedServer:
-    """Generate a server from its documents by label. With a `scaffold`, also generate person-owned files.
+    """Generate a server from its documents by label, with person-owned files if `scaffold` is given.
 
     `known` has published names to keep, unless the configuration overrides them. `sources` has private URLs of
-    documents that the user just gave. Calls to the hosts of these URLs are allowed. `notify` receives a line at the
-    start of each step.
+    documents that the user just gave, so that calls to their hosts are allowed.
     """
     notify(f"reading the operations of {'the document' if len(documents) == 1 else f'{len(documents)} documents'}")
     # relative URLs in the stored copy are resolved against the recorded source
@@ -229,8 +227,7 @@ def require_tools(built: GeneratedServer, config: ServerConfig, where: str) -> N
 def from_template(config: ServerConfig, template: ServerTemplate) -> GeneratedServer:
     """Return a server from a template without an API document.
 
-    Raise a CreateError if the template needs an API document. Raise a TemplateSourceError if an answer is unknown or
-    invalid.
+    Raise a CreateError for a template that requires a document, and a TemplateSourceError for an invalid answer.
     """
     if template.requires_api_document:
         hint = (
@@ -254,7 +251,7 @@ def read_package_version(folder: Path, config: ServerConfig) -> str:
 
 
 def choose_server_name(name: str | None, text: str) -> str:
-    """Return the given name, or a name derived from `text`. Raise a CreateError for an invalid name."""
+    """Return the given name, or a name derived from `text`, or raise a CreateError."""
     if name is None:
         built = snake_case(strip_controls(text)).replace("_", "-").lstrip("-0123456789")[:_LONGEST_NAME].strip("-")
         return built.removesuffix("-api") or "api"
@@ -293,10 +290,7 @@ _PROFILES: Final = ("full", "read-only")
 
 @dataclass(frozen=True, slots=True)
 class ResolvedProfiles:
-    """Modes and profiles of a server.
-
-    `offer` has the manifest entries. `summary` has the sizes for the report.
-    """
+    """Modes and profiles of a server: the manifest entries `offer`, and the sizes `summary` for the report."""
 
     offer: dict[str, Any] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)
@@ -304,7 +298,7 @@ class ResolvedProfiles:
 
 
 def resolve_profiles(api: Api, tools: Sequence[ApiTool], config: ServerConfig) -> ResolvedProfiles:
-    """Return the tools of each profile, by profile name. An unknown default profile is reported, but not set."""
+    """Return the tools of each profile, by profile name. An unknown default profile is reported and ignored."""
     problems = ProblemCollector()
     members: dict[str, list[str]] = {}
     for name, selection in config.profiles.items():
@@ -371,7 +365,7 @@ _TOPICS: Final = 12  # maximum tags with their descriptions
 def openapi_template_answers(config: ServerConfig, api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, Any]:
     """Return the answers to the template `openapi`.
 
-    Answers named `*_quoted` are Python and TOML literals. Other answers may be Markdown.
+    Answers named `*_quoted` are Python and TOML literals. All other answers may be Markdown.
     """
     title = one_line(api.title, 80) or config.name
     description = f"MCP server for {title}"
@@ -443,8 +437,8 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 class CreateError(McpfactoryError):
     """Error for a server that was not created or updated.
 
-    Codes: `empty`, `exists`, `name`, `source`, `document`, `strict`, `template`, `config`, `damaged`, `write`,
-    `edited`, `merge`, `internal`.
+    The code is `empty`, `exists`, `name`, `source`, `document`, `strict`, `template`, `config`, `damaged`, `write`,
+    `edited`, `merge` or `internal`.
     """
 
     exit_code = Exit.BAD_INPUT

@@ -40,7 +40,10 @@ _ASSUMED: Final = {"readOnlyHint": False, "idempotentHint": False, "destructiveH
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference that affects callers. `argument` is a path such as `address.street`; "" for the tool itself."""
+    """One difference that affects callers.
+
+    `argument` is a path such as `address.street`, or "" for a difference of the tool itself.
+    """
 
     kind: Kind
     code: str
@@ -54,8 +57,8 @@ def diff(
 ) -> tuple[Change, ...]:
     """Return the changes between two manifests, breaking changes first.
 
-    `renamed` maps old tool names to new names of the same operation. A removed tool and an added tool with the same
-    handler also count as a rename.
+    `renamed` maps old tool names to new names. A removed tool and an added tool with the same handler also count as a
+    rename.
     """
     before = {tool["name"]: tool for tool in old.get("tools", ())}
     after = {tool["name"]: tool for tool in new.get("tools", ())}
@@ -102,10 +105,7 @@ def _tool(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator
 
 
 def _output(name: str, old: Any, new: Any) -> Iterator[Change]:
-    """Yield the changes of an output schema.
-
-    Removed members and changed types break callers. A less detailed schema without such changes does not.
-    """
+    """Yield the changes of an output schema, which breaks callers if members are removed or retyped."""
     if old == new:
         return
     if new is None:

@@ -49,10 +49,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Summary of a server.
-
-    `left_out` has the number of operations by reason. `hard` and `decisions` are sorted, most important first.
-    """
+    """Summary of a server, with the most important `hard` tools and `decisions` first."""
 
     server: str
     operations: int
@@ -71,7 +68,7 @@ class Overview:
 
 
 def overview(server: str, report: Json) -> Overview:
-    """Return the overview of a server. Fields that are missing in reports of older versions are omitted."""
+    """Return the overview of a server, also from reports of older versions."""
     tools, skipped = report["tools"], report.get("skipped", ())
     made = {_operation(tool["operation"]) for tool in tools if tool.get("operation")}
     hard = sorted(_difficulties(tools), key=lambda one: -one[0])
@@ -121,10 +118,7 @@ _HARD_TEXTS: Final = {
 
 
 def _amount(code: str, tool: Json) -> int:
-    """Return the extent of a difficulty in a tool: a number of arguments or tokens, or 1.
-
-    Return 0 without the difficulty.
-    """
+    """Return the extent of a difficulty in a tool: a number of arguments or tokens, 1, or 0."""
     arguments, tokens = len(tool["arguments"]), int(tool["tokens"])
     special = {
         "arguments": arguments if arguments > _MANY_ARGUMENTS else 0,
@@ -186,7 +180,7 @@ def _secrets_of_people(server: str, report: Json) -> Suggestion | None:
 
 
 def _secrets(tool: Json) -> Iterator[str]:
-    """Yield the arguments for secrets of people. Ambiguous names count only in tools for logins and payments."""
+    """Yield the arguments for secrets of people. An ambiguous name counts only in tools for logins and payments."""
     operation = tool.get("operation") or {}
     about = {
         *words(tool["name"]),

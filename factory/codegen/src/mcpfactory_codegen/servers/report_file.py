@@ -94,7 +94,7 @@ def _effect(annotations: Mapping[str, Any]) -> str:
 
 
 def _named(operation: ApiOperation | SkippedOperation) -> dict[str, Any]:
-    """Return the fields that identify an operation. `document` is the label of the operation's document."""
+    """Return the fields that identify an operation."""
     label = {"document": operation.label} if operation.label else {}
     return {**label, "method": operation.method, "path": operation.path, "operationId": operation.operation_id or None}
 
@@ -105,10 +105,10 @@ def reported_operation_key(operation: Mapping[str, Any]) -> str:
 
 
 def environment(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[dict[str, Any]]:
-    """Return the variables that the server reads: `{name, required, secret, description}`.
+    """Return the variables that the server reads, as `{name, required, secret, description}`.
 
-    `required` means that no tool works without the variable. OAuth variables are never required, because other flows
-    may exist.
+    A variable is required if no tool works without it. OAuth variables are never required, because other flows may
+    exist.
     """
     operations = api.operations_by_key()
     security = [operations[tool.key].security for tool in tools]
@@ -164,8 +164,7 @@ def _credentials(api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, 
 def _address(api: Api, names: Names, tools: Sequence[ApiTool], private: Sequence[str]) -> dict[str, Any]:
     """Return the address section: the root's URL, the other servers, and the allowed private hosts.
 
-    `rootless` means that no tool uses the root. `several` means that the server has several documents, each with an
-    `[[api]]`.
+    `rootless` means that no tool uses the root. `several` means that the server has several documents.
     """
     servers = _servers(api, names, tools)
     address: dict[str, Any] = {
@@ -215,7 +214,7 @@ class PublishedNames:
     """Published names of a server, from its report. Regeneration keeps these names.
 
     `names` has the tool name of each operation by its key, before the user's curation. `servers` maps each server's
-    name to its URL. The root has the name "". `prefix` is the prefix of the variables; "" for a new server.
+    name to its URL, with the name "" for the root. `prefix` is the prefix of the variables, or "" for a new server.
     """
 
     names: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -224,7 +223,7 @@ class PublishedNames:
 
 
 def read_json_object(file: Path) -> dict[str, Any]:
-    """Return the object in a machine-owned file. Return {} for a missing or damaged file, which will be regenerated."""
+    """Return the object in a machine-owned file, or {} for a missing or damaged file, which will be regenerated."""
     try:
         data = json.loads(file.read_bytes())
     except (OSError, ValueError):
@@ -233,17 +232,17 @@ def read_json_object(file: Path) -> dict[str, Any]:
 
 
 def read_report(folder: Path) -> dict[str, Any]:
-    """Return the report of the server in a directory. Return {} for a missing or damaged report."""
+    """Return the report of the server in a directory, or {}."""
     return read_json_object(folder / REPORT)
 
 
 def list_report_variables(report: Mapping[str, Any]) -> list[str]:
-    """Return the variables in the order of the report. Skip invalid rows, such as after a manual merge."""
+    """Return the variables in the order of the report, without invalid rows such as after a manual merge."""
     return [str(row["name"]) for _, row in iterate_objects(report, "environment") if "name" in row]
 
 
 def read_published_names(folder: Path) -> PublishedNames:
-    """Return the published names of the server in a directory. A missing or damaged report yields no names."""
+    """Return the published names of the server in a directory, or no names without a valid report."""
     data = read_report(folder)
     try:
         names = {
@@ -269,10 +268,10 @@ ORIGIN_CHANGED: Final = "origin-changed"
 def credential_origin_changes(
     before: Mapping[str, Any], after: Mapping[str, Any], added: Collection[str] = ()
 ) -> tuple[Change, ...]:
-    """Return a change for each new origin that receives credentials. The reports are from before and after an update.
+    """Return a change for each origin that receives credentials after, but not before an update.
 
-    A report of an earlier version has no URLs and is not compared. The origins of new documents (labels `added`) are
-    ignored, because no credentials have been set for new documents.
+    Reports of earlier versions have no URLs and are not compared. New documents (labels `added`) are ignored, because
+    their credentials have not been set.
     """
     known = {origin for _, _, origin in _destinations(before)}
     if not known:
@@ -314,10 +313,7 @@ def _destinations(report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def _origin(url: str) -> str:
-    """Return the normalized scheme, host and port of a URL.
-
-    A URL without a host yields "". An invalid URL stays unchanged.
-    """
+    """Return the normalized scheme, host and port of a URL, "" without a host, or an invalid URL unchanged."""
     try:
         parts = urlsplit(url)
         port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)

@@ -1,8 +1,8 @@
 """Rendering of templates.
 
 A template is a folder with `copier.yml` and `template/`. Copier renders a template into a temporary folder with
-`unsafe=False`, which refuses tasks and extensions. Only shipped templates are rendered in this process. Other templates
-are copied first and rendered in a process with limits.
+`unsafe=False`, which refuses tasks and extensions. Only shipped templates are rendered in this process. All other
+templates are copied first and rendered in a process with limits.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _LITTER: Final = re.compile(r"\.git|\.venv|__pycache__|\.\w+_cache|\.DS_Store|.*
 class ServerTemplate:
     """A template. `about` is the first comment line of `copier.yml`.
 
-    `source` has the text that the user gave. `origin` identifies a fetched version, such as `commit 1f2e…` or
-    `our-templates 1.2`. Local templates have the origin "".
+    `source` is the template source that the user gave. `origin` identifies a fetched version, such as `commit 1f2e…` or
+    `our-templates 1.2`. `origin` is "" for local templates.
     """
 
     name: str
@@ -86,12 +86,8 @@ def _about(folder: Path) -> str:
 def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
     """Return a shipped template by name, or any other template by source.
 
-    `source` is as the user gave the source, or as `stored_source` wrote the source. `beside` is the server's directory,
-    the base of a stored path. For a source that the user gave, `beside` is None.
-
-    Raises:
-        UnknownTemplateError: the template does not exist.
-        TemplateSourceError: the template cannot be fetched.
+    `beside` is the server's directory, against which stored paths are resolved. For a source that the user gave,
+    `beside` is None. Raise an UnknownTemplateError for a missing template, and a TemplateSourceError if fetching fails.
     """
     parsed = parse_source(source)
     if parsed.is_remote:
@@ -118,8 +114,8 @@ def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
 def stored_source(template: ServerTemplate, server: Path) -> str:
     """Return the template source for a server's configuration.
 
-    A directory in the workspace is stored by its path relative to the server's directory. Any other directory is stored
-    only by name.
+    A directory in the workspace is stored by its path relative to the server's directory, and any other directory only
+    by name.
     """
     if template.shipped or parse_source(template.source).is_remote:
         return template.source
@@ -138,7 +134,7 @@ def _fetched(source: TemplateSource) -> FetchedTemplate:
 def template_version(name: str, server: Path) -> str:
     """Return `sha256:…` of the files and paths of a template, by its name in a server's configuration.
 
-    Return "" for fetched templates, and for templates outside the workspace.
+    Fetched templates, and templates outside the workspace, have the version "".
     """
     if not name or parse_source(name).is_remote:
         return ""
@@ -150,7 +146,7 @@ def template_version(name: str, server: Path) -> str:
 
 @cache
 def _shipped_version(folder: Path) -> str:
-    """Return the version of a shipped template. The version is cached, because the files do not change at run time."""
+    """Return the version of a shipped template, cached because its files do not change at run time."""
     return _version(folder.resolve())
 
 
@@ -172,11 +168,8 @@ def runtime_range() -> str:
 def render(template: str | ServerTemplate, data: Mapping[str, Any]) -> dict[str, str]:
     """Return the template's files, by path.
 
-    `data` has answers to the template's questions. All other questions get their defaults. `runtime_range` is set in
-    every template.
-
-    Raises:
-        TemplateSourceError: the template does not exist, is invalid, or would run code.
+    `data` has answers to the template's questions. Unanswered questions get their defaults. Every template gets
+    `runtime_range`. Raise a TemplateSourceError for a template that is missing, is invalid, or would run code.
     """
     found = find_template(template) if isinstance(template, str) else template
     data = {**data, "runtime_range": runtime_range()}
@@ -241,7 +234,8 @@ def _read(root: Path) -> dict[str, str]:
 def _is_repository(name: str) -> bool:
     """Return True if some file system could treat a name as the `.git` directory.
 
-    The check ignores case, invisible characters, and trailing dots and spaces. The check also detects short names.
+    The check ignores case, invisible characters, and trailing dots and spaces. The check also detects short names such
+    as `git~1`.
     """
     plain = "".join(one for one in unicodedata.normalize("NFKC", name).casefold() if unicodedata.category(one) != "Cf")
     return plain.partition(":")[0].rstrip(". ") in {".git", "git~1"}
@@ -262,10 +256,7 @@ class RenderError(ValueError):
 
 
 def render_in_process(template: Path, folder: Path, data: Mapping[str, Any]) -> None:
-    """Render a trusted template.
-
-    Raise a RenderError if the template is invalid or would run code.
-    """
+    """Render a trusted template, or raise a RenderError."""
     from copier import run_copy  # noqa: PLC0415 - 600 modules, needed only when a template is rendered
     from copier.errors import CopierError  # noqa: PLC0415 - as above
 
@@ -278,10 +269,7 @@ def render_in_process(template: Path, folder: Path, data: Mapping[str, Any]) -> 
 def render_in_subprocess(
     template: Path, folder: Path, data: Mapping[str, Any], seconds: float = RENDER_SECONDS
 ) -> None:
-    """Render an untrusted template in a separate process with limited time and memory.
-
-    Raise a RenderError as `render_in_process`, or if the process exceeds a limit.
-    """
+    """Render an untrusted template in a separate process with limited time and memory, or raise a RenderError."""
     program = (
         f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import _render_main; "
         "sys.exit(_render_main(*sys.argv[1:]))"
@@ -333,10 +321,7 @@ _FIRST: Final = "minimal"
 
 
 def new_template(folder: Path) -> tuple[str, ...]:
-    """Write a template that passes `mcpfactory template check` into a new folder, and return its files.
-
-    Raise a TemplateSourceError if the folder exists.
-    """
+    """Write a template that passes `mcpfactory template check` into a new folder, and return its files."""
     if folder.exists() or folder.is_symlink():
         raise TemplateSourceError(f"{folder} already exists", "choose another name, or remove it")
     shutil.copytree(find_template(_FIRST).folder, folder, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))

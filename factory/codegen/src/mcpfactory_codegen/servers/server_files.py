@@ -1,4 +1,4 @@
-"""The files of a server's directory: three-way merge, lock, formatting and writing. A user's edits are kept.
+"""The files of a server's directory: three-way merge, lock, formatting and writing. Edits by the user are kept.
 
 owner     existing file                         no longer generated
 machine   rewritten; an edit is reported        removed
@@ -6,8 +6,8 @@ person    kept unchanged, or merged             kept
 document  kept unchanged                        kept
 
 `git merge-file` merges in a temporary directory and needs no repository. The lock is canonical: sorted, without
-timestamps, host names and absolute paths. Equal input therefore has equal bytes. Nothing is written outside the
-server's directory.
+timestamps, host names and absolute paths. Equal input therefore yields an identical lock. Nothing is written outside
+the server's directory.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class MergedText:
 
 
 def merge(base: str, ours: str, theirs: str) -> MergedText:
-    """Merge the changes from `base` to `ours` and to `theirs`. The result has the line endings of `ours`.
+    """Merge the changes from `base` to `ours` and to `theirs`, with the line endings of `ours`.
 
     Raise a MergeError if git is not installed or fails.
     """
@@ -101,11 +101,7 @@ LOCK: Final = ".mcpfactory/lock.json"
 _VERSION: Final = 1
 
 Owner = Literal["machine", "person", "document"]
-"""Owner of a file.
-
-A machine-owned file is regenerated. A person-owned file is written once, and then merged. The owner `document` means an
-API document as given.
-"""
+"""Owner of a file. Machine-owned files are regenerated, and person-owned files are merged."""
 
 
 class LockfileError(McpfactoryError):
@@ -125,7 +121,7 @@ class LockfileEntry:
 class Lockfile:
     """The files that mcpfactory wrote, by path below the server's folder (with `/`).
 
-    `template` is the version of the template at the last merge; "" means unknown.
+    `template` is the version of the template at the last merge, or "" if unknown.
     """
 
     files: Mapping[str, LockfileEntry] = field(default_factory=dict)
@@ -133,10 +129,7 @@ class Lockfile:
 
     @classmethod
     def read(cls, folder: Path) -> Lockfile:
-        """Return the lock of a server's directory. A missing file means an empty lock.
-
-        Raise a LockfileError if the file is not a lock of this version.
-        """
+        """Return the lock of a server's directory, or raise a LockfileError."""
         path = folder / LOCK
         if not path.exists():
             return cls()
@@ -169,9 +162,9 @@ def sha256_hex(content: bytes) -> str:
 Action = Literal["create", "rewrite", "merge", "conflict", "same", "keep", "remove", "deleted", "collision"]
 """Action for a file of a server.
 
-"merge" means that both sides changed. "conflict" means that the user must choose. "keep" means that the user's edit is
-kept. "deleted" means that the user removed the file, so that it is not created again. "collision" means that mcpfactory
-did not write the existing file.
+The action "merge" means that the user and mcpfactory both changed the file. The action "conflict" means that the user
+must choose. The action "keep" means that the user's edit is kept. The action "deleted" means that the user removed the
+file, so that it is not created again. The action "collision" means that mcpfactory did not write the existing file.
 """
 
 
@@ -183,10 +176,7 @@ class UnsafePathError(McpfactoryError):
 
 @dataclass(frozen=True, slots=True)
 class FileStep:
-    """Action for one file.
-
-    `edited` means that the user edited a machine-owned file. `note` is a message for the user.
-    """
+    """Action for one file. `edited` means that the user edited a machine-owned file."""
 
     path: str
     action: Action
@@ -196,10 +186,7 @@ class FileStep:
 
 
 class FilePlan:
-    """Planned changes of a server's directory: contents to write (None: removal), lock entries, and steps to report.
-
-    Raise a LockfileError if the directory's lock is damaged.
-    """
+    """Planned changes of a server's directory: contents to write (None: removal), lock entries, and steps to report."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -209,7 +196,7 @@ class FilePlan:
         self.steps: list[FileStep] = []
 
     def put(self, path: str, content: str | bytes, owner: Owner) -> None:
-        """Plan a file. Do not overwrite an existing person-owned file or an existing document.
+        """Plan a file. Existing person-owned files and documents are never overwritten.
 
         Raise an UnsafePathError if the path is absolute, contains `..`, or passes through a link that leaves the
         directory.
@@ -225,7 +212,7 @@ class FilePlan:
         self.entries[path] = LockfileEntry(owner, sha256_hex(raw), pristine)
 
     def plan_machine_files(self, files: Mapping[str, str]) -> None:
-        """Plan all machine-owned files. Plan the removal of machine-owned files that are only in the lock."""
+        """Plan all machine-owned files, and the removal of machine-owned files that are only in the lock."""
         for path, content in files.items():
             self.put(path, content, "machine")
         for path, entry in self.lock.files.items():
@@ -243,18 +230,15 @@ class FilePlan:
         return tuple(sorted(self.steps, key=lambda step: step.path))
 
     def apply(self, template: str = "") -> None:
-        """Write the changes, and the lock with a given `template`. Raise the errors of the function `apply`."""
+        """Write the changes, and the lock with a given `template`."""
         apply(self.folder, self.changes, Lockfile(self.entries, template or self.lock.template))
 
 
 def apply(folder: Path, changes: Mapping[str, bytes | None], lock: Lockfile) -> None:
     """Write the changed files, remove files whose new content is None, and write the lock last.
 
-    If any step fails, restore the directory.
-
-    Raises:
-        UnsafePathError: a path leaves the directory; nothing was written.
-        OSError: the disk reported an error; the written files were restored.
+    If any step fails, restore the directory. Raise an UnsafePathError if a path leaves the directory, and an OSError if
+    the disk reports an error.
     """
     wanted = {
         resolve_server_path(folder, path): content for path, content in {**changes, LOCK: lock.text().encode()}.items()
@@ -298,10 +282,7 @@ def _step(folder: Path, path: str, content: bytes, lock: Lockfile, owner: Owner)
 
 
 def resolve_server_path(folder: Path, path: str) -> Path:
-    """Return the location of a path in the server's directory.
-
-    Raise an UnsafePathError if the location is outside the directory.
-    """
+    """Return the location of a path in the server's directory, or raise an UnsafePathError."""
     pure = PurePosixPath(path)
     odd = "\\" in path or "\0" in path or ":" in path
     if odd or pure.is_absolute() or not pure.parts or ".." in pure.parts or str(pure) != path:
@@ -314,7 +295,7 @@ def resolve_server_path(folder: Path, path: str) -> Path:
 
 
 def _write_whole(target: Path, content: bytes) -> None:
-    """Write a file atomically: write a temporary file, then rename it. A link is replaced, not followed."""
+    """Write a file atomically by renaming a temporary file, and replace a link instead of following the link."""
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
@@ -327,7 +308,7 @@ def _write_whole(target: Path, content: bytes) -> None:
 
 
 def _prune(folder: Path, root: Path) -> None:
-    """Remove empty folders up to the root. A folder that contains only a bytecode cache is empty."""
+    """Remove empty folders up to the root, where a bytecode cache does not count."""
     while folder != root:
         cache = folder / "__pycache__"
         if {entry.name for entry in folder.iterdir()} == {"__pycache__"} and not cache.is_symlink():
@@ -345,14 +326,11 @@ _SHOWN: Final = 800
 
 
 class FormatError(Exception):
-    """Error for generated code that cannot be formatted. The cause is always a bug in the generator."""
+    """Error for generated code that cannot be formatted because of a bug in the generator."""
 
 
 def format_python_files(files: Mapping[str, str]) -> dict[str, str]:
-    """Return the files with formatted Python code. Configuration files of the formatter are ignored.
-
-    Raise a FormatError if a file is not valid Python, or if the formatter cannot run.
-    """
+    """Format Python code without configuration files, or raise a FormatError."""
     modules = {path: text for path, text in files.items() if path.endswith(".py")}
     if not modules:
         return dict(files)

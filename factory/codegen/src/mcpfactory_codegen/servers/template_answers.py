@@ -33,15 +33,12 @@ class TemplateQuestion:
 
 
 def read_questions(template: ServerTemplate) -> tuple[TemplateQuestion, ...]:
-    """Return the questions of a template, in their order.
-
-    Raise a TemplateSourceError if `copier.yml` is not a YAML mapping.
-    """
+    """Return the questions of a template, in their order, or raise a TemplateSourceError."""
     return tuple(_question(name, value) for name, value in _settings(template).items() if not name.startswith("_"))
 
 
 def unsafe_settings(template: ServerTemplate) -> tuple[str, ...]:
-    """Return those settings of a template that would run code during rendering. A template with any is refused."""
+    """Return the settings that would run code during rendering, because of which a template must be refused."""
     return tuple(name for name in _REFUSED if _settings(template).get(name))
 
 
@@ -76,7 +73,7 @@ def _question(name: str, value: Any) -> TemplateQuestion:
 
 
 def _choices(value: Any) -> tuple[str, ...]:
-    """Return the values of choices. Choices are a list, or a table with labels."""
+    """Return the values of choices, which are a list or a table with labels."""
     rows = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
     plain = [
         row.get("value") if isinstance(row, dict) else row[-1] if isinstance(row, list) and row else row for row in rows
@@ -85,7 +82,7 @@ def _choices(value: Any) -> tuple[str, ...]:
 
 
 def _plain(value: Any) -> str:
-    """Return a scalar as text. A nested value becomes its type, because YAML aliases can make the value infinite."""
+    """Return a scalar as text, or the type of a nested value, which YAML aliases can make infinite."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -99,10 +96,7 @@ _TRUE: Final = {"true": True, "yes": True, "on": True, "false": False, "no": Fal
 
 
 def parse_answer_options(given: Iterable[str]) -> dict[str, str]:
-    """Return the answers on the command line, `NAME=VALUE`.
-
-    Raise a TemplateSourceError if an answer lacks a name or `=`.
-    """
+    """Return the answers on the command line, `NAME=VALUE`, or raise a TemplateSourceError."""
     found = {}
     for one in given:
         name, sign, value = one.partition("=")
@@ -115,9 +109,9 @@ def parse_answer_options(given: Iterable[str]) -> dict[str, str]:
 def checked_answers(
     answers: Mapping[str, Answer], asked: Iterable[TemplateQuestion], preset: Mapping[str, Any]
 ) -> dict[str, Answer]:
-    """Convert the answers to the types of their questions. `preset` has the answers that mcpfactory gives.
+    """Convert the answers to the types of their questions. `preset` has the answers that mcpfactory provides.
 
-    Raise a TemplateSourceError if an answer matches no question, has the wrong type, or is not one of the choices.
+    Raise a TemplateSourceError for an unknown question or an invalid value.
     """
     known = {question.name: question for question in asked if not question.hidden and question.name not in preset}
     found = {}
@@ -152,7 +146,7 @@ def _taken(question: TemplateQuestion, value: Answer) -> Answer:
 
 
 def render_answers(answers: Mapping[str, Answer]) -> str:
-    """Return the table `[answers]` of `mcpfactory.toml`; "" without answers."""
+    """Return the table `[answers]` of `mcpfactory.toml`, or "" without answers."""
     if not answers:
         return ""
     return "\n".join(["", "[answers]", *(f"{_key(name)} = {_value(value)}" for name, value in answers.items()), ""])
@@ -188,7 +182,7 @@ def _value(value: Answer) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TemplateVariant:
-    """A set of answers to a template's questions. `name` names the answer that is not the default."""
+    """A set of answers to a template's questions, named after the answer that is not the default."""
 
     name: str
     answers: Mapping[str, Answer] = field(default_factory=dict)
@@ -199,7 +193,7 @@ def variants(
 ) -> Iterator[TemplateVariant]:
     """Yield the variant with all defaults of a template, and a variant for each other choice of a question.
 
-    Each variant has the `given` answers. `preset` has the questions that mcpfactory answers.
+    Each variant contains the `given` answers. `preset` has the questions that mcpfactory answers.
     """
     given = dict(given or {})
     yield TemplateVariant("defaults" if not given else "answers as given", given)

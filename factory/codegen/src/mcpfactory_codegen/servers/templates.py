@@ -60,10 +60,7 @@ class TemplateSource:
 
 
 def parse_source(text: str) -> TemplateSource:
-    """Parse the source of a template.
-
-    Raise a TemplateSourceError if a source with the prefix `git+` or `package:` is invalid.
-    """
+    """Parse the source of a template, or raise a TemplateSourceError."""
     if text.startswith("git+"):
         return _git(text)
     if text.startswith("package:"):
@@ -121,8 +118,7 @@ class FetchedTemplate(NamedTuple):
 def fetch_template(source: TemplateSource, folder: Path) -> FetchedTemplate:
     """Fetch a template into an empty directory.
 
-    Raise a TemplateSourceError if the source cannot be fetched, has no template, or contains files that are not
-    regular.
+    Raise a TemplateSourceError for an unreachable source, a missing template, or files that are not regular.
     """
     return _from_git(source, folder) if source.kind == "git" else _from_package(source, folder)
 

@@ -73,7 +73,7 @@ from mcpfactory_codegen.text import did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class UpdatedServer:
-    """Result of an update or a dry run. `changes` are the changes that affect callers of the tools.
+    """Result of an update or a dry run. `changes` has the changes that affect callers of the tools.
 
     `address` has the API's URLs, as in the report. `moved` is a message about environment variables that the server no
     longer reads, or "".
@@ -110,23 +110,18 @@ def update_server(
 ) -> UpdatedServer:
     """Regenerate the server in `folder` and merge the result with the user's edits.
 
-    Args:
-        folder: the server's directory.
-        source: path or URL of the API document. The default is the setting `source` in mcpfactory.toml. If `source` is
-            empty, the default is the stored document. `LABEL=PLACE` is for one of several documents. A new label adds a
-            document.
-        labels: labels of the documents to read again; () for all.
-        permit: allow calls to the API at the private host of `source`, because the user gave that URL.
-        accept_origin: accept that the server sends its credentials to new hosts.
-        template: another template, or another source of the same template; "" for the template in mcpfactory.toml.
-        answers: answers to the template's questions, in addition to the stored answers.
-        dry_run: report the actions, and write nothing.
-        notify: receives a progress line at the start of each step.
+    `source` is the path or URL of the API document, by default the setting `source` in mcpfactory.toml. If this setting
+    is empty, the default is the stored document. `LABEL=PLACE` names one of several documents, or adds a document with
+    a new label. `labels` has the labels of the documents to read again, where () means all documents.
 
-    Raises:
-        CreateError: the update failed, and no file was changed. The code `edited` means that the document was edited and
-            would be replaced. The code `origin` means that the API or its tokens would move to another host. The other
-            codes are the codes of `create_server`.
+    `permit` allows calls to the API at the private host of `source`, because the user gave that URL. `accept_origin`
+    permits the server to send its credentials to new hosts. `template` is another template, or another source of the
+    same template. `answers` are added to the stored answers. `notify` receives a progress line at the start of each
+    step.
+
+    Raise a CreateError if the update fails. In this case, no file is changed. The code `edited` means that the stored
+    document was edited and would be replaced. The code `origin` means that the API or its tokens would move to another
+    host. All other codes are codes of `create_server`.
     """
     with as_create_errors():
         config = read_config(folder)
@@ -184,7 +179,7 @@ def _built(
     *,
     notify: Notify,
 ) -> GeneratedServer:
-    """Return the server generated from new and stored documents. `sources` has the same meaning as in `generate`."""
+    """Return the server generated from new and stored documents."""
     if not config.document:
         return from_template(config, template)
     every = dict(documents.stored)
@@ -210,10 +205,7 @@ def _built(
 
 @dataclass(frozen=True, slots=True)
 class _Documents:
-    """The API documents by label.
-
-    `fresh` has documents from their sources, and `stored` has documents from the folder.
-    """
+    """The API documents by label: `fresh` documents from their sources, `stored` documents from the folder."""
 
     fresh: Mapping[str, Document]
     stored: Mapping[str, Document]
@@ -280,7 +272,7 @@ def _source_document(folder: Path, api: ApiConfig, place: str | None) -> Documen
 def _take_documents(
     config: ServerConfig, documents: _Documents, plan: FilePlan, *, renewed: Collection[str]
 ) -> ServerConfig:
-    """Plan to copy the documents into the folder, and to remove files of former documents. Return the configuration."""
+    """Plan to copy the documents into the folder, and to remove files of former documents."""
     kept: set[str] = set()
     owners: dict[str, str] = {}
     apis = []
@@ -328,7 +320,7 @@ def _take_file(path: str, content: bytes, plan: FilePlan) -> None:
 
 
 def _drop_file(path: str, plan: FilePlan) -> None:
-    """Plan the removal of a file that a former document used. A file that the user edited is kept."""
+    """Plan the removal of a file of a former document, unless the user edited the file."""
     target = server_files.resolve_server_path(plan.folder, path)
     plan.entries.pop(path)
     if not target.is_file():
@@ -351,7 +343,7 @@ def _refuse_edited(target: Path, path: str, existing: bytes | None, lock: Lockfi
 
 
 def _merge_persons(config: ServerConfig, built: GeneratedServer, plan: FilePlan) -> bool:
-    """Plan the person-owned files. Return True if every file contains the template's changes, even as a conflict."""
+    """Plan the person-owned files. Return True if the files contain all changes of the template, even as conflicts."""
     complete = True
     before = {path for path, entry in plan.lock.files.items() if entry.owner == "person"}
     for path in sorted((before | built.person.keys()) - {CONFIG}):
@@ -370,7 +362,7 @@ def _merge_persons(config: ServerConfig, built: GeneratedServer, plan: FilePlan)
 
 
 def _configure(config: ServerConfig, built: GeneratedServer, plan: FilePlan) -> None:
-    """Update the documents, the template and the answers in mcpfactory.toml. Keep the rest of the file."""
+    """Update the documents, the template and the answers in mcpfactory.toml."""
     ours = server_files.resolve_server_path(plan.folder, CONFIG).read_bytes().decode()
     known = read_config(plan.folder)
     text = replace_api_tables(ours, built.apis)
@@ -387,10 +379,7 @@ def _configure(config: ServerConfig, built: GeneratedServer, plan: FilePlan) -> 
 
 @dataclass(frozen=True, slots=True)
 class _FileMerge:
-    """Result of merging a person-owned file.
-
-    `content` is the text to write, or None to write nothing. `base` is the base of the next merge.
-    """
+    """Result of merging a person-owned file: the `content` to write or None, and the `base` of the next merge."""
 
     action: server_files.Action
     note: str = ""
@@ -399,11 +388,7 @@ class _FileMerge:
 
 
 def _merged(target: Path, base: str | None, theirs: str | None) -> _FileMerge:
-    """Merge one file.
-
-    `base` is the text of the previous generation. `theirs` is the text of this generation. None means that no text was
-    generated.
-    """
+    """Merge one file with the previously generated text `base` and the newly generated text `theirs`."""
     if not target.exists() and not target.is_symlink():
         if base is None and theirs is not None:
             return _FileMerge("create", content=theirs.encode(), base=theirs)
@@ -438,10 +423,7 @@ def _merged(target: Path, base: str | None, theirs: str | None) -> _FileMerge:
 
 
 def _text(target: Path) -> str | None:
-    """Return the text of a file with unchanged line endings.
-
-    Return None for a link, and for a file that is not UTF-8.
-    """
+    """Return the text of a UTF-8 file with unchanged line endings, or None for any other file."""
     if target.is_symlink() or not target.is_file():
         return None
     try:
@@ -453,7 +435,7 @@ def _text(target: Path) -> str | None:
 def _changes(
     folder: Path, config: ServerConfig, built: GeneratedServer, before: Mapping[str, Any]
 ) -> tuple[Change, ...]:
-    """Return the changes for callers. `before` is the report of the current server."""
+    """Return the changes for callers since the report `before`."""
     path = f"src/{config.package}/_generated/manifest.json"
     if path not in built.machine:
         return ()
@@ -466,10 +448,7 @@ def _changes(
 
 
 def refuse_new_origins(server: str, changes: Collection[Change]) -> None:
-    """Refuse changes that would send existing credentials to a new origin.
-
-    Raise a CreateError with the code `origin`.
-    """
+    """Raise a CreateError with the code `origin` if changes would send existing credentials to a new origin."""
     found = [change.message for change in changes if change.code == ORIGIN_CHANGED]
     if found:
         hint = f"if you trust that address: mcpfactory update {server} --accept-origin; --dry-run shows all changes"

@@ -30,7 +30,7 @@ _OAUTH: Final = "Oauth2"
 _KEY: Final = "ApiKey"
 _TEMPLATE: Final = re.compile(r"\{([+/#.;?&]?)([^{}]*?)\*?\}")
 _OF_ALL: Final = frozenset({"fields"})
-"""Common parameters that are useful for models. `fields` shortens responses."""
+"""Common parameters that are useful for models, because they shorten responses."""
 _PLAIN_PLACES: Final = frozenset({"projects", "locations", "organizations", "folders", "customers", "accounts"})
 # problems that are not reported, because every document has them
 _QUIET: Final = frozenset({"path-unusual-syntax"})
@@ -144,10 +144,7 @@ def _add(draft: OpenApiDraft, data: dict[str, Any], method: _Method, required: d
 
 
 def _add_upload(draft: OpenApiDraft, method: _Method, operation: dict[str, Any], verb: str) -> None:
-    """Add an operation that uploads only the content.
-
-    Its method is the same, its path differs, and its body is a file.
-    """
+    """Add an operation that uploads only the content, with another path and a file as its body."""
     upload = table(method.node, "mediaUpload")
     path = text(table(table(upload, "protocols"), "simple"), "path")
     if not path:
@@ -290,7 +287,7 @@ def _read_only(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _numbers(node: dict[str, Any], kind: Any) -> dict[str, Any]:
-    """Convert bounds and defaults, which are strings in the document. Ignore bounds if the type is not a number."""
+    """Convert bounds and defaults, which are strings in the document, for number types."""
     found: dict[str, Any] = {}
     if isinstance(kind, str) and kind in _NUMBERS:
         for key in ("minimum", "maximum"):

@@ -1,8 +1,8 @@
 """Translation of Postman collections (2.0 and 2.1) to OpenAPI.
 
-Requests become operations. Variables become base URLs or arguments. A collection has examples but no types. Therefore
-arguments are strings unless a body shows another type, responses have the types of saved examples, and few fields are
-required.
+Requests become operations, and variables become base URLs or arguments. A collection has examples but no types, so that
+responses have the types of saved examples. Arguments are strings unless a body shows another type, and few arguments
+are required.
 """
 
 from __future__ import annotations
@@ -85,11 +85,7 @@ class _PostmanRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Address:
-    """A request's URL.
-
-    `base` is "" if the base URL is unknown. `path` has its parameters in braces. `parameters` has the known fields of
-    these parameters.
-    """
+    """A request's URL: base URL or "", path with parameters in braces, and the known fields of the parameters."""
 
     base: str
     path: str
@@ -262,7 +258,7 @@ def _joined(url: Any) -> str:
 
 
 def _split(before: str, variables: dict[str, str]) -> tuple[str, str]:
-    """Return the base URL and the path. The base URL is "" if it contains a variable without a value."""
+    """Return the base URL and the path, with "" for a base URL that contains an unknown variable."""
     if (first := _VARIABLE.match(before)) is not None:
         rest = before[first.end() :]
         value = _filled(variables.get(first[1], ""), variables).rstrip("/")
@@ -331,7 +327,7 @@ _SENT: Final = re.compile(r"((?:Bearer|Basic|Token|Digest)[ ]+)?(.*)", re.IGNORE
 
 
 def strip_secrets(data: dict[str, Any]) -> dict[str, Any]:
-    """Remove scripts, cookies and values of credentials from a collection. Names of variables are kept."""
+    """Remove scripts, cookies and values of credentials from a collection. The names of variables are kept."""
     kept: dict[str, Any] = _kept(data, "")
     return kept
 
@@ -355,10 +351,7 @@ def _kept(node: Any, key: str) -> Any:
 
 
 def _without_settings(auth: Any) -> Any:
-    """Return an `auth` without values of credentials.
-
-    An `auth` is a list of keys and values in version 2.1, and an object in version 2.0.
-    """
+    """Remove the values of credentials from an `auth`, which is a list in version 2.1 and an object in version 2.0."""
     if isinstance(auth, list):
         return [
             one if text(one, "key") in _SETTINGS else {**one, "value": _covered(one.get("value"))}
@@ -371,7 +364,7 @@ def _without_settings(auth: Any) -> Any:
 
 
 def _covered(value: Any) -> Any:
-    """Replace a credential with REDACTED. Keep variables, URLs and the scheme before the credential."""
+    """Replace a credential by REDACTED, except variables, URLs, and the scheme before the credential."""
     if not isinstance(value, str):
         return value if isinstance(value, bool) or not value else REDACTED
     sent = _SENT.fullmatch(value)
@@ -405,7 +398,7 @@ def _key(place: str, name: str) -> dict[str, Any]:
 
 
 def _named(draft: OpenApiDraft, scheme: dict[str, Any]) -> str:
-    """Return the name of a scheme. Add an unknown scheme."""
+    """Return the name of a scheme, and add an unknown scheme."""
     for name, known in draft.schemes.items():
         if known == scheme:
             return name
@@ -482,7 +475,7 @@ def _raw(one: _PostmanRequest, raw: str, language: str) -> dict[str, Any] | None
 
 
 def _json(raw: str) -> Any:
-    """Parse JSON that may contain unquoted variables. Return None for invalid JSON."""
+    """Parse JSON that may contain unquoted variables, or return None."""
     for written in (raw, _LONE.sub(lambda match: json.dumps(match[1]), raw)):
         if (value := parse_json_or_none(written)) is not None:
             return value

@@ -33,7 +33,6 @@ from mcpfactory_codegen.sources.translation_helpers import (
 )
 
 SDL: Final = "sdl"
-"""Data key for the text of a schema."""
 
 SDL_TEXT: Final = re.compile(rb"^(?:extend\s+)?(?:type\s+[A-Za-z_]\w*[^:\n{]*\{|schema\b[^:\n{]*\{)", re.M)
 """Pattern for the text of a schema: a type or schema definition at the start of a line."""
@@ -150,7 +149,7 @@ def _add(draft: OpenApiDraft, schema: GraphQLSchema, root: str, one: GraphQLFiel
 def _document(
     root: str, one: GraphQLField, taken: list[InputValue], selection: SelectionSet | dict[str, Any], *, pages: bool
 ) -> str:
-    """Return the GraphQL document of an operation, such as `query book($id: ID!) { book(id: $id) { id title } }`."""
+    """Return the GraphQL document of an operation, with declared variables, arguments and selected fields."""
     declared = ", ".join(f"${each.name}: {each.type}{_default(each, pages=pages)}" for each in taken)
     passed = ", ".join(f"{each.name}: ${each.name}" for each in taken)
     called = f"{one.name}({passed})" if taken else one.name
@@ -159,10 +158,7 @@ def _document(
 
 
 def _default(each: InputValue, *, pages: bool) -> str:
-    """Return the default of a variable: the argument's default, or a page size.
-
-    Some APIs require a page size without declaring the requirement.
-    """
+    """Return the default of a variable: the argument's default, or a page size, which some APIs require."""
     if each.default not in {None, "null"} and _PLAIN.fullmatch(str(each.default)):
         return f" = {each.default}"
     return f" = {_PAGE}" if pages and each.name == "first" and each.type == "Int" else ""

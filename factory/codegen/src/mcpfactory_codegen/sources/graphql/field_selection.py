@@ -2,7 +2,7 @@
 
 The selection contains the scalars of the response, some of its objects, and identifying fields of these objects. For a
 connection, the selection contains the nodes and the cursor of the next page. The selection excludes fields with
-required arguments, deprecated fields, and types that contain themselves. The size of the selection is limited.
+required arguments, deprecated fields, and types that contain themselves.
 """
 
 from __future__ import annotations
@@ -90,10 +90,7 @@ class SelectionSet:
 
 
 def response_schema(written: str, inner: SelectionSet | dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of a response.
-
-    `written` is the field's type in GraphQL syntax. `inner` is the innermost type.
-    """
+    """Return the JSON Schema of a response with the GraphQL type `written` and the innermost type `inner`."""
     required = is_non_null_type(written)
     plain = written.removesuffix("!")
     if is_list_type(plain):
@@ -107,13 +104,13 @@ def response_schema(written: str, inner: SelectionSet | dict[str, Any]) -> dict[
 
 
 def _leaf_schema(written: str) -> dict[str, Any]:
-    """Return the schema of a scalar in a response. Custom scalars have no known type."""
+    """Return the schema of a scalar in a response, or {} for a custom scalar."""
     name = innermost_type(written)
     return {"type": _SCALARS[name]} if name in _SCALARS else {}
 
 
 def select_fields(schema: GraphQLSchema, written: str, *, deeper: bool = False) -> SelectionSet | dict[str, Any]:
-    """Return the fields to select for a type in GraphQL syntax. For a scalar, return its JSON Schema.
+    """Return the fields to select for a type in GraphQL syntax, or the JSON Schema of a scalar.
 
     `deeper` selects one more level, for a type that only wraps the result of a mutation.
     """
@@ -124,7 +121,7 @@ def select_fields(schema: GraphQLSchema, written: str, *, deeper: bool = False) 
 
 
 class _Choosing:
-    """Breadth-first field selection for one query. Within the limits, outer fields have priority."""
+    """Breadth-first field selection for one query, so that outer fields have priority within the limits."""
 
     def __init__(self, schema: GraphQLSchema, *, wrapped: bool) -> None:
         self._schema = schema
@@ -176,7 +173,7 @@ class _Choosing:
     def _objects(self, chosen: SelectionSet, level: int) -> Iterator[GraphQLField]:
         """Yield the fields with objects to select.
 
-        Lists come last below the top level. Connections appear only in a wrapper.
+        Below the top level, fields with lists come last. Connections are selected only in a wrapper.
         """
         for one in sorted(
             chosen.type.fields.values(), key=lambda one: level > 0 and is_list_type(one.type.removesuffix("!"))

@@ -30,7 +30,7 @@ _ROOTS: Final = ("query", "mutation", "subscription")
 
 @dataclass(frozen=True, slots=True)
 class InputValue:
-    """An argument of a field, or a field of an input type. `default` is a GraphQL literal; None if missing."""
+    """An argument of a field, or a field of an input type, with a GraphQL literal as default."""
 
     name: str
     type: str
@@ -46,7 +46,7 @@ class InputValue:
 
 @dataclass(frozen=True, slots=True)
 class GraphQLField:
-    """A field of an object or interface. `deprecated` is the reason for the deprecation of the field, or ""."""
+    """A field of an object or interface, with the reason for its deprecation or ""."""
 
     name: str
     type: str
@@ -77,7 +77,7 @@ class GraphQLType:
 
 @dataclass(frozen=True, slots=True)
 class GraphQLSchema:
-    """All types by name, and the names of the three root types. The name of a missing root type is ""."""
+    """All types by name, and the names of the three root types or ""."""
 
     types: Mapping[str, GraphQLType]
     query: str = ""
@@ -86,12 +86,12 @@ class GraphQLSchema:
     description: str = ""
 
     def named(self, written: str) -> GraphQLType | None:
-        """Return the innermost type of a type in GraphQL syntax, or None if the innermost type is not defined."""
+        """Return the innermost type of a type in GraphQL syntax, or None for an undefined type."""
         return self.types.get(innermost_type(written))
 
 
 def innermost_type(written: str) -> str:
-    """Return the innermost type: `Book` of `[Book!]!`."""
+    """Return the innermost type, such as `Book` for `[Book!]!`."""
     return written.translate(_MARKS)
 
 
@@ -130,7 +130,7 @@ def schema_from_introspection(data: dict[str, Any]) -> GraphQLSchema:
 
 
 def _type(node: dict[str, Any], origin: str, places: Sequence[str]) -> GraphQLType:
-    """Return a type from its introspection data. `places` are the origins of the type's fields."""
+    """Return a type from its introspection data. `places` has the origins of the type's fields."""
     fields = {}
     for (_, one), at in zip(iterate_objects(node, "fields"), places, strict=True):
         written = _written(one.get("type"))
@@ -164,7 +164,7 @@ def _inputs(node: dict[str, Any], key: str) -> Iterator[InputValue]:
 
 
 def _written(node: Any, depth: int = 0) -> str:
-    """Return a type reference in GraphQL syntax. Return "" for an invalid reference, and a string unchanged."""
+    """Return a type reference in GraphQL syntax, or "" for an invalid reference."""
     if isinstance(node, str):
         return node
     if not isinstance(node, dict) or depth > _WRAPPERS:
@@ -193,7 +193,7 @@ class SdlError(ValueError):
 def schema_from_sdl(text: str) -> GraphQLSchema:
     """Return the schema of an SDL text, with extensions merged into their types.
 
-    Raise an SdlError if the syntax is invalid or nested too deeply.
+    Raise an SdlError for invalid or too deeply nested syntax.
     """
     from graphql import GraphQLError, parse  # noqa: PLC0415 - slow, and only needed for SDL
 
@@ -246,7 +246,7 @@ def _description(node: Any) -> str:
 
 
 def _described(name: str, nodes: list[Any]) -> dict[str, Any]:
-    """Return the introspection data of a type. `nodes` has the type's definition and extensions."""
+    """Return the introspection data of a type from its definition and extensions."""
     kind = _kind(nodes[0])
     directives = {one.name.value: one for one in _all(nodes, "directives")}
     return {
