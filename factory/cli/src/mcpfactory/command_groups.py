@@ -43,22 +43,22 @@ class _Base:
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse a repeated option, because the parser would silently use only the last value."""
-        _, _, given = self.make_parser(ctx).parse_args(args=list(args))  # type: ignore[attr-defined] # a Command has it
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))  # type: ignore[attr-defined] # every click command has `make_parser`
         for param, times in Counter(given).items():
             repeatable = any(getattr(param, kind, True) for kind in ("multiple", "is_flag", "count"))
-            # Shell completion passes incomplete command lines.
+            # shell completion passes incomplete command lines
             if times > 1 and not (repeatable or ctx.resilient_parsing):
                 ctx.fail(f"{max(param.opts, key=len)} was given {times} times")
-        return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return] # a click command has it
+        return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return] # every click command has `parse_args`
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments and options in their sections."""
         sections: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", "Options", *_FIELDS)}
-        for param in self.get_params(ctx):  # type: ignore[attr-defined] # a Command has it
+        for param in self.get_params(ctx):  # type: ignore[attr-defined] # every click command has `get_params`
             if (row := param.get_help_record(ctx)) is None:
                 continue
             if param.param_type_name == "argument":
-                # Leave out the Python type of the argument.
+                # leave out the Python type of the argument
                 sections["Arguments"].append((row[0].partition(" <")[0], row[1]))
             else:
                 sections[_SECTIONS.get(param.name, "Options")].append(row)
@@ -94,7 +94,7 @@ class LazyGroup(Group):
         """Return the commands that are already imported."""
         return {}
 
-    @property  # type: ignore[override] # an attribute in click
+    @property  # type: ignore[override] # `commands` is an attribute in click
     def commands(self) -> dict[str, Any]:
         """Import and return all commands."""
         return {name: self.get_command(None, name) for name in self.entries}

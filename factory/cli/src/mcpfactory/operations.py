@@ -58,14 +58,14 @@ def make_typer_command(
         (perform or partial(_perform, show))(given, context, as_json=as_json)
 
     command.__doc__ = operation.help()
-    command.__signature__ = inspect.Signature([*_parameters(operation)])  # type: ignore[attr-defined] # functions have it
+    command.__signature__ = inspect.Signature([*_parameters(operation)])  # type: ignore[attr-defined] # functions accept this attribute
     return command
 
 
 def _workspace() -> Workspace | None:
     try:
         return selected_workspace()
-    except WorkspaceError:  # no error here, because an operation that needs a workspace raises this error again
+    except WorkspaceError:  # no error yet, because an operation that needs a workspace raises this error again
         return None
 
 

@@ -114,7 +114,7 @@ def _with_servers(apis: Mapping[str, Api]) -> dict[str, Api]:
     root = apis[""].base_url if "" in apis else next(iter(bases)) if len(bases) == 1 else ""
     taken: set[str] = set()
     found = {}
-    for label in sorted(apis):  # the document without a label sorts first, and keeps its names
+    for label in sorted(apis):  # the document without a label sorts first, so that it keeps its names
         api = apis[label]
         at_root = not label or (root and matches_root_url(api.base_url, root))
         base = "" if at_root else _server_name(label, taken)

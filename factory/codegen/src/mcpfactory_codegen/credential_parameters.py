@@ -138,11 +138,11 @@ _INSTEAD: Final = re.compile(
     r"\b(unless|instead of|alternative(ly)?|either|not needed (if|when)|or (an?|the) oauth)\b", re.I
 )
 _AUTHORIZATION: Final = ("header", "authorization")
-_COMMON: Final = 0.8  # minimum share of operations; a parameter in fewer operations is not common
-# minimum share of the secured operations; a parameter in fewer operations is not a credential
+_COMMON: Final = 0.8  # minimum share of operations with a parameter that is common to the API
+# minimum share of the secured operations in which a credential's parameter occurs
 _RARE: Final = 0.2
-_FEW: Final = 5  # minimum number of operations; shares of fewer operations mean nothing
-# maximum optional credentials; with more, requests send all optional credentials or none, not each combination
+_FEW: Final = 5  # minimum number of operations from which shares are computed
+# maximum optional credentials in free combinations; a larger number is sent all together or not at all
 _SUBSETS: Final = 2
 _GOOGLE: Final = re.compile(r"https://(accounts\.google\.com|oauth2\.googleapis\.com|www\.googleapis\.com)/")
 
@@ -199,7 +199,7 @@ def _bound(operation: ApiOperation, binding: _Binding) -> ApiOperation:
     for parameter in operation.parameters:
         slot = _slot(parameter)
         if slot[0] == "header" and _SIGNATURE.fullmatch(normalize_name(slot[1])) and _signed(operation, binding):
-            continue  # the runtime adds the parameter when it signs the request
+            continue  # the runtime adds this parameter while signing the request
         rule = _rule(parameter, operation, binding, pairs)
         if rule is None:
             kept.append(parameter)

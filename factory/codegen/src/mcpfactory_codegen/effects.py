@@ -177,7 +177,7 @@ def effect_of(operation: ApiOperation) -> Effect:
     action = next(filter(None, map(_action_of, operation.parameters)), "")
     path = f"{path}#Action={action}" if action else path
     graphql = operation.body.graphql if operation.body is not None else ""
-    if graphql:  # the path is only a label; a query is as safe as a GET request (GraphQL §2.3)
+    if graphql:  # the path is only a label, and a query is as safe as a GET request (GraphQL §2.3)
         method, path = ("QUERY" if graphql.startswith("query") else "PATCH"), ""
     found = _METHOD_FIRST.match(operation.operation_id)
     said = found[0].strip("_./ -").upper() if found else ""

@@ -28,7 +28,7 @@ PLACES: Final[tuple[Place, ...]] = ("path", "query", "querystring", "header", "c
 
 _FORMS: Final = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 
-_DEPTH: Final = 12  # maximum levels of nested `allOf`; a deeper body is one input
+_DEPTH: Final = 12  # maximum levels of nested `allOf`; a body with more levels is one input
 _PARTS: Final = 500  # maximum `allOf` parts on all levels; a body with more parts is one input
 _ANNOTATIONS: Final = frozenset(
     {"title", "description", "default", "deprecated", "example", "examples", "$comment", "externalDocs", "xml"}
@@ -100,12 +100,12 @@ def _of_body(
     if body.graphql and flat is not None and not flat.properties:
         return [], (), ()
     closed = flat is not None and (form or flat.others in (None, False))
-    # the name "" stands for the whole body
+    # a property named "" would be confused with the whole body
     if flat is None or not flat.properties or not closed or "" in flat.properties:
         encoding = Encoding(content_type=body.content_type, file=True) if _is_file(body, media) else None
         return [Input(place, "", body.schema, body.required, body.description, encoding=encoding)], (), ()
     required = set(flat.required)
-    if flat.others is not False:  # a schema may require a property that it does not describe
+    if flat.others is not False:  # a schema may require a property without describing the property
         flat.properties.update({name: {} for name in flat.required if name and name not in flat.properties})
     items = [
         Input(place, name, schema, body.required and name in required, encoding=body.encoding.get(name))
@@ -211,7 +211,7 @@ def name_arguments(items: Iterable[Input], taken: Iterable[str] = ()) -> dict[tu
                     names[exact[0].slot] = name
                     used.add(name)
     for slot in order:
-        if slot not in names:  # all candidates collided with candidates of other inputs
+        if slot not in names:  # all candidate names collided with candidate names of other inputs
             names[slot] = f"{slot[0]}_{digest(slot[1], 16)}"
     return names
 

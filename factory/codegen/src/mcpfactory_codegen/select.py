@@ -46,7 +46,7 @@ def select(api: Api, selection: Selection) -> Api:
         if (field, term) not in matched:
             kind = field.removesuffix("s").rpartition("_")[2]
             message = f"no operation matches the {kind} {term!r}"
-            # the selection has no location in the document, so use the selected term as the location
+            # the selection has no location in the document, so that the selected term is the location
             place = f"{field.removesuffix('s').replace('_', '-')}={term.upper() if kind == 'method' else term}"
             problems.add("selection-unmatched", place, message, _hint(api, kind, term))
     return _reduced(api, kept, skipped, problems.all())

@@ -152,7 +152,7 @@ def find_toml_line(text: str, keys: Keys) -> int:
             for end, name in enumerate(names, 1):
                 table = (*table, name, counts[names[:end]]) if names[:end] in counts else (*table, name)
         place = table if content.startswith("[") else (*table, *names)
-        for one in (place[:-1], place):  # a list has the line number of its first table
+        for one in (place[:-1], place):  # a list of tables has the line number of its first table
             if len(one) > best and one == keys[: len(one)]:
                 best, line = len(one), number
     return line
@@ -162,7 +162,7 @@ def _written_keys(line: str) -> Keys:
     """Return the keys in a table header, or the keys before `=`, or ()."""
     try:
         data: Any = tomllib.loads(line if line.startswith("[") else f"{line.partition('=')[0]}= 0")
-    except tomllib.TOMLDecodeError:  # a comment, or a further line of a value
+    except tomllib.TOMLDecodeError:  # the line is a comment, or a further line of a value
         return ()
     keys: list[str | int] = []
     while data:
@@ -291,7 +291,7 @@ def json_schema(*models: type[Settings]) -> dict[str, Any]:
     """Return the JSON Schema of a settings file that follows one of these models."""
     if len(models) == 1:
         return {"$schema": _DIALECT, **models[0].model_json_schema()}
-    from pydantic.json_schema import models_json_schema  # noqa: PLC0415 - only `mcpfactory schema` needs it
+    from pydantic.json_schema import models_json_schema  # noqa: PLC0415 - only `mcpfactory schema` needs this import
 
     places, schema = models_json_schema([(model, "validation") for model in models], title="mcpfactory.toml")
     return {"$schema": _DIALECT, **schema, "anyOf": [places[model, "validation"] for model in models]}

@@ -174,7 +174,7 @@ def describe_unknown_key(table: Mapping[str, object], known: Collection[str], wh
 # --- text of documents, as plain and short text without hidden characters ---
 
 
-_READ: Final = 20_000  # maximum characters of a text to read; some patterns below are slow on long texts
+_READ: Final = 20_000  # maximum characters of a text to read, because some patterns are slow on long texts
 _FENCE: Final = re.compile(r"```.*?(```|\Z)", re.S)
 _COMMENT: Final = re.compile(r"<!--.*?(-->|\Z)", re.S)
 _IMAGE: Final = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)")
@@ -201,7 +201,7 @@ _ENTITIES: Final = {"&nbsp;": " ", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#3
 def strip_controls(text: str) -> str:
     """Remove control, format (bidirectional, zero-width) and surrogate characters, except newlines and tabs."""
     text = text.replace("\r\n", "\n")
-    if text.replace("\n", "").replace("\t", "").isprintable():  # a fast check for the common case
+    if text.replace("\n", "").replace("\t", "").isprintable():  # this check is fast and covers most texts
         return text
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in _HIDDEN)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.dashboard.access import TrustedProxy
 
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
-_EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - only compared with, not listened on
+_EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compare addresses with these, but never listen on them
 
 _Export = Annotated[
     Path | None,
@@ -89,7 +89,7 @@ def dashboard(
 
     options: dict[str, Any] = {"hosts": (name,), "people": people, "proxy": proxy, "origin": origin}
     app = create_app(workspace.root, age=1.0, ended=lambda: server.should_exit, **options)
-    # The dashboard checks proxy headers itself: uvicorn would trust any local process.
+    # The dashboard checks proxy headers, because uvicorn would trust any local process.
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", proxy_headers=False))
     server.run(sockets=[listener])
 

@@ -345,7 +345,7 @@ def evaluate(**values: Any) -> None:
 
 
 # Typer reads the options from the signature.
-evaluate.__signature__ = inspect.signature(EvaluateOptions, eval_str=True)  # type: ignore[attr-defined] # functions have it
+evaluate.__signature__ = inspect.signature(EvaluateOptions, eval_str=True)  # type: ignore[attr-defined] # functions accept this attribute
 
 
 def _cases(server: WorkspaceServer) -> Sequence[EvaluationCase]:

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.plan.plan import PlanStep
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.errors import Exit
 
-# maximum servers in a run; for more servers, print only the command that lists pending items
+# maximum servers of a run whose pending items are printed; otherwise, a command that lists them is printed
 _NAMED_SERVERS: Final = 3
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _MAX_SUGGESTIONS: Final = 5  # maximum number of similar tools that an error message suggests
 _MIN_LENGTH: Final = 3  # minimum characters of a word to search for; shorter words match too many tools
-_WARNING: Final = "warning: "  # prefix of stderr lines of the server that the user must see
+_WARNING: Final = "warning: "  # prefix of lines on a server's stderr that must be shown to the user
 _INVALID: Final = "Invalid arguments"  # start of the runtime's message about invalid arguments
 
 

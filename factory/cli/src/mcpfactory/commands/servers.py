@@ -19,7 +19,7 @@ from mcpfactory_runtime.errors import Exit
 if TYPE_CHECKING:
     from mcpfactory_pipeline.adoption.proposal import AdoptionProposal
 
-_LONGEST: Final = 60  # maximum lines of a printed diff; for a longer diff, print only the number of lines
+_LONGEST: Final = 60  # maximum lines of a printed diff; a longer diff is replaced by its number of lines
 _QUIET: Final = ("same", "keep", "deleted")  # actions of an update that leave a file unchanged
 
 

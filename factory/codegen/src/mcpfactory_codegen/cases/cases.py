@@ -36,7 +36,7 @@ from mcpfactory_runtime.schemas.walk import items_schema_of, properties_of, requ
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.secrets import server_override_variables
 
-# maximum number of refused calls of a tool; also the maximum of answers, and of variants
+# maximum number of tests of each kind (refused calls, answers, variants) for one tool
 MAX_CASES_PER_TOOL: Final = 10
 MAX_CASES: Final = 12_000  # maximum number of tests of one server
 _SAFE: Final = re.compile(r"[A-Za-z0-9._~-]+\Z")
@@ -46,7 +46,7 @@ _ENCODED: Final = (
     "a c&d?é",
     "a é",
     "é",
-)  # each text must be encoded in URLs and forms
+)  # all these texts must be encoded in URLs and forms
 # first bytes of binary formats, which clients and `validate` check
 _BEGINNINGS: Final[dict[str, bytes]] = {
     "application/pdf": b"%PDF-1.7\n",
@@ -66,7 +66,7 @@ _FREE: Final = frozenset(
 _MADE: Final = "made to fail by a test"
 # members of a response that may contain an error message (RFC 9457 §3.1, RFC 6749 §5.2)
 _WORDS: Final = ("detail", "message", "error_description", "error", "title")
-_STEPS: Final = 9  # number of nearby values to try if another argument already has the wanted value
+_STEPS: Final = 9  # number of nearby values to try if an argument would have the same value as an earlier argument
 _UNKNOWN: Final = "mcpfactory_unknown"
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
 _ONCE: Final = frozenset({"POST", "PATCH"})
@@ -344,7 +344,7 @@ def _refused(one: _Callee, arguments: Json) -> Iterator[Json]:
     if one.refuses({**arguments, _UNKNOWN: 1}):
         yield {"set": {_UNKNOWN: 1}}
     rows = [[(one.arguments[item.slot], value) for value in _invalid_for(item, one)] for item in one.items]
-    for column in zip_longest(*rows):  # use the first value of each argument, then the second value of each argument
+    for column in zip_longest(*rows):  # try the first value of each argument, then the second value of each argument
         for name, value in filter(None, column):
             if one.refuses({**arguments, name: value}):
                 yield {"set": {name: value}}

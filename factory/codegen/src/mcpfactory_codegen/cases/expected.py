@@ -23,7 +23,7 @@ _FORM: Final = "application/x-www-form-urlencoded"
 # OpenAPI ignores these header parameters (§4.8.12.1)
 _OF_THE_CLIENT: Final = frozenset({"accept", "content-type", "authorization"})
 _ENDS_PATH: Final = re.compile(r"[?#]")
-# do not test joined values with one of these characters, because encoding rules differ
+# joined values with one of these characters are not tested, because their encoding is not defined
 _ENDS: Final = re.compile(r"[,;|&=\s%+#\[\]]")
 
 Given = Sequence[tuple[Input, Any]]
@@ -47,7 +47,7 @@ def expected_request(
     template = _ENDS_PATH.split(operation.path, maxsplit=1)[0]
     within = sum(
         str(value).count("/")
-        # a path may contain a parameter twice; a parameter may also occur only in the path's query
+        # the path may contain the parameter several times, or only in its query
         * template.count(f"{{{item.name}}}")
         for item, value in given
         if item.place == "path" and not _is_segments(item)

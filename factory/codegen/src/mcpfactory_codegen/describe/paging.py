@@ -182,7 +182,7 @@ def _by_cursor(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
     place = seen.at(_NEXT) or seen.at(_URLS)
     if not name or not place:
         return None
-    # the response's cursor may belong to the current page, not to the next page
+    # the response may contain the cursor of the current page, not of the next page
     if name in _LAST and normalize_name(place[-1]) == "cursor":
         return None
     return _PagingMatch("cursor", name, place)

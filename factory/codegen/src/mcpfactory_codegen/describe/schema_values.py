@@ -48,7 +48,7 @@ def _said(schema: dict[str, Any], values: list[Any]) -> dict[int, str]:
         rows = [one for one in entries if isinstance(one, dict)]
         texts = {_shown(one.get("value")): one.get("description") for one in rows}
         return _texts(texts, values)
-    # only integers need names, because the name of a text usually repeats the text
+    # only integers need names, because a text usually is its own name
     if all(isinstance(value, int) for value in values):
         return next((found for key in _NAMES if (found := _texts(schema.get(key), values))), {})
     return {}

@@ -44,7 +44,7 @@ _DROPPED: Final = frozenset(
     | {"writeOnly", "readOnly", "contentMediaType", "contentEncoding", "nullable", "collectionFormat"}
 )
 _ANNOTATIONS: Final = frozenset({"description", "default", "deprecated", "title"})
-# maximum characters of a description: at the top level, one level deeper, and below
+# maximum characters of a description at the top level, one level deeper, and on all deeper levels
 _DESCRIPTION: Final = (400, 300, 160)
 _DEPTH: Final = 40
 _TINY: Final = 64
@@ -221,12 +221,12 @@ def _compiles(pattern: str) -> bool:
 # Clients validate results against this schema, but documents often describe responses incorrectly.
 # Therefore the schema is reduced to a plain form with the possible types of each value:
 #
-# kept      `type` (with null if documented), `properties`, `items`, a schema in `additionalProperties`
-# merged    `allOf`, `anyOf` and `oneOf`: the types and properties of all branches; `$ref` is resolved
-# left out  formats, patterns, bounds and lengths (APIs that document them do not check them)
-# loose     also without `required` and `enum` (APIs add and remove members and values without a new version),
-#           and without `additionalProperties: false` (APIs ignore it); small enumerations are kept as `examples`
-# declared  keeps `required`, `enum` and `additionalProperties: false` as documented
+# - The schema keeps `type` (with null if documented), `properties`, `items`, and a schema in `additionalProperties`.
+# - References are resolved, and all branches of `allOf`, `anyOf` and `oneOf` are merged.
+# - Formats, patterns, bounds and lengths are left out, because APIs often violate them.
+# - The mode "loose" also leaves out `required`, `enum` and `additionalProperties: false`.
+# - The mode "loose" keeps small enumerations as `examples`.
+# - The mode "declared" keeps `required`, `enum` and `additionalProperties: false`.
 #
 # The root must be an object in every MCP revision with structured content.
 # The runtime and the schema put responses of other types into the member `result` of an object.
@@ -235,7 +235,7 @@ def _compiles(pattern: str) -> bool:
 
 
 _BYTES_A_TOKEN: Final = 4
-_OUTPUT_DEPTH: Final = 6  # maximum levels of properties; schemas below these levels allow any value
+_OUTPUT_DEPTH: Final = 6  # maximum levels of properties; deeper schemas allow any value
 _OUTLINE: Final = 3  # maximum nesting of the properties that `shape` returns
 _MOST_EXAMPLES: Final = 8
 _LONGEST_EXAMPLES: Final = 100
@@ -278,7 +278,7 @@ class OutputSchemas:
         self._strict = mode == "declared"
         self._known: dict[tuple[str, int], Shape] = {}
         self._active: set[tuple[str, int]] = set()
-        # Keys contain the id() of schemas. These ids are unique, because the API keeps the schemas alive.
+        # keys contain the id() of schemas, which are unique because the API keeps the schemas alive
         self._done: dict[tuple[tuple[int, ...], bool], OutputSchema] = {}
 
     def of(self, operation: ApiOperation) -> OutputSchema:

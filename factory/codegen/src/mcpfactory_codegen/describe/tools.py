@@ -126,7 +126,7 @@ def make_api_tools(api: Api, names: Names, responses: ResponseOptions | None = N
     """Return the tools of an API, and report each operation that cannot become a tool."""
     library = SharedDefinitions(api.schemas)
     responses = responses or ResponseOptions()
-    # with `select`, a tool returns a part of unknown structure, so that the tool has no output schema
+    # with `select`, a tool returns a part of unknown structure, which no output schema can describe
     outputs = OutputSchemas(api.schemas, "none" if responses.select else responses.output, responses.output_tokens)
     tools: list[ApiTool] = []
     skipped: list[SkippedOperation] = []
@@ -200,7 +200,7 @@ def _tool(
 
 def _fixed(operation_inputs: Inputs, schemas: dict[str, JsonSchema]) -> dict[tuple[str, str], str | int | float]:
     """Return the values of required inputs that have only one valid value, so that callers can omit them."""
-    # the caller chooses one of the alternative inputs
+    # the caller, not the server, chooses one of the alternative inputs
     alternatives = {name for choice in operation_inputs.choices for name in choice}
     values = {
         item.slot: constant_value(item.schema, schemas)
@@ -211,7 +211,7 @@ def _fixed(operation_inputs: Inputs, schemas: dict[str, JsonSchema]) -> dict[tup
 
 
 def _input_schema(items: Sequence[Input], named: OperationNames, library: SharedDefinitions) -> dict[str, Any]:
-    # required inputs first; otherwise, keep the order of the document
+    # required inputs come first; within each group, inputs are in the order of the document
     ordered = sorted(items, key=lambda item: not item.required)
     schema: dict[str, Any] = {
         "type": "object",

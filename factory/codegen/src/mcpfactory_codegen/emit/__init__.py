@@ -171,7 +171,7 @@ def manifest(api: Api, names: Names, tools: Sequence[ApiTool], options: Options)
 def _api_module(api: Api, names: Names, options: Options) -> str:
     schemes = "".join(f"    {_scheme(scheme, api, names)},\n" for scheme in api.security_schemes)
     oauth = any(scheme.flows for scheme in api.security_schemes)
-    # the name appears in the hint that asks the user to log in
+    # the hint that asks the user to log in contains the name of the server
     more = f", name={literal(options.server)}" if oauth else ""
     more += f", prefix={literal(names.prefix)}"
     more += f", private={literal(options.private)}" if options.private else ""

@@ -101,7 +101,7 @@ def _functions(tools: Mapping[str, str], modules: Mapping[str, str]) -> dict[str
     for key, name in plain.items():
         claims[modules[key], name].append(key)
     for (_, name), keys in claims.items():
-        if len(keys) > 1:  # pinned names can become equal when characters that Python does not allow are replaced
+        if len(keys) > 1:  # pinned names can become equal when their characters are replaced for Python
             for key in keys:
                 plain[key] = name if tools[key] == name else identifier(f"{name} {key}", prefix="tool")
     return plain

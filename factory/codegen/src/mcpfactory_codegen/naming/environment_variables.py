@@ -26,7 +26,8 @@ from mcpfactory_codegen.text import choose_unique_names, names_with_digest, word
 from mcpfactory_runtime.upstream.operation import ServerAddress
 from mcpfactory_runtime.urls import DEFAULT_PORTS
 
-_NAMESPACE: Final = "MCPF"  # MCP_REGISTRY_TOKEN and MCP_PROXY_AUTH_TOKEN belong to other programs
+# the prefix "MCP" would collide with MCP_REGISTRY_TOKEN and MCP_PROXY_AUTH_TOKEN of other programs
+_NAMESPACE: Final = "MCPF"
 _PARTS: Final[dict[str, tuple[str, ...]]] = {
     "apiKey": ("API_KEY",),
     "basic": ("USERNAME", "PASSWORD"),
@@ -130,7 +131,7 @@ def keep_server_names(api: Api, known: Mapping[str, str]) -> Api:
     `known` has the previous URLs by server name, and the main server has the name "".
     """
     root = known.get("", "")
-    # the existing server uses this mock URL; users can set a variable to another URL
+    # an existing server keeps its mock URL, because users can set a variable to another URL
     if is_mock_url(root) and root in api.servers:
         api = replace(api, servers=(root, *(url for url in api.servers if url != root)))
     known = {name: url for name, url in known.items() if _SERVER_NAME.fullmatch(name)}
@@ -154,7 +155,7 @@ def keep_server_names(api: Api, known: Mapping[str, str]) -> Api:
     )
 
 
-_EXAMPLE: Final = re.compile(r"(^|\.)example(\.(com|org|net))?$")  # RFC 2606
+_EXAMPLE: Final = re.compile(r"(^|\.)example(\.(com|org|net))?$")  # reserved example domains (RFC 2606)
 _MOCKS: Final = frozenset({"mock", "mocks", "mockserver", "virtserver"})
 _SANDBOXES: Final = frozenset({"sandbox", "sandboxes"})
 _LOOPBACK: Final = re.compile(r"127(\.\d+){3}|::1|0\.0\.0\.0")

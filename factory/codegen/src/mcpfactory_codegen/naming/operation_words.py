@@ -18,7 +18,7 @@ from mcpfactory_codegen.text import VERSION, is_plural, singular, word_group, wo
 PATH_PREFIXES: Final = frozenset({"api", "rest", "apis"})
 """Common first segments of paths that have no meaning for a name."""
 
-# maximum characters of a name's verb and nouns; a longer name is allowed only to make the name unique
+# maximum characters of a name's verb and nouns, unless a unique name must be longer
 _ROOM: Final = 48
 _NEAREST: Final = 2  # number of last path segments that are always part of the name
 _PARAMETER: Final = re.compile(r"\{([^{}]*)\}|(?<=/):(\w+)")
@@ -149,7 +149,7 @@ def _agreed(verb: str, said: tuple[str, ...], *, many: bool) -> str:
     if not said or verb_kind(verb) in {verb_kind(one) for one in said}:
         return verb
     if verb == "set" and "create" in said:
-        return verb  # keep "set", because PUT both creates and replaces
+        return verb  # keep the verb "set", because PUT both creates and replaces
     first = said[0]
     return "list" if first == "get" and many else first
 
@@ -158,7 +158,8 @@ _MACHINE_MADE: Final = re.compile(
     r"((operation|op|route|handler|endpoint|api|path|method|unnamed|id)[_-]?\d*|(\w*[_-])?(?=\w*\d)[0-9a-f]{8,}|\d+)\Z",
     re.I,
 )
-_TELLING: Final = re.compile(r"[^\W\d_]+|[a-z]{3,}v\d{1,2}")  # only letters, or letters and a version: `chatv2`
+# a word of letters, with or without a version, such as `chatv2`
+_TELLING: Final = re.compile(r"[^\W\d_]+|[a-z]{3,}v\d{1,2}")
 _ONE_WORD: Final = re.compile(r"OAuth|iOS|macOS|GraphQL|IdP(?![a-z])")
 _MANY: Final = re.compile(r"[A-Z]{2,}s(?![a-z])")
 _SPRING: Final = re.compile(r"(?P<name>.+?)_?Using_?(GET|PUT|POST|DELETE|PATCH|HEAD|OPTIONS)(_\d+)?\Z")
@@ -194,7 +195,7 @@ def operation_id_words(operation: ApiOperation) -> OperationIdWords:
     if text.startswith(f"{begin}_"):
         return OperationIdWords(tail=words(text[len(begin) :]))
     if (match := _METHOD_FIRST.match(text)) and match[1] == operation.method and words(match["name"])[0] in VERBS:
-        # drop the method, because `get_delete_policy` would contain two verbs
+        # drop the method, because a name such as `get_delete_policy` would contain two verbs
         return OperationIdWords(words(match["name"]), words(match["name"]))
     for plain in _plain(operation, text):
         parts = words(plain)
@@ -210,7 +211,7 @@ def _is_bare(parts: tuple[str, ...]) -> bool:
 def _plain(operation: ApiOperation, text: str) -> Iterator[str]:
     """Yield names that a person may have chosen, without words that frameworks add to operationIds."""
     tail = "_" + operation.method.lower()
-    # FastAPI: `read_item_items__item_id__get` is the function `read_item`
+    # FastAPI names the function `read_item` for example `read_item_items__item_id__get`
     made = re.sub(r"\W", "_", operation.path) + tail
     for ending in (made, re.sub(r"\W", "_", operation.path.rstrip("/")) + tail):
         name = text.removesuffix(ending)

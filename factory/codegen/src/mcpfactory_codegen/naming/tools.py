@@ -66,7 +66,7 @@ class _UnnamedOperation:
             return shortened(self.forms[self.at], TOOL_LIMIT, self.key, common, self.kept)
         number = self.at - len(self.forms)
         length = _DIGESTS[number] if number < len(_DIGESTS) else _DIGESTS[-1] + 1 + number
-        if length > TOOL_LIMIT:  # possible only if two SHA-256 digests are equal
+        if length > TOOL_LIMIT:  # a name can get this long only if two SHA-256 digests are equal
             return digest(self.key, TOOL_LIMIT) + "_" * (length - TOOL_LIMIT)
         room = TOOL_LIMIT - length - 1
         lead = shortened(self.forms[0], room, self.key, common)[:room].rstrip("_") if room > 0 else ""
@@ -153,7 +153,7 @@ def _winner(group: Sequence[_UnnamedOperation]) -> _UnnamedOperation | None:
 
 def _claimant(operation: ApiOperation) -> _UnnamedOperation:
     said = operation_id_words(operation)
-    # drop words of the path only without an operationId
+    # words of the path are dropped only if the operation has no operationId
     path = path_words(operation, TOOL_LIMIT) if operation.operation_id else path_words(operation)
     literal = words(re.sub(r"\{[^{}]*\}", " ", operation.path))
     every = {*map(singular, literal), *re.findall(r"\{[^{}]*\}", operation.path)}

@@ -38,7 +38,7 @@ _RANKS: Final = (
 The order is JSON, types with defined field encodings, text, and raw content.
 """
 _LAST: Final = 8
-_XML: Final = 4  # rank of XML for a schema with described properties
+_XML: Final = 4  # rank of XML for a schema with properties
 _NO_LIST: Final = re.compile(r"application/([\w.-]*-)?merge-patch\+json")
 _LIST: Final = re.compile(r"application/json-patch\+json")
 _SHORT: Final = {
@@ -299,7 +299,7 @@ def _order(response: Response) -> tuple[int, str]:
     status = response.status
     if status == "default":
         return 1, status
-    return (0 if status.startswith("2") else 2), status  # "2XX" sorts after exact codes such as "200"
+    return (0 if status.startswith("2") else 2), status  # the range "2XX" sorts after exact codes such as "200"
 
 
 def _read_response(status: str, written: Node, produces: list[str]) -> Response:

@@ -243,7 +243,7 @@ class Node(NamedTuple):
         if isinstance(examples.value, list):
             return next(iter(examples.value), None)
         for _, one in examples.members():
-            found = one.resolved_object()  # do not report a missing example
+            found = one.resolved_object()  # a missing example is not reported
             if key := next((key for key in ("value", "dataValue") if key in found), ""):
                 return found[key]
         return None

@@ -17,7 +17,7 @@ from typing import Any, Final
 from mcpfactory_runtime.schemas.walk import IN_PLACE, TYPES
 
 TYPE_REPAIRS: Final[dict[str, str]] = {
-    # type names that authors often write by mistake, with the correct names; "" means any type
+    # wrong but common type names, with the correct names; "" means any type
     "int": "integer", "int32": "integer", "int64": "integer", "long": "integer", "timestamp": "integer",
     "float": "number", "double": "number", "decimal": "number", "numeric": "number",
     "bool": "boolean",
@@ -44,11 +44,11 @@ MEANINGS: Final = frozenset(
 """Extensions that describe the values of an enumeration, and are kept unchanged."""
 DROPPED: Final = frozenset(
     {
-        # the output does not need these identifiers, definitions and metadata
+        # identifiers, definitions and metadata, which the output does not need
         "$anchor", "$comment", "$defs", "$dynamicAnchor", "$id", "$recursiveAnchor", "$schema", "$vocabulary", "definitions", "id",
-        # keywords that only OpenAPI has; `schema_translation` converts some of these keywords to JSON Schema
+        # keywords that only OpenAPI has, some of which `schema_translation` converts to JSON Schema
         "discriminator", "example", "externalDocs", "nullable", "readOnly", "writeOnly", "xml", "collectionFormat",
-        # `convert_old_draft_keywords` converts these keywords of older drafts
+        # keywords of older drafts, which `convert_old_draft_keywords` converts
         "additionalItems", "dependencies",
         # keywords of other objects that authors often write into schemas by mistake
         "allowEmptyValue", "links",
@@ -72,7 +72,7 @@ def _flag(value: Any) -> bool:
 
 def _number(value: Any) -> int | float:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if not abs(value) <= _LARGEST:  # the condition is also true for NaN
+        if not abs(value) <= _LARGEST:  # `not <=` is also true for NaN
             raise ValueError("the number is too large for JSON parsers")
         return value
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,18}(\.[0-9]{1,18})?", value):
@@ -118,7 +118,7 @@ def _list(value: Any) -> list[Any]:
 def _examples(value: Any) -> list[Any]:
     if isinstance(value, list):
         return value
-    if isinstance(value, dict):  # Example Objects by name, as in a media type
+    if isinstance(value, dict):  # an object contains Example Objects by name, as in a media type
         return [one["value"] if isinstance(one, dict) and "value" in one else one for one in value.values()]
     return [value]
 
@@ -141,7 +141,8 @@ def _expression(value: str) -> str:
         raise ValueError("the expression is longer than 5000 characters")
     if any(int(count) > MAX_BOUND for count in _REPEATED.findall(value)):
         raise ValueError(f"the expression repeats a part more than {MAX_BOUND:,} times")
-    literal = re.fullmatch(r"/(\^.*)/([a-z]*)", value, re.DOTALL)  # JavaScript slashes are only delimiters
+    # the slashes of a JavaScript expression are only delimiters
+    literal = re.fullmatch(r"/(\^.*)/([a-z]*)", value, re.DOTALL)
     if literal is not None and "i" in literal[2]:
         raise ValueError("the expression ignores case, which a schema pattern cannot express")
     text = literal[1] if literal is not None else value
@@ -154,7 +155,7 @@ def _expression(value: str) -> str:
         text = re.sub(r"\(\?<([A-Za-z_]\w*)>", "(", text)  # Python's `re` has another syntax for named groups
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python's warning "possible nested set" is harmless
+            warnings.simplefilter("ignore")  # Python's warning "possible nested set" can be ignored
             re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:
         raise ValueError(f"not every client can read this regular expression ({error})") from None
@@ -192,7 +193,8 @@ def convert_old_draft_keywords(out: Object, node: Object) -> None:
         if node.get(exclusive) is True and bound in out:
             out[exclusive] = out.pop(bound)
     dependencies = node.get("dependencies")
-    if isinstance(dependencies, dict):  # convert only lists, because OpenAPI never allowed schemas in `dependencies`
+    # OpenAPI never allowed schemas in `dependencies`, so that only lists are converted
+    if isinstance(dependencies, dict):
         lists = {
             name: needs
             for name, needs in dependencies.items()
@@ -267,7 +269,7 @@ def _types(out: Object, written: Any, report: Report) -> list[str]:
             names.append(repaired)
             if (format_ := TYPE_FORMATS.get(name.lower())) is not None:
                 out.setdefault("format", format_)
-        if name == "file":  # valid in Swagger 2.0
+        if name == "file":  # the type "file" is valid in Swagger 2.0
             continue
         intended = f"read as {repaired!r}" if repaired else "any type is accepted"
         if name is not None:
@@ -333,7 +335,7 @@ def _fit(value: Any, types: frozenset[str]) -> Any:
     if isinstance(value, bool) and types <= {"string", "null"}:
         return json.dumps(value)
     if isinstance(value, (int, float)) and types <= {"string", "null"}:
-        return str(value)  # keep the text of the number as in the document
+        return str(value)  # a number keeps its text from the document
     if not isinstance(value, str) or "string" in types:
         return value
     try:

@@ -204,7 +204,7 @@ _PLACES: Final = {
     "formdata": "formData",
 }  # fmt: skip
 _STYLES: Final = {
-    # wrong style, such as a collectionFormat of Swagger 2.0 → correct style, and explode
+    # wrong style, such as a collectionFormat of Swagger 2.0 → (correct style, explode)
     "csv": ("form", False), "simple": ("form", False), "comma": ("form", False), "multi": ("form", True),
     "ssv": ("spaceDelimited", False), "tsv": ("tabDelimited", False), "pipes": ("pipeDelimited", False),
     "deepobject": ("deepObject", True), "form": ("form", None), "spacedelimited": ("spaceDelimited", False),

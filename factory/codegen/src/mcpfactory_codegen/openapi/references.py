@@ -29,7 +29,7 @@ class Location(NamedTuple):
     def down(self, *tokens: str | int) -> Location:
         """Return the location of a child."""
         pointer = self.pointer
-        for token in tokens:  # a loop is faster than join, and this method is called for each node
+        for token in tokens:  # a loop is faster than join, which matters because this method is called for each node
             pointer += f"/{escape(str(token))}"
         return Location(self.part, pointer)
 
@@ -119,7 +119,7 @@ class References:
             target = self._found[key] = self._direct(reference, at)
         except UnresolvedError as error:
             if error.code == "reference-dangling" and (nearby := self._nearby(reference, at)) is not None:
-                return nearby  # do not cache the target, because targets depend on the location of the reference
+                return nearby  # the target is not cached, because targets depend on the location of the reference
             if error.code == "reference-cycle" or (target_ := self._repaired(reference, at)) is None:
                 raise
             target = self._found[key] = target_
@@ -142,7 +142,7 @@ class References:
         except UnresolvedError:
             if "%" not in fragment:
                 raise
-            return self._descend(base, _tokens(fragment), reference)  # a key with a literal "%"
+            return self._descend(base, _tokens(fragment), reference)  # the key contains a literal "%"
 
     def _base(self, name: str, reference: str, at: Location) -> Location:
         """Return the location of the part or schema that the file name or URL of a reference identifies."""

@@ -48,7 +48,7 @@ class ClosedObjectOpener:
     def open_closed_objects(self, node: dict[str, Any], location: Location) -> None:
         """Open the closed objects at `location` and in its `allOf`, and report each object once."""
         if node.get("additionalProperties") is not False and not node.keys() & {"allOf", "$ref"}:
-            return  # the common case
+            return  # most schemas are neither closed nor composed
         whole = LocatedNode(node, location)
         closed = [part for part in self._applied(whole, "allOf") if part.node.get("additionalProperties") is False]
         if not closed:
@@ -285,7 +285,7 @@ class SchemaTranslator:
             elif holds == "map":
                 self._map(out, key, value, context)
             elif key == "type":
-                # reserve the position of the key; the value is set below
+                # this line only reserves the position of the key
                 out["type"] = None
             elif key in MEANINGS and isinstance(value, list | dict):
                 out[key] = value
@@ -308,7 +308,7 @@ class SchemaTranslator:
 
     def _scalar(self, out: Object, key: str, value: Any, location: Location) -> None:
         if isinstance(value, bool) and key in {"exclusiveMinimum", "exclusiveMaximum"}:
-            return  # `convert_old_draft_keywords` converts the boolean form, which existed before draft 6
+            return  # `convert_old_draft_keywords` converts the boolean values, which were valid before draft 6
         if key in {"title", "description"} and isinstance(value, dict):
             with suppress(UnresolvedError):
                 value = self._references.follow(value, location.down(key)).node
@@ -316,7 +316,7 @@ class SchemaTranslator:
             out[key] = SCALARS[key](value)
         except ValueError as error:
             elsewhere = value is False or (key == "required" and _read_elsewhere(value, location))
-            if value is not None and not elsewhere:  # a YAML key without a value is None
+            if value is not None and not elsewhere:  # None means that the YAML key has no value
                 code = "schema-pattern" if key == "pattern" else "schema-keyword"
                 self._report(code, location.down(key), f"{key!r} was dropped: {error}")
 
@@ -388,7 +388,7 @@ class SchemaTranslator:
         if names:
             out["required"] = list(dict.fromkeys(names))
 
-    # JSON Schema has no `discriminator` (OpenAPI 3.1 §4.8.25), so each branch must declare its own value
+    # JSON Schema has no `discriminator` (OpenAPI 3.1 §4.8.25), so that each branch must declare its own value
 
     def _tag_branches(self, out: Object, node: Object, location: Location) -> None:
         """Add the discriminator value to the branches of `out` that do not declare the value.

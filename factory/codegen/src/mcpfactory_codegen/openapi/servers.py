@@ -49,7 +49,7 @@ def root_server_urls(root: Node) -> tuple[str, ...]:
 def _real_first(servers: Node, urls: tuple[str, ...]) -> tuple[str, ...]:
     """Move the first real URL before a mock or an example, and report a sandbox."""
     real = next((url for url in urls if not is_mock_url(url) and not is_sandbox_url(url)), "")
-    # the API key of a loopback server must not be sent to other hosts
+    # the API key for a loopback server must not be sent to any other host
     if not real or urls[0] == real or is_loopback_url(urls[0]):
         return urls
     first = Node(servers.context, None, servers.location.down(0))

@@ -214,13 +214,14 @@ class SharedSchemaQueue:
         return name
 
 
-# --- reference cycles that never descend into the value: a validator would recurse forever ---
+# --- reference cycles that never descend into the value ---
 #
+# Such a cycle would send a validator into an endless recursion.
 # A cycle through `properties` or `items` is allowed, because each step descends into the value.
 # A cycle through `$ref`, `allOf`, `oneOf` and similar keywords is not allowed.
 # The usual case is inheritance in both directions: Pet has `oneOf: [Cat, Dog]`, and Cat has `allOf: [Pet, …]`.
 # Cat needs only the properties of Pet, so Cat gets a reference to a copy of Pet without the `oneOf` (`Pet_base`).
-# Other cycles lose the reference that closes the cycle.
+# Any other cycle loses the reference that closes the cycle.
 
 
 Definitions = dict[str, JsonSchema]
@@ -233,7 +234,7 @@ def break_cycles(schemas: Definitions, new_name: Callable[[str], str], report: C
     """
     _separate_bases(schemas, new_name)
     for name, use in _back_references(schemas):
-        # the reference may be missing already, because a base shares parts with the original schema
+        # the reference may already be missing, because a base and its original schema share parts
         use.holder.pop("$ref", None)
         if use.negated:
             use.holder["not"] = {}  # `{"not": {}}` accepts nothing, so that a `not` around it accepts every value
@@ -245,7 +246,7 @@ class _AppliedReference(NamedTuple):
 
     holder: dict[str, Any]
     target: str
-    keyword: str  # outermost keyword on the way to the reference; "$ref" if the schema itself is a reference
+    keyword: str  # outermost keyword on the way to the reference, or "$ref" if the schema is only a reference
     negated: bool
 
 

@@ -18,7 +18,7 @@ _IN_PARAMETER: Final = frozenset(
 """Schema keywords of the Parameter Object (Swagger 2.0), and keywords that documents often add to this object."""
 
 _COLLECTION: Final[dict[str, tuple[QueryStyle, bool]]] = {
-    # collectionFormat → style, explode; path and header parameters allow only csv, which is also the default
+    # collectionFormat → (style, explode); "csv" is the default, and the only value for path and header parameters
     "csv": ("form", False),
     "ssv": ("spaceDelimited", False),
     "tsv": ("tabDelimited", False),

@@ -82,7 +82,7 @@ def fetch(url: str, *, allowed_hosts: Collection[str], max_bytes: int) -> tuple[
     refused or unreachable URL, a status other than 200, or a body of more than `max_bytes`.
     """
     _check(url, allowed_hosts)
-    import httpx  # noqa: PLC0415  # slow, and only needed for URLs
+    import httpx  # noqa: PLC0415  # httpx is slow to import, and only needed for URLs
 
     try:
         with httpx.Client(timeout=_SECONDS, follow_redirects=False) as client:

@@ -75,7 +75,7 @@ def _apply(data: dict[str, Any], overlay: Overlay, problems: ProblemCollector) -
     if not _VERSIONS.match(version):
         message = f"unknown version {version!r} of the overlay; read as 1.1"
         problems.add("overlay-invalid", f"{overlay.name}#/overlay", message, "write `overlay: 1.1.0`")
-    root = {"": data}  # with a parent, the root itself can be replaced
+    root = {"": data}  # an artificial parent allows an action to replace the root
     for number, action in enumerate(overlay.data["actions"]):
         location = f"{overlay.name}#/actions/{number}"
         try:
@@ -199,7 +199,7 @@ def _copied(node: Any) -> Any:
 # --- JSONPath (RFC 9535) ---
 
 
-MAX_MATCHED_NODES: Final = 200_000  # maximum number of matches per path
+MAX_MATCHED_NODES: Final = 200_000  # maximum number of nodes that one JSONPath may match
 
 
 class JsonPathError(Exception):
@@ -212,7 +212,7 @@ class JsonPathError(Exception):
 
 def find_by_json_path(data: Any, path: str) -> list[tuple[tuple[Any, ...], Any]]:
     """Return (keys and indexes, value) of each node in `data` that a JSONPath matches."""
-    from jsonpath import JSONPathEnvironment, JSONPathError  # noqa: PLC0415 - takes 70 ms
+    from jsonpath import JSONPathEnvironment, JSONPathError  # noqa: PLC0415 - the import takes 70 ms
 
     found: list[tuple[tuple[Any, ...], Any]] = []
     try:

@@ -68,7 +68,7 @@ def parse(raw: bytes, problems: ProblemCollector, file: str = "") -> tuple[Any, 
             message = f"comments and trailing commas are not JSON (line {error.lineno}); read without them"
             problems.add("document-syntax", file, message, "remove them, or write YAML")
             return data, "json"
-        try:  # the text may be YAML in flow style, which forbids tabs for indentation
+        try:  # text in the YAML flow style may contain tabs, which YAML forbids for indentation
             return _Yaml(text.replace("\t", " "), problems, file).build(), "yaml"
         except ParseError:
             message = f"the text is not JSON: {error.msg} (line {error.lineno}, column {error.colno})"
@@ -105,7 +105,7 @@ def _parse_json(text: str, raw: bytes, problems: ProblemCollector, file: str) ->
         result = dict(pairs)
         if len(result) != len(pairs):
             seen: set[str] = set()
-            repeated.append((result, {key for key, _ in pairs if key in seen or seen.add(key)}))  # type: ignore[func-returns-value] # the usual "seen" idiom
+            repeated.append((result, {key for key, _ in pairs if key in seen or seen.add(key)}))  # type: ignore[func-returns-value] # the usual way to find repeated keys
         return result
 
     try:
@@ -263,7 +263,7 @@ class _Yaml:
     def _close(self, event: Any) -> None:
         frame = self._stack.pop()
         node = frame.node
-        # a mapping's own keys win over merged keys; an earlier merged mapping wins over a later one
+        # a mapping's keys win over merged keys, and earlier merged mappings win over later merged mappings
         for merged in frame.merges:
             if type(node) is dict:
                 node = {**merged, **node}

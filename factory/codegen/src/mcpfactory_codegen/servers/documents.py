@@ -46,7 +46,7 @@ def replace_api_tables(text: str, apis: Sequence[ApiConfig]) -> str:
         return text
     tables = list(_HEADER.finditer(text))
     if len(tables) == len(written_now):
-        for match in reversed(tables):  # in reverse order, so that the offsets of earlier tables remain valid
+        for match in reversed(tables):  # reverse order keeps the offsets of earlier tables valid
             text = _edited(text, match, written_now[tables.index(match)], apis)
         known = {one.get("label", "") for one in written_now}
         added = [api for api in apis if api.label not in known]
@@ -381,7 +381,7 @@ def private_source_url(source: str) -> str:
     host, _, port = host.rpartition(":")
     try:
         found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
-    except OSError:  # if this machine cannot resolve the host, a proxy may resolve the host
+    except OSError:  # the name may resolve only on a proxy
         return ""
     return "" if all(is_public(str(one[4][0])) for one in found) else source
 

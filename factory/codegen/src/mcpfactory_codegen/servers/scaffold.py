@@ -139,7 +139,7 @@ def template_version(name: str, server: Path) -> str:
     if not name or parse_source(name).is_remote:
         return ""
     shipped = _SHIPPED / name
-    # an absolute path replaces `_SHIPPED`, so that only a plain name can be the name of a shipped template
+    # an absolute path would replace `_SHIPPED`, so that only a plain name can be a shipped template
     ours = Path(name).name == name and shipped.is_dir()
     return _shipped_version(shipped) if ours else _version((server / name).resolve())
 
@@ -257,8 +257,8 @@ class RenderError(ValueError):
 
 def render_in_process(template: Path, folder: Path, data: Mapping[str, Any]) -> None:
     """Render a trusted template, or raise a RenderError."""
-    from copier import run_copy  # noqa: PLC0415 - 600 modules, needed only when a template is rendered
-    from copier.errors import CopierError  # noqa: PLC0415 - as above
+    from copier import run_copy  # noqa: PLC0415 - copier imports 600 modules, needed only when a template is rendered
+    from copier.errors import CopierError  # noqa: PLC0415 - copier is needed only when a template is rendered
 
     try:
         run_copy(str(template), folder, dict(data), defaults=True, overwrite=True, quiet=True, unsafe=False)
@@ -295,7 +295,7 @@ def render_in_subprocess(
 def _limit_process() -> None:
     """Limit time, memory and file size of this process, if the system supports such limits."""
     try:
-        import resource  # noqa: PLC0415 - not on every system
+        import resource  # noqa: PLC0415 - the module is not available on every system
     except ImportError:
         return
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))

@@ -214,7 +214,7 @@ def _entries(git: _Git, commit: str, prefix: str) -> Iterator[tuple[str, str]]:
 
 
 def _from_package(source: TemplateSource, folder: Path) -> FetchedTemplate:
-    from uv import find_uv_bin  # noqa: PLC0415 - needed only for packages
+    from uv import find_uv_bin  # noqa: PLC0415 - uv is needed only for packages
 
     command = [
         find_uv_bin(), "pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:", "--no-progress", "--color", "never",

@@ -25,7 +25,7 @@ from mcpfactory_codegen.sources.translation_helpers import (
 
 _GOOGLE: Final = ("googleapis.com", "google.com", "youtube.com")
 _AUTHORIZE: Final = "https://accounts.google.com/o/oauth2/v2/auth"
-_TOKEN: Final = "https://oauth2.googleapis.com/token"  # noqa: S105 - an address
+_TOKEN: Final = "https://oauth2.googleapis.com/token"  # noqa: S105 - this URL is not a secret
 _OAUTH: Final = "Oauth2"
 _KEY: Final = "ApiKey"
 _TEMPLATE: Final = re.compile(r"\{([+/#.;?&]?)([^{}]*?)\*?\}")

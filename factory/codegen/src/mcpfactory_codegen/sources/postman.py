@@ -166,7 +166,7 @@ def _add(draft: OpenApiDraft, one: _PostmanRequest, address: _Address | None, ro
     if address.base and address.base != root:
         operation["servers"] = [{"url": address.base}]
     earlier = draft.paths.get(address.path, {}).get(method.lower())
-    # this request is a further example of an existing operation, so its parameters become optional parameters
+    # the operation already exists, so that the parameters of this further example become optional
     if earlier is not None:
         known = {(each["in"], each["name"]) for each in earlier["parameters"]}
         more = [each for each in operation["parameters"] if (each["in"], each["name"]) not in known]

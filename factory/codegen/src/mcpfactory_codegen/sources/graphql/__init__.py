@@ -36,7 +36,7 @@ SDL: Final = "sdl"
 
 SDL_TEXT: Final = re.compile(rb"^(?:extend\s+)?(?:type\s+[A-Za-z_]\w*[^:\n{]*\{|schema\b[^:\n{]*\{)", re.M)
 """Pattern for the text of a schema: a type or schema definition at the start of a line."""
-_TOKEN: Final = "Token"  # noqa: S105 - the name of a scheme
+_TOKEN: Final = "Token"  # noqa: S105 - the name of a scheme is not a secret
 _PAGE: Final = 20
 _QUIET: Final = frozenset({"path-unusual-syntax", "server-relative"})
 _SCALARS: Final[dict[str, dict[str, Any]]] = {

@@ -195,7 +195,7 @@ def schema_from_sdl(text: str) -> GraphQLSchema:
 
     Raise an SdlError for invalid or too deeply nested syntax.
     """
-    from graphql import GraphQLError, parse  # noqa: PLC0415 - slow, and only needed for SDL
+    from graphql import GraphQLError, parse  # noqa: PLC0415 - the import is slow, and only needed for SDL
 
     try:
         document = parse(text, no_location=True, max_tokens=_MOST_TOKENS)
@@ -263,7 +263,7 @@ def _described(name: str, nodes: list[Any]) -> dict[str, Any]:
 
 def _member(node: Any) -> dict[str, Any]:
     """Return the introspection data of a field or argument."""
-    from graphql import print_ast  # noqa: PLC0415 - as above
+    from graphql import print_ast  # noqa: PLC0415 - the import is slow, and only needed for SDL
 
     default = getattr(node, "default_value", None)
     deprecated = next((one for one in node.directives or () if one.name.value == "deprecated"), None)
