@@ -126,7 +126,7 @@ def main() -> None:
 
 
 def _meant_command(message: str, words: Sequence[str]) -> str:
-    """Return the command with the mistyped name at the other level (top or `pipeline`), or ""."""
+    """Return the command for a name that was used at the wrong level (top or `pipeline`), or ""."""
     if not message.startswith("No such command"):
         return ""
     from mcpfactory.commands.pipeline import COMMANDS as BELOW

@@ -93,7 +93,7 @@ def _ask(show: Show, question: str, tried: OperationResult | None, *, as_json: b
 def _given(operation: type[Operation], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that the user gave.
 
-    Raise an OperationError for an empty value, or for two values of one field that differ.
+    Raise an OperationError for an empty value, or for different values of one field.
     """
     found: dict[str, Any] = {}
     for name, value in values.items():

@@ -59,7 +59,7 @@ def note(text: str) -> None:
 
 
 def print_untrusted_text(text: str) -> None:
-    """Print third-party text, such as a log, without terminal commands and CI commands except colors."""
+    """Print third-party text, such as a log, and escape CI commands and all terminal commands except colors."""
     from mcpfactory_pipeline.base.text import printable
 
     sys.stdout.write(printable(text, color=supports_styling(sys.stdout)))
@@ -146,7 +146,10 @@ def progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def server_progress() -> Iterator[Callable[[int, int], None]]:
-    """Yield a function that prints progress every few seconds, to call with (number, total) before each server."""
+    """Yield a function that prints progress every few seconds.
+
+    Call the function before each server with (number, total).
+    """
     with progress(quiet=False) as step:
         reported = time.monotonic()
 

@@ -28,9 +28,9 @@ FiniteJson = Annotated[JsonValue, AfterValidator(_finite)]
 class Selection(BaseModel):
     """The operations to include.
 
-    An operation is included if it matches at least one of tags, paths and operations. Methods then narrow the
-    selection. An empty selection includes all operations. Operations that the document excludes with `x-mcp` extensions
-    stay excluded, unless `include_operations` names them.
+    An operation is included if it matches at least one of tags, paths and operations. The selected methods narrow the
+    result further. An empty selection includes all operations. Operations that the document excludes with `x-mcp`
+    extensions stay excluded, unless `include_operations` names them.
 
     The fields are options of `mcpfactory new`, arguments of the agents' tool, and keys of `[api]` and
     `[profiles.<name>]`.

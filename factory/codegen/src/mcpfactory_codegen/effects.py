@@ -50,7 +50,7 @@ ACTION_VERBS: Final = word_group("action-verbs")
 VERBS: Final = (
     READ_VERBS | DISPLAY_VERBS | DESTRUCTIVE_VERBS | WRITE_VERBS | AMBIGUOUS_VERBS | OTHER_VERBS | METHODS
 ) - _RATHER_NOUNS
-"""All verbs at the start of a name."""
+"""All verbs with which a name can start."""
 
 
 EffectKind = Literal["reads", "writes", "destroys"]
@@ -377,8 +377,8 @@ def _sentences(text: str) -> tuple[str, ...]:
 def _of_text(sentence: str, *, later: bool) -> _VerbMatch:
     """Return the first verb of a sentence such as “Delete …”, “Deletes …”, “Use this method to delete …”.
 
-    `later` means that an earlier text of the operation describes a read. A verb for a change after such a text counts
-    only if it is the first word and cannot be a noun.
+    `later` means that an earlier text of the operation describes a read. With `later`, a verb for a change counts only
+    as the first word, and only if the word cannot be a noun.
     """
     start = words(sentence[:200])
     if not start or start[0] in {"to", "if", "when", "for"}:

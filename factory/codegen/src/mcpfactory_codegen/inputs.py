@@ -3,9 +3,9 @@
 A JSON or form body with known properties becomes one input per property, because models fill flat arguments more
 reliably. Any other body is one input. All code that names, describes or writes arguments uses this list of inputs.
 
-To match the API's documentation, an argument keeps the API's spelling if Python permits: `bookId` stays unchanged, but
-`X-Request-Id` becomes `x_request_id`. If inputs in several places have the same name, the first place in `PLACES` keeps
-the name. The other places become prefixes, as in `limit` and `body_limit`.
+To match the API's documentation, an argument keeps the API's spelling if Python permits. For example, `bookId` stays
+unchanged, but `X-Request-Id` becomes `x_request_id`. If inputs in several places have the same name, the first place in
+`PLACES` keeps the name. Every other place becomes a prefix, as in `limit` and `body_limit`.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class ApiBody:
     """The request body in the selected media type. `schema` has no read-only properties.
 
     `xml` is the root of an XML body, and `shapes` has the XML types that the root references. `graphql` is the document
-    of a GraphQL request. The properties of a GraphQL request's `schema` are its variables.
+    of a GraphQL request. The properties of a GraphQL request's `schema` are the variables of the request.
     """
 
     content_type: str
@@ -149,8 +149,8 @@ class ApiOperation:
 
     `label` is the label of the operation's document if the API has several documents. `scopes` has the OAuth scopes
     that `security` requires, by scheme name. `server` is a name from `Api.own_servers`, or "" for the root.
-    `extensions` has the fields whose names start with one of `MARK_PREFIXES`. The extensions are sorted: document,
-    path, operation.
+    `extensions` has the fields whose names start with one of `MARK_PREFIXES`. Extensions of the document come first,
+    and extensions of the operation come last.
     """
 
     method: str

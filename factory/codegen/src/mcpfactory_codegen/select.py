@@ -53,7 +53,10 @@ def select(api: Api, selection: Selection) -> Api:
 
 
 def _reason(operation: ApiOperation, selection: Selection, hits: set[str]) -> str:
-    """Return the reason to skip an operation, or "". `hits` has the fields of the selection that match."""
+    """Return the reason to skip an operation, or "".
+
+    `hits` has the fields of the selection that match the operation.
+    """
     asked = [field.removeprefix("include_") for field in _ADDING if getattr(selection, field)]
     if asked and not hits & _ADDING.keys():
         return f"{NOT_SELECTED}: matches none of the selected {' or '.join(asked)}"
@@ -112,7 +115,7 @@ _MATCHERS: Final = {**_ADDING, "include_methods": _by_method}
 
 
 def _glob(text: str) -> re.Pattern[str]:
-    """Return a glob as a pattern: `*` and `?` match within a segment, `**` matches across segments."""
+    """Return a glob as a pattern, in which `*` and `?` match within a segment and `**` matches across segments."""
     text, below = (text[:-3], "(?:/.*)?") if text.endswith("/**") else (text, "")
     parts = re.split(r"(\*\*|\*|\?)", text)
     translated = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
@@ -179,7 +182,10 @@ EXTENSIONS: Final[dict[str, Callable[[Any], Mark]]] = {
     **dict.fromkeys(("x-mcp-enabled", "x-mcp-include", "x-mcp-expose"), _plain),
     **dict.fromkeys((f"x-mcp-{word}" for word in ("disabled", "exclude", "ignore", "skip", "hidden")), _reverse),
 }
-"""Functions that read the value of an extension: True includes an operation, False excludes an operation."""
+"""Functions that read the value of an extension.
+
+The result True includes an operation, and the result False excludes an operation.
+"""
 
 
 def inclusion_from_extensions(extensions: Mapping[str, Any]) -> Mark:

@@ -113,7 +113,7 @@ Keys = tuple[str | int, ...]
 
 
 def _place(error: ErrorDetails, data: Any) -> tuple[Keys, Any]:
-    """Return the keys and the value of the table or value that an error is about.
+    """Return the keys and the value to which an error refers.
 
     The result omits the branches of unions, which pydantic adds to the keys. An error about an unknown or missing key
     belongs to the table of the key.
@@ -159,7 +159,7 @@ def find_toml_line(text: str, keys: Keys) -> int:
 
 
 def _written_keys(line: str) -> Keys:
-    """Return the keys in a table header, or the keys before `=`, or ()."""
+    """Return the keys in a table header or before `=`, or () for any other line."""
     try:
         data: Any = tomllib.loads(line if line.startswith("[") else f"{line.partition('=')[0]}= 0")
     except tomllib.TOMLDecodeError:  # the line is a comment, or a further line of a value

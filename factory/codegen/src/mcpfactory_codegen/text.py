@@ -36,7 +36,7 @@ def word_group(name: str) -> frozenset[str]:
 
 
 def word_pairs(name: str) -> dict[str, str]:
-    """Return a group of pairs from words.txt, which are written as `indices=index`."""
+    """Return a group of pairs from words.txt, each written as `indices=index`."""
     return dict(pair.split("=") for pair in word_group(name))
 
 
@@ -145,7 +145,7 @@ _LEAST: Final = 3  # minimum characters of a prefix; shorter prefixes match unre
 
 
 def closest_match(word: str, known: Iterable[str]) -> str:
-    """Return the closest known name, which is similar, has the same letters or starts with the word, or ""."""
+    """Return the closest known name, or "". A close name is similar, has the same letters, or starts with the word."""
     by_fold = {name.casefold(): name for name in known}
     asked = word.casefold()[:_LONGEST]
     close = get_close_matches(asked, by_fold, 1)

@@ -151,7 +151,7 @@ def _check_origin(workspace: Workspace) -> Iterator[Diagnosis]:
 
 
 def _check_variables(workspace: Workspace) -> Iterator[Diagnosis]:
-    """Find API addresses and variables that several servers share. Commands refuse a shared address."""
+    """Find API addresses and variables that several servers share. `run` and `serve` refuse shared addresses."""
     from mcpfactory_pipeline.base.errors import ConfigError
     from mcpfactory_pipeline.workspace.api_addresses import refuse_shared_in_workspace, shared_variables
 

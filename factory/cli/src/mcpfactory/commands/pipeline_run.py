@@ -71,7 +71,7 @@ run = make_typer_command(Run, perform=_run)
 
 
 def _note_waiting(workspace: Workspace, names: Sequence[str]) -> None:
-    """Print the pending items of the servers, or only `mcpfactory inbox` if there are many servers."""
+    """Print the pending items of the servers, or for many servers only the command `mcpfactory inbox`."""
     from mcpfactory_pipeline.views.inbox import read_inbox
 
     if len(names) > _NAMED_SERVERS:

@@ -1,12 +1,9 @@
 """Tests of a generated server: cases (calls with the expected requests and responses) and the files that run them.
 
-Each tool has one case, a call with all arguments. These keys of a case have further tests:
-
-- `offers`: the arguments that the tool list must show
-- `variants`: calls with only the required arguments, and calls with characters that must be encoded
-- `refused`: calls with one invalid argument, which the server must reject
-- `reads`: True if the call only reads although its HTTP method can write
-- `answers`: the other documented responses, and undocumented server errors
+Each tool has one case, a call with all arguments. `offers` has the arguments that the tool list must show. `variants`
+has calls with only the required arguments, and calls with characters that must be encoded. `refused` has calls with one
+invalid argument, which the server must reject. `reads` is True if the call only reads although its HTTP method can
+write. `answers` has the documented responses except the usual response, and undocumented server errors.
 
 The arguments of a call have distinct values if possible, so that tests detect swapped arguments. Arrays have two items
 to show their serialization.
@@ -227,7 +224,7 @@ def _share(one: _Callee, built: dict[Slot, Any]) -> None:
 
 
 def _is_passed(slot: Slot, one: _Callee) -> bool:
-    """Return False for an optional input that is a whole query string, because it has no simple sample."""
+    """Return False for an optional input that is a whole query string, because such an input has no simple sample."""
     return slot[0] != "querystring" or any(item.required for item in one.items if item.slot == slot)
 
 

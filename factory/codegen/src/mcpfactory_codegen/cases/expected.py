@@ -1,8 +1,8 @@
 """Expected request of a call, computed without the runtime's request builder.
 
-The OpenAPI rules for values without delimiters (3.1 §4.8.12 and §4.8.15) are implemented here a second time, to test
-the request builder. Tests do not compare parts of a request that these rules do not cover. `strict` means that `query`
-is the complete query.
+This module implements the OpenAPI rules for values without delimiters (3.1 §4.8.12 and §4.8.15) a second time, to test
+the request builder. Tests do not compare parts of a request that the rules do not cover. `strict` means that `query` is
+the complete query.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Pairs = list[list[Any]]
 def expected_request(
     operation: ApiOperation, items: Sequence[Input], values: Mapping[tuple[str, str], Any], api: Api, names: Names
 ) -> dict[str, Any]:
-    """Return the `request` of a case, or {} if the path is not covered.
+    """Return the `request` of a case, or {} for an unsupported path.
 
     The path is relative to the API's base URL. The path of an operation on another server starts with the server's
     name.
@@ -92,7 +92,7 @@ def _is_segments(item: Input) -> bool:
 
 
 def _path(template: str, given: Given) -> str | None:
-    """Return the decoded path below the API's base URL, or None if a parameter is not covered."""
+    """Return the decoded path below the API's base URL, or None for an unsupported parameter."""
     values = {item.name: (item, value) for item, value in given if item.place == "path"}
     parts = re.split(r"\{([^{}]*)\}", _ENDS_PATH.split(template, maxsplit=1)[0])
     for at in range(1, len(parts), 2):
@@ -115,7 +115,7 @@ def _stays(text: str, style: str, reserved: bool) -> bool:
 
 
 def _in_path(item: Input, value: Any) -> str | None:
-    """Return a value as decoded path text, or None if the value is not covered."""
+    """Return a value as decoded path text, or None for an unsupported value."""
     assert item.parameter is not None
     style, reserved = _style(item, "simple"), item.parameter.allow_reserved
     prefix, joint = _PATH[style]
@@ -141,7 +141,7 @@ _PATH: Final[Mapping[str, tuple[str, str]]] = check_table_complete(
 
 
 def _query(given: Given) -> Pairs | None:
-    """Return decoded pairs in the order of the document, or None if a parameter is not covered."""
+    """Return decoded pairs in the order of the document, or None for an unsupported parameter."""
     pairs: Pairs = []
     for item, value in given:
         if item.place == "querystring":

@@ -91,7 +91,7 @@ def _arguments(
 
 
 def _assigned(now: Mapping[str, str], wanted: Mapping[str, str]) -> tuple[dict[str, str], set[str]]:
-    """Return the new names, and the keys with a taken name."""
+    """Return the new names, and the keys whose wanted name is taken."""
     granted, refused = dict(wanted), set[str]()
     while True:
         final = {**now, **granted}
@@ -276,7 +276,7 @@ def suggest_tool_groups(api: Api, tools: Sequence[ApiTool], bound: int = BOUND) 
     """Return groups of tools, largest first.
 
     The groups are the document's tags if the tags cover at least half of the tools. Otherwise, the groups are path
-    prefixes. A tool list within `bound` has no groups.
+    prefixes. Tools within `bound` tokens need no groups.
     """
     if sum(tool.tokens for tool in tools) <= bound:
         return ()

@@ -44,7 +44,10 @@ _NEXT: Final = _paths("""
     paginationtoken nextpage.offset nextpage.cursor next.after next.cursor cursors.after cursor.after cursor.next
     endcursor iterator bookmark scrollid pagination.after paging.after pagination.cursor cursor after lastid
 """)
-"""Last members of a path to a cursor, most reliable first, separated by `.`."""
+"""Ends of paths to a cursor, most reliable ends first.
+
+Members of a path are separated by `.`.
+"""
 
 _URLS: Final = _paths("""
     nexturl nextlink odatanextlink nextpageurl nexthref next.href next.url next.uri nextpage.uri links.next
@@ -119,7 +122,10 @@ class _Inputs:
     types: Mapping[str, frozenset[str]]
 
     def first(self, words: frozenset[str], *, whole: bool) -> str:
-        """Return the first input in `words` with only number types. `whole=False` means the first with other types."""
+        """Return the first input in `words` with only number types.
+
+        With `whole=False`, return the first input with any other type.
+        """
         return next(
             (n for n, kinds in self.types.items() if n in words and (kinds <= _WHOLE and bool(kinds)) is whole), ""
         )
@@ -137,7 +143,7 @@ class _AnswerMembers:
 
     def __init__(self, shape: Mapping[str, Any], depth: int) -> None:
         self.members: list[tuple[Path, Path, frozenset[str]]] = []
-        """Each member's path, path in normalized names, and types."""
+        """For each member, the path, the normalized path, and the types."""
         self.items: Path | None = () if "array" in _kinds(shape) else None
         waiting: deque[tuple[Path, Path, Mapping[str, Any]]] = deque(
             [((), (), shape)] if "object" in _kinds(shape) else []

@@ -129,8 +129,8 @@ class SharedDefinitions:
     def _expanded(self, schema: Any, *, shared: set[str], kept: set[str]) -> Any:
         """Replace the references in a schema.
 
-        References to `shared` definitions point into `$defs`. Other definitions in `kept` replace their references. An
-        outline replaces any other reference.
+        References to `shared` definitions point into `$defs`. A definition that is only in `kept` replaces its
+        references. An outline replaces every remaining reference.
         """
         if not isinstance(schema, dict):
             return schema
@@ -268,7 +268,7 @@ class OutputSchema:
 class OutputSchemas:
     """Output schemas of one API.
 
-    The table above describes `mode`. `tokens` is the maximum size of one schema.
+    The comment above describes the modes. `tokens` is the maximum size of one schema.
     """
 
     def __init__(self, schemas: dict[str, JsonSchema], mode: OutputMode, tokens: int = OUTPUT_TOKENS) -> None:
@@ -407,7 +407,7 @@ class OutputSchemas:
 
 
 def _size(value: Any, most: int) -> int:
-    """Return the length of the compact JSON, or any length above `most` for a longer text."""
+    """Return the length of the compact JSON, counted only until the length exceeds `most`."""
     if isinstance(value, dict):
         size = 2
         for key, one in value.items():

@@ -199,7 +199,7 @@ def _tool(
 
 
 def _fixed(operation_inputs: Inputs, schemas: dict[str, JsonSchema]) -> dict[tuple[str, str], str | int | float]:
-    """Return the values of required inputs that have only one valid value, so that callers can omit them."""
+    """Return the values of required inputs that have only one valid value, so that callers can omit these inputs."""
     # the caller, not the server, chooses one of the alternative inputs
     alternatives = {name for choice in operation_inputs.choices for name in choice}
     values = {
@@ -305,7 +305,7 @@ _OPEN: Final = frozenset({"properties", "additionalProperties", "patternProperti
 
 
 def tool_difficulties(tool: ApiTool, operation: ApiOperation) -> list[str]:
-    """Return the codes of a tool's difficulties: `undescribed`, `free-form` and `nested`."""
+    """Return the codes of a tool's difficulties, from `undescribed`, `free-form` and `nested`."""
     schema = tool.input_schema
     needed = [properties_of(schema)[name] for name in required_of(schema)]
     known = definitions_of(schema)

@@ -91,7 +91,10 @@ def annotation(schema: Any, defs: Mapping[str, Any]) -> str:
 
 
 class _Annotations:
-    """Annotations of schemas with definitions, each converted once for each nesting depth."""
+    """Annotations of schemas with definitions.
+
+    Each definition is converted once for each nesting depth.
+    """
 
     def __init__(self, defs: Mapping[str, Any]) -> None:
         self._defs = defs

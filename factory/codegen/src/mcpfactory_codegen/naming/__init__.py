@@ -1,17 +1,16 @@
 """Names of the generated code, chosen in one pass over the whole API.
 
-Rules, in order of priority:
+Every operation, argument, module and variable has a distinct name. A name depends only on the operation (operationId,
+method, path, summary) and on operations that would have the same name. A name never depends on a counter or on the
+order of the document. If a name is too long, the frequency of its words in the API also matters.
 
-- Every operation, argument, module and variable has a distinct name.
-- A name depends only on the operation (operationId, method, path, summary) and on operations that would have the same
-  name. A name never depends on a counter or on the order of the document. If a name is too long, the frequency of its
-  words in the API also matters.
-- If several operations propose a name, the operation whose operationId is exactly that name gets the name. Otherwise,
-  the name goes to the operation whose path segments are in the paths of all others. The other operations get longer
-  names, made from words of their path, their method, and finally a digest of method and path.
-- `pinned` names have priority, so that a published server keeps the names that its callers use.
-- Each document of a server is named separately. A name that two documents share gets their labels as prefixes, as in
-  `messaging_list_services` and `verify_list_services`. The document without a label keeps its names.
+If several operations propose a name, the operation whose operationId is exactly that name gets the name. Otherwise, the
+name goes to the operation whose path segments are in the paths of all others. The losing operations get longer names,
+made from words of their path, their method, and finally a digest of method and path.
+
+A published server keeps the tool names that its callers use (`pinned`). Each document of a server is named separately.
+A name that two documents share gets their labels as prefixes, as in `messaging_list_services` and
+`verify_list_services`. The document without a label keeps its names.
 """
 
 from __future__ import annotations
@@ -58,8 +57,8 @@ class OperationNames:
 class Names:
     """Names of a whole API.
 
-    `operations` has names by operation key. `variables` has environment variables by security scheme, which start with
-    `prefix`.
+    `operations` has names by operation key. `variables` has the environment variables of each security scheme. All
+    variables start with `prefix`.
     """
 
     server: str
@@ -72,7 +71,7 @@ def name_api(api: Api, *, server: str = "", pinned: Mapping[str, str] | None = N
     """Return the names of an API.
 
     An empty `server` name is replaced by a name from the API's title. `pinned` maps operation keys ("GET /books/{id}")
-    to tool names to keep, if they are valid. `prefix` is the variable prefix of an existing server.
+    to tool names to keep. Invalid names in `pinned` are ignored. `prefix` is the variable prefix of an existing server.
     """
     # if several operations have the same key, only the first operation gets a name
     operations = tuple({one.key: one for one in reversed(api.operations)}.values())[::-1]
@@ -217,7 +216,7 @@ def _fitted(parts: Sequence[str], kept: int) -> str:
 
 
 def _candidates(key: str, label: str, plain: str) -> Iterator[str]:
-    """Yield candidate names of an operation: `plain`, then the label and `plain`, then names with longer digests."""
+    """Yield candidate names of an operation, from `plain` to names with the label and ever longer digests."""
     yield plain
     parts = [*words(label), *plain.split("_")]
     yield _fitted(parts, len(words(label)) + 1)

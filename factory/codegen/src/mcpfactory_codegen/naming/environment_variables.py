@@ -3,8 +3,8 @@
 The prefix is `MCPF_<SERVER>`, and the server's name comes from the title of the API document. Without `MCPF_`, an
 untrusted title could make the server read a variable of another program, such as GITHUB_TOKEN.
 
-Credentials are `<PREFIX>_<SCHEME>_<PART>`, without uninformative words: MCPF_BOOKSHOP_TOKEN for the scheme `bearerAuth`
-of the server bookshop, and MCPF_BOOKSHOP_ADMIN_TOKEN for `adminToken`. A part is never the name of a setting.
+Credentials are `<PREFIX>_<SCHEME>_<PART>`, without uninformative words. For example, the scheme `bearerAuth` of the
+server bookshop has the variable MCPF_BOOKSHOP_TOKEN. A part is never the name of a setting.
 
 Each server URL other than the root has a variable that overrides the URL, such as MCPF_GITHUB_UPLOADS_BASE_URL for
 `uploads.github.com` of the server github. These variables cannot collide with a credential, because credential parts
@@ -110,7 +110,10 @@ _SERVER_NAME: Final = re.compile(r"[a-z0-9_]{1,80}")
 
 
 def matches_root_url(url: str, root: str) -> bool:
-    """Return True if a URL has the same host, port and path as the root, ignoring an upgrade from http to https."""
+    """Return True if a URL has the same host, port and path as the root.
+
+    An `http` URL also matches an `https` root.
+    """
     ours, theirs = _split(url), _split(root)
     same = ours.scheme == theirs.scheme or (ours.scheme, theirs.scheme) == ("http", "https")
     return bool(root) and same and ours[1:] == theirs[1:]

@@ -1,7 +1,7 @@
 """Name words of an operation, from its operationId, its path and its summary.
 
-An operationId is used only if a person chose it. Otherwise, path, method and summary provide a verb and nouns, such as
-“get book” for `GET /books/{id}`.
+An operationId is used only if a person chose it. Without such an operationId, path, method and summary provide a verb
+and nouns, such as “get book” for `GET /books/{id}`.
 """
 
 from __future__ import annotations
@@ -172,7 +172,8 @@ class OperationIdWords:
     """Words of an operationId.
 
     `plain` has the words that a person chose. In addition, `whole` has the words that a framework added. `plain` and
-    `whole` are () if method and path are more meaningful. `tail` has the words after method and path.
+    `whole` are () if method and path are more meaningful. `tail` has the words of the operationId after method and
+    path.
     """
 
     plain: tuple[str, ...] = ()
@@ -226,10 +227,7 @@ def _plain(operation: ApiOperation, text: str) -> Iterator[str]:
 
 
 def _repeats_path(operation: ApiOperation, parts: tuple[str, ...]) -> bool:
-    """Return True if `parts` only repeat the method and the path, including parameters.
-
-    The path provides a better name than such `parts`.
-    """
+    """Return True if `parts` only repeat the method and the path, including parameters."""
     method = operation.method.lower()
     sides = [(parts[0], parts[1:]), (parts[-1], parts[:-1])]
     path = re.split(r"[?#]", operation.path, maxsplit=1)[0]

@@ -2,22 +2,14 @@
 
 Each operation has candidate names, simplest first. In each round, a name that only one operation proposes goes to this
 operation. All other operations continue with their next candidate. If several operations propose a name, the operation
-whose operationId is exactly that name gets the name. Otherwise, the operation whose path has exactly these words gets
-the name. If no single operation qualifies, the name goes to the operation whose path segments all other paths contain,
-as in `get_kit` for /kit and `get_kit_by_id` for /kit/{id}.
+whose operationId is exactly that name gets the name. Otherwise, the operation whose path has exactly the words of the
+name gets the name. If no single operation qualifies, the name goes to the operation whose path segments all other paths
+contain, as in `get_kit` for /kit and `get_kit_by_id` for /kit/{id}.
 
-Names that are too long are shortened step by step:
-
-- drop words that most operations have
-- drop repeated phrases
-- abbreviate words, such as `configuration` to `config`
-- drop articles and prepositions
-- drop repeated words
-- drop the most common words
-- cut the name and add a digest
-
-Verbs, the last words, and words in `kept` are dropped last. `kept` has words that other operations with the same
-candidate name lack.
+Names that are too long are shortened step by step. First, words that most operations have and repeated phrases are
+dropped. Then words are abbreviated, such as `configuration` to `config`. Then articles, prepositions, repeated words
+and the most common words are dropped. Finally, the name is cut and gets a digest. Verbs, the last words, and words in
+`kept` are dropped last. `kept` has words that other operations with the same candidate name lack.
 """
 
 from __future__ import annotations

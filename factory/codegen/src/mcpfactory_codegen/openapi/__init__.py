@@ -1,7 +1,4 @@
-"""Conversion of API documents to the intermediate form: OpenAPI 3.0 to 3.2, Swagger 2.0, and the formats of `sources`.
-
-Pure.
-"""
+"""Conversion of OpenAPI 3.0 to 3.2, Swagger 2.0 and the formats of `sources` to the intermediate form. Pure."""
 
 from __future__ import annotations
 
@@ -193,7 +190,10 @@ def _written(section: Node) -> Iterator[RawOperation]:
 
 
 def _item(written: Node) -> Node | None:
-    """Return the path item, with keywords next to a `$ref` merged into its target."""
+    """Return the path item.
+
+    Keywords next to a `$ref` override keywords of its target.
+    """
     item = written.target()
     if item is None:
         return None

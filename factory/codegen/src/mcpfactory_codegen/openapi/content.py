@@ -62,10 +62,8 @@ def media_type_rank(content_type: str) -> int:
 def _fitting_rank(content_type: str, schema: Node) -> int:
     """Return the preference rank of a media type. A media type that does not fit its schema comes last.
 
-    media type                        fits
-    application/json-patch+json       lists (RFC 6902)
-    application/merge-patch+json      anything but lists (RFC 7396); also `strategic-merge-patch` of Kubernetes
-    XML                               objects; for objects, XML ranks before text
+    JSON Patch (RFC 6902) fits only lists. Merge patches (RFC 7396), including the `strategic-merge-patch` of
+    Kubernetes, fit everything except lists. XML fits only objects, and ranks before text for objects.
     """
     name = media_type(content_type)
     if _LIST.fullmatch(name) or _NO_LIST.fullmatch(name):
@@ -210,7 +208,7 @@ def _sendable(body: ApiBody, schema: Node) -> ApiBody:
 
 
 def _shortened(body: Node) -> Media | None:
-    """Read a body without media type as JSON, or return None without a schema."""
+    """Read a body without media type as JSON, or return None if no schema is present."""
     content = body.at("content")
     inside = "schema" in content.table and not any("/" in key for key in content.table)
     if not inside and ("schema" not in body.value or content.value):

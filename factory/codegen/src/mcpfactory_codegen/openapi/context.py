@@ -15,7 +15,7 @@ from mcpfactory_codegen.read.document import Document
 from mcpfactory_runtime.upstream.encoding import is_json
 
 Direction = Literal["", "request", "response"]
-"""Direction of a schema: sent data, received data, or "" for neither."""
+"""Use of a schema: for requests, for responses, or "" for the unchanged schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class Node(NamedTuple):
         self.context.problems.add(code, str(self.location), message, hint)
 
     def is_object(self, code: str, message: str, hint: str = "", *, null: bool = False) -> bool:
-        """Return True for an object. Report any other value, but None only if `null` is True."""
+        """Return True for an object. Report any other value. Report None only if `null` is True."""
         if not isinstance(self.value, dict) and (null or self.value is not None):
             self.report(code, message, hint)
         return isinstance(self.value, dict)

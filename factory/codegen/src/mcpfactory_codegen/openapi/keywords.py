@@ -280,7 +280,7 @@ def _types(out: Object, written: Any, report: Report) -> list[str]:
 
 
 def _split(written: Any) -> list[Any]:
-    """Return the types in `string | null`, or any other value in a list."""
+    """Split `string | null` into a list of types, or return any other value in a list."""
     parts = [part.strip() for part in written.split("|")] if isinstance(written, str) else []
     return parts if len(parts) > 1 and all(part in TYPES for part in parts) else [written]
 

@@ -93,7 +93,7 @@ class References:
         return LocatedNode(node, location)
 
     def mapping(self, node: Any, location: Location) -> LocatedNode:
-        """Return the node, or its target if a map by name is written as a reference (`properties: {$ref: …}`).
+        """Return the node, or the target of a reference that replaces a map of names (`properties: {$ref: …}`).
 
         A key "$ref" whose value is not a string is an entry of the map.
         """
@@ -105,7 +105,7 @@ class References:
         return LocatedNode(node, location)
 
     def resolve(self, reference: str, at: Location) -> LocatedNode:
-        """Return the target of one `$ref` located at `at`, which can itself be a reference.
+        """Return the target of one `$ref` located at `at`. The target can itself be a reference.
 
         Raise an UnresolvedError with the code reference-dangling, reference-refused or reference-cycle.
         """

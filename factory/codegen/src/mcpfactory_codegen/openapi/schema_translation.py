@@ -79,7 +79,7 @@ class ClosedObjectOpener:
         self._problems.add("schema-closed-object", str(location.down("additionalProperties")), message, hint)
 
     def _applied(self, whole: LocatedNode, *keywords: str) -> Iterator[LocatedNode]:
-        """Yield each object for the same value once, found through references and lists under `keywords`."""
+        """Yield the objects that apply to the same value through references or lists under `keywords`, each object once."""
         waiting = [whole]
         seen: set[Location] = set()
         while waiting:
@@ -157,14 +157,14 @@ class SchemaTranslator:
         self._named = SharedSchemaQueue(self._names, visibility)
 
     def translate(self, node: Any, location: Location, direction: Direction) -> JsonSchema:
-        """Return the schema of a parameter, body or response, to be used read-only."""
+        """Return the schema of a parameter, body or response. The result is cached, and must not be changed."""
         key = (location, direction)
         if key not in self._inline:
             self._inline[key] = self._schema(node, TranslationContext(location, direction))
         return self._inline[key]
 
     def shared(self) -> dict[str, JsonSchema]:
-        """Return the referenced schemas by name, once after all translations."""
+        """Return the referenced schemas by name. Call this method once, after all translations."""
         shared: dict[str, JsonSchema] = {}
         while self._named.waiting:
             name, target, direction = self._named.waiting.pop()

@@ -21,7 +21,10 @@ from mcpfactory_runtime.upstream.operation import OAuthFlow
 _LINK: Final = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'*+,;=%-]+")
 _LINKS: Final = 3
 _MOST_WAYS: Final = 64
-"""Maximum combinations from one alternative, before only the first scheme of each place is used."""
+"""Maximum combinations from one alternative.
+
+For more combinations, only the first scheme of each place is used.
+"""
 _AWS_TYPE: Final = "x-amazon-apigateway-authtype"
 _AWS: Final = re.compile(r"aws(Sigv4|S3)", re.I)
 _NAMES: Final = {"oauth2": "OAuth 2.0", "openIdConnect": "OpenID Connect"}
@@ -64,7 +67,7 @@ class Security:
     def of(self, operation: Node) -> tuple[tuple[str, ...], ...]:
         """Return the alternatives of one operation.
 
-        An operation's list, even an empty one, replaces the list of the document.
+        An operation's `security` list replaces the document's list, even if the operation's list is empty.
         """
         security = operation.at("security")
         if security.value is None:
@@ -117,8 +120,8 @@ class Security:
         """Merge schemes that obtain the same token, and return removed name → remaining name.
 
         Google describes the implicit flow and the code flow as two schemes. Two schemes on the same host send a token
-        of the same provider. Such schemes are merged unless both have usable flows, or unless the only usable flows
-        lack a login. A token for the application itself (client credentials) stays separate.
+        of the same provider. Schemes for the same provider are merged unless both have usable flows, or unless the only
+        usable flows lack a login. A token for the application itself (client credentials) stays separate.
         """
         same: dict[str, str] = {}
         for name, origins in self._origins.items():

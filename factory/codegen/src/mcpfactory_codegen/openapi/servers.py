@@ -134,7 +134,7 @@ def _filled(server: Node) -> str | None:
 
 
 def _absolute(url: str, at: Node, root: str) -> str:
-    """Return an absolute http(s) URL without query, fragment and trailing slash, or "" with a problem."""
+    """Return an absolute http(s) URL without query, fragment and trailing slash, or report a problem and return ""."""
     try:
         joined = _joined(url, at, root)
         parts = urlsplit(joined)
@@ -149,7 +149,7 @@ def _absolute(url: str, at: Node, root: str) -> str:
 
 
 def _joined(url: str, at: Node, root: str) -> str:
-    """Return the absolute form of a URL, or "" with a problem if the base of the URL is unknown."""
+    """Return the absolute form of a URL, or report an unknown base of the URL and return ""."""
     source, shown = at.context.document.source, repr(url[:200])
     if urlsplit(url).scheme:
         if not _LOCAL_PORT.match(url):
@@ -184,8 +184,9 @@ def resolve_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], 
     """Return the root, the other servers by name, and the operations with server names instead of URLs.
 
     Each of the `operations` has the URL of its server, or "" for the root. If `stated` is False, the root is only the
-    URL that the document came from. The most common server then replaces the root if every operation names a server.
-    Without a root, the most common server becomes the root if more than half of the operations name it.
+    URL that the document came from. If `stated` is False and every operation names a server, the most common server
+    replaces the root. Without a root, the most common server becomes the root if more than half of the operations name
+    it.
     """
     same = _spellings({operation.server for operation in operations if operation.server})
     operations = [dataclasses.replace(one, server=same[one.server]) if one.server else one for one in operations]
@@ -209,7 +210,7 @@ def resolve_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], 
 
 
 def _spellings(urls: Collection[str]) -> dict[str, str]:
-    """Return the preferred spelling of each URL: with https if any, then the shortest spelling."""
+    """Return the preferred spelling of each URL: https before http, and short spellings before long spellings."""
     found: dict[str, str] = {}
     for url in sorted(urls, key=lambda one: (not one.startswith("https:"), len(one), one)):
         found[url] = next((other for other in found.values() if matches_root_url(url, other)), url)

@@ -51,7 +51,7 @@ def parameter(node: Node) -> Node:
 
 
 def convert_collection_format(node: Node) -> tuple[QueryStyle, bool]:
-    """Return `style` and `explode` of an array parameter, by default as for csv."""
+    """Return `style` and `explode` of an array parameter, from its `collectionFormat` or the default csv."""
     written, place = node.value.get("collectionFormat"), node.value["in"]
     if written is None:
         return _COLLECTION["csv"]

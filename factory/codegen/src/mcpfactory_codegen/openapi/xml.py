@@ -191,7 +191,7 @@ def _within(schema: Node) -> tuple[frozenset[tuple[str, str]], tuple[Node, ...]]
 def _pairs(name: str, member: Node, items: Node) -> set[tuple[str, str]]:
     """Return the pairs of element names that an array property can produce.
 
-    An unwrapped array has no element, and therefore no element name. If such an array declares a name anyway, APIs use
+    An unwrapped array has no element, and therefore no element name. If an unwrapped array declares a name, APIs use
     the name for the items.
     """
     own, each = _declared(member), _name(_declared(items))
@@ -215,7 +215,7 @@ def _name(xml: dict[str, Any]) -> str:
 
 
 def _declared(schema: Node, *, report: bool = False) -> dict[str, Any]:
-    """Return the XML Object of a schema, with its keywords before inherited keywords.
+    """Return the XML Object of a schema. Keywords of the schema override inherited keywords.
 
     `report` means that bad names are reported and omitted.
     """

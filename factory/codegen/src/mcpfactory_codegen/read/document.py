@@ -164,7 +164,7 @@ def _body(answer: httpx.Response, url: str, max_bytes: int) -> bytes:
 
 
 MAX_BYTES: Final = 64_000_000
-"""Maximum bytes of a document with all its files, of which the largest known public document has 37 MB."""
+"""Maximum bytes of a document with all its files. The largest known public document has 37 MB."""
 MAX_FILES: Final = 5_000
 
 _OTHER_FILE: Final = re.compile(rb"\$ref[\"']?\s*:\s*[\"']?[^\"'#\s]")
@@ -210,9 +210,10 @@ def load(
 ) -> Document:
     """Read the API document at a path or an http(s) URL, and the files that it references.
 
-    Referenced URLs and redirects may use `allowed_hosts` (`host` or `host:port`), and the host of a document's URL.
-    Referenced files must be in the directory `root`, by default the directory of the document. All files together may
-    have `max_bytes`. Raise a DocumentError for a source that is missing, invalid, too big, or of an unknown kind.
+    Referenced URLs and redirects may use `allowed_hosts` (`host` or `host:port`), in addition to the host of the
+    document's URL. Referenced files must be in the directory `root`, by default the directory of the document.
+    `max_bytes` limits the size of all files together. Raise a DocumentError for a source that is missing, invalid, too
+    big, or of an unknown kind.
     """
     _log.info("read %s", source)
     return _Loading(_PartLoader(source, root, allowed_hosts), max_bytes).document()

@@ -1,6 +1,6 @@
 """Line numbers of JSON pointers into a text, for problems.
 
-The text is parsed a second time, and only for problems.
+The text is parsed again only if there are problems.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def find_line_numbers(part: DocumentFile, pointers: Iterable[str]) -> dict[str, 
 
 
 class _Json:
-    """Scanner of a JSON text that skips values without a wanted pointer by the fast standard decoder."""
+    """Scanner of a JSON text. The fast standard decoder skips values without a wanted pointer."""
 
     def __init__(self, text: str) -> None:
         self._text = text

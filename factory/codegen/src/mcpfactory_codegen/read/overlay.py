@@ -55,7 +55,7 @@ def load_overlay(path: Path, name: str = "") -> Overlay:
 
 
 def apply_overlays(document: Document, overlays: Sequence[Overlay]) -> Document:
-    """Apply the overlays in order, except to the document's bytes."""
+    """Apply the overlays in order to the document's data, but not to its bytes."""
     if not overlays:
         return document
     problems = ProblemCollector()

@@ -192,7 +192,7 @@ class AdoptedSettings(Settings):
 
     @property
     def again(self) -> str:
-        """Return the argument of `mcpfactory adopt` for the newest version, as seen from `folder`."""
+        """Return the argument of `mcpfactory adopt` for the newest version. A `--command` must run in `folder`."""
         if self.package:
             return f"{self.kind}:{self.package}"
         return f"--command {shlex.quote(shlex.join(self.start))}" if self.kind == "command" else self.origin

@@ -72,12 +72,13 @@ def create_server(
     document's title or from the template. `source` can contain several API documents, each with an optional label
     (`messaging=twilio.yaml`). `template` is a shipped template's name, a directory, `git+https://…` or
     `package:NAME==VERSION`. For a server with documents, the template supplies only the person-owned files and is
-    "openapi" by default. `answers` has answers to the template's questions. All other questions get their defaults.
+    "openapi" by default. `answers` has answers to the template's questions. Unanswered questions get their defaults.
 
     `selection` has the operations to include from each document. `overlays` has files with OpenAPI overlays, which are
     stored next to the document and applied on each read. With several documents, the label of a document precedes each
     overlay (`messaging=fixes.yaml`). The value "shared" of `credentials` merges equal security schemes of several
-    documents. `mode` is the mode of the server's tool list: "full", "search", or "" for the runtime's default.
+    documents. `mode` sets the mode of the server's tool list ("full" or "search"), where "" means the runtime's
+    default.
 
     `strict` means that any problem of the document prevents the creation. `permit` allows calls to the API at the
     private host of `source`, because the user gave that URL. `notify` receives a progress line at the start of each
@@ -122,8 +123,7 @@ def regenerate(folder: Path) -> GeneratedServer:
     """Rewrite the machine-owned files in a server's directory, from its configuration and its API document.
 
     Published tool names are kept. Edited machine-owned files are reported (`file-edited`) and rewritten. Nothing is
-    changed if the server has no document. Raise a CreateError if the directory cannot be used. In this case, nothing is
-    changed.
+    changed if the server has no document. If the directory cannot be used, raise a CreateError and change nothing.
     """
     with as_create_errors():
         config = read_config(folder)

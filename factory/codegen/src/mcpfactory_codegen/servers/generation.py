@@ -66,7 +66,7 @@ def ignore_notice(_step: str) -> None:
 class GeneratedServer:
     """A generated server in memory, and the result of its creation.
 
-    `machine`, `person` and `document` are the server's files by owner. `template` is the template version of
+    `machine`, `person` and `document` are the server's files by owner. `template` is the version of the template of
     person-owned files. `steps` has the action for each file, and is empty before the files are written. `groups` has
     suggested tool groups if one list would contain too many tools. `address` has the API's URLs in the form of the
     report. `apis` has the documents for the configuration. `recognised` is a text with the kinds and sizes of the
@@ -119,8 +119,8 @@ def generate(
 ) -> GeneratedServer:
     """Generate a server from its documents by label, with person-owned files if `scaffold` is given.
 
-    `known` has published names to keep, unless the configuration overrides them. `sources` has private URLs of
-    documents that the user just gave, so that calls to their hosts are allowed.
+    `known` has published names to keep, unless the configuration overrides them. `sources` has private URLs that the
+    user just gave for documents. Calls to the hosts of `sources` are allowed.
     """
     notify(f"reading the operations of {'the document' if len(documents) == 1 else f'{len(documents)} documents'}")
     # relative URLs in the stored copy are resolved against the recorded source

@@ -1,10 +1,8 @@
 """Comparison of two manifests: the changes that affect callers of a server's tools. Pure.
 
-breaking   existing calls can fail or have another meaning
-additive   existing calls still work, and new calls are possible
-cosmetic   only texts and hints changed
-
-Differences in keywords that cannot be compared (`oneOf`, `not`, `if` …) count as breaking.
+A breaking change means that existing calls can fail or have another meaning. An additive change permits new calls and
+keeps existing calls working. A cosmetic change concerns only texts and hints. Differences in keywords that cannot be
+compared (`oneOf`, `not`, `if` …) count as breaking.
 """
 
 from __future__ import annotations
@@ -105,7 +103,7 @@ def _tool(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator
 
 
 def _output(name: str, old: Any, new: Any) -> Iterator[Change]:
-    """Yield the changes of an output schema, which breaks callers if members are removed or retyped."""
+    """Yield the changes of an output schema. Removed members and changed types break callers."""
     if old == new:
         return
     if new is None:

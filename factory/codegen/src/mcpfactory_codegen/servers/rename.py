@@ -1,10 +1,8 @@
 """Renaming of a server: its package, its files, its variables.
 
-The renaming is computed in memory, and `write_renamed` writes the new directory.
-
-machine-owned     generated again under the new name
-person-owned      merged with the template under the new name; then the names of package and distribution are replaced
-API document      unchanged
+The renaming is computed in memory, and `write_renamed` writes the new directory. Machine-owned files are generated
+again under the new name. Person-owned files are merged with the template under the new name. Then the names of package
+and distribution are replaced in person-owned files. API documents stay unchanged.
 
 Other occurrences of the old name are reported and not changed, because their meaning in prose is unclear.
 """
@@ -133,7 +131,7 @@ def rename_server(folder: Path, name: str, *, notify: Notify = ignore_notice) ->
 def write_renamed(folder: Path, renaming: Renaming, beside: Path) -> Path:
     """Write the renamed server to a new directory in `beside`, and keep the old directory.
 
-    Raise a CreateError if the disk reports an error. In this case, no partial result remains.
+    If the disk reports an error, raise a CreateError and leave no partial result.
     """
     target = Path(mkdtemp(prefix=f".{renaming.new.name}-", dir=beside))
     try:
@@ -153,7 +151,7 @@ def write_renamed(folder: Path, renaming: Renaming, beside: Path) -> Path:
 
 
 def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify) -> GeneratedServer:
-    """Return the server's files, generated again with `config`, or no files without the template."""
+    """Return the server's files, generated again with `config`. Without the template, the result is empty."""
     version = read_package_version(folder, old)
     if not old.document:
         try:
@@ -270,7 +268,10 @@ def _mentions(names: _Names, persons: _UserFiles) -> Iterator[OldNameMention]:
 
 
 def _variables(folder: Path, after: GeneratedServer) -> dict[str, str]:
-    """Return the new name of each variable that the server reads. Both reports list the variables in the same order."""
+    """Return the new name of each variable that the server reads.
+
+    The old and the new report list the variables in the same order.
+    """
     reports = read_report(folder), json.loads(after.machine.get(REPORT, "{}"))
     pairs = zip(*map(_read_variables, reports), strict=False)
     return {was: becomes for was, becomes in pairs if was != becomes}

@@ -268,7 +268,7 @@ ORIGIN_CHANGED: Final = "origin-changed"
 def credential_origin_changes(
     before: Mapping[str, Any], after: Mapping[str, Any], added: Collection[str] = ()
 ) -> tuple[Change, ...]:
-    """Return a change for each origin that receives credentials after, but not before an update.
+    """Return a change for each origin that receives credentials only after an update.
 
     Reports of earlier versions have no URLs and are not compared. New documents (labels `added`) are ignored, because
     their credentials have not been set.

@@ -1,9 +1,7 @@
 """The files of a server's directory: three-way merge, lock, formatting and writing. Edits by the user are kept.
 
-owner     existing file                         no longer generated
-machine   rewritten; an edit is reported        removed
-person    kept unchanged, or merged             kept
-document  kept unchanged                        kept
+Machine-owned files are rewritten, and removed if they are no longer generated. Edits of machine-owned files are
+reported. Person-owned files are kept or merged. API documents are kept.
 
 `git merge-file` merges in a temporary directory and needs no repository. The lock is canonical: sorted, without
 timestamps, host names and absolute paths. Equal input therefore yields an identical lock. Nothing is written outside
@@ -163,8 +161,9 @@ Action = Literal["create", "rewrite", "merge", "conflict", "same", "keep", "remo
 """Action for a file of a server.
 
 The action "merge" means that the user and mcpfactory both changed the file. The action "conflict" means that the user
-must choose. The action "keep" means that the user's edit is kept. The action "deleted" means that the user removed the
-file, so that it is not created again. The action "collision" means that mcpfactory did not write the existing file.
+must resolve a merge conflict. The action "keep" means that the user's edit is kept. The action "deleted" means that the
+user removed the file, so that it is not created again. The action "collision" means that mcpfactory did not write the
+existing file.
 """
 
 
@@ -196,7 +195,7 @@ class FilePlan:
         self.steps: list[FileStep] = []
 
     def put(self, path: str, content: str | bytes, owner: Owner) -> None:
-        """Plan a file. Existing person-owned files and documents are never overwritten.
+        """Plan to write a file. Existing person-owned files and documents are never overwritten.
 
         Raise an UnsafePathError if the path is absolute, contains `..`, or passes through a link that leaves the
         directory.
@@ -308,7 +307,7 @@ def _write_whole(target: Path, content: bytes) -> None:
 
 
 def _prune(folder: Path, root: Path) -> None:
-    """Remove empty folders up to the root, where a bytecode cache does not count."""
+    """Remove empty folders up to the root. A folder with only a bytecode cache counts as empty."""
     while folder != root:
         cache = folder / "__pycache__"
         if {entry.name for entry in folder.iterdir()} == {"__pycache__"} and not cache.is_symlink():
@@ -330,7 +329,7 @@ class FormatError(Exception):
 
 
 def format_python_files(files: Mapping[str, str]) -> dict[str, str]:
-    """Format Python code without configuration files, or raise a FormatError."""
+    """Format Python files, or raise a FormatError. Configuration files of the formatter are ignored."""
     modules = {path: text for path, text in files.items() if path.endswith(".py")}
     if not modules:
         return dict(files)

@@ -38,7 +38,7 @@ def read_questions(template: ServerTemplate) -> tuple[TemplateQuestion, ...]:
 
 
 def unsafe_settings(template: ServerTemplate) -> tuple[str, ...]:
-    """Return the settings that would run code during rendering, because of which a template must be refused."""
+    """Return the settings that would run code during rendering. A template with such settings must be refused."""
     return tuple(name for name in _REFUSED if _settings(template).get(name))
 
 
@@ -73,7 +73,7 @@ def _question(name: str, value: Any) -> TemplateQuestion:
 
 
 def _choices(value: Any) -> tuple[str, ...]:
-    """Return the values of choices, which are a list or a table with labels."""
+    """Return the values of choices in a list, or in a table with labels."""
     rows = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
     plain = [
         row.get("value") if isinstance(row, dict) else row[-1] if isinstance(row, list) and row else row for row in rows

@@ -1,9 +1,8 @@
 """Sources of templates, and fetching from Git and package indexes.
 
-shipped    `minimal`
-folder     `./templates/ours`
-git        `git+https://example.com/our/templates@v2#subdirectory=web`, also `git+ssh://` and `git+file://`
-package    `package:our-templates==1.2#subdirectory=our_templates/web`
+A source is a shipped name (`minimal`), a folder (`./templates/ours`), a Git URL or a package. A Git URL is
+`git+https://example.com/our/templates@v2#subdirectory=web`, or starts with `git+ssh://` or `git+file://`. A package is
+`package:our-templates==1.2#subdirectory=our_templates/web`.
 """
 
 from __future__ import annotations

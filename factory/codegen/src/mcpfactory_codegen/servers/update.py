@@ -1,9 +1,8 @@
 """Update of a server after its API document, its template or mcpfactory changed. Edits by the user are kept.
 
-machine-owned     regenerated
-person-owned      three-way merge of the previous generated text (in the lock), the current file, and the new text
-API document      replaced by the current document at its source; refused if the stored document was edited
-mcpfactory.toml   person-owned; only changes of documents, template and answers are written
+Machine-owned files are regenerated. Person-owned files get a three-way merge of the previous generated text (in the
+lock), the current file, and the new text. The API document is replaced by the current document at its source, unless
+the stored document was edited. In mcpfactory.toml, only documents, template and answers are changed.
 
 The result is computed in memory and then written at once with the lock last, so that an error changes nothing.
 """
@@ -110,18 +109,18 @@ def update_server(
 ) -> UpdatedServer:
     """Regenerate the server in `folder` and merge the result with the user's edits.
 
-    `source` is the path or URL of the API document, by default the setting `source` in mcpfactory.toml. If this setting
-    is empty, the default is the stored document. `LABEL=PLACE` names one of several documents, or adds a document with
-    a new label. `labels` has the labels of the documents to read again, where () means all documents.
+    `source` is the path or URL of the API document, by default the setting `source` in mcpfactory.toml. If the setting
+    `source` is empty, the default is the stored document. `LABEL=PLACE` names one of several documents, or adds a
+    document with a new label. `labels` has the labels of the documents to read again, where () means all documents.
 
     `permit` allows calls to the API at the private host of `source`, because the user gave that URL. `accept_origin`
     permits the server to send its credentials to new hosts. `template` is another template, or another source of the
     same template. `answers` are added to the stored answers. `notify` receives a progress line at the start of each
     step.
 
-    Raise a CreateError if the update fails. In this case, no file is changed. The code `edited` means that the stored
-    document was edited and would be replaced. The code `origin` means that the API or its tokens would move to another
-    host. All other codes are codes of `create_server`.
+    If the update fails, raise a CreateError and change no file. The code `edited` means that the stored document was
+    edited and would be replaced. The code `origin` means that the API or its tokens would move to another host. All
+    other codes are codes of `create_server`.
     """
     with as_create_errors():
         config = read_config(folder)
@@ -205,7 +204,10 @@ def _built(
 
 @dataclass(frozen=True, slots=True)
 class _Documents:
-    """The API documents by label: `fresh` documents from their sources, `stored` documents from the folder."""
+    """The API documents by label.
+
+    `fresh` has documents from their sources, and `stored` has documents from the folder.
+    """
 
     fresh: Mapping[str, Document]
     stored: Mapping[str, Document]

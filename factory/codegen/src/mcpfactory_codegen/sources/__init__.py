@@ -1,4 +1,4 @@
-"""Kinds of API documents: OpenAPI, and other formats that are translated to OpenAPI. Pure.
+"""Kinds of API documents, and their translation to OpenAPI. Pure.
 
 Each translation records the origin of its parts, so that problems point into the original document.
 """
@@ -29,8 +29,8 @@ class DocumentKind:
 
     `file` is the stem of the document's file name in a server's directory. `counted` is the noun for the operations in
     a document of this kind. `translate` converts a document to OpenAPI, if necessary. `stored` returns the part of a
-    document to store, if not the whole document. `text` is for formats other than JSON and YAML: a pattern for the
-    bytes, and the data key for the text.
+    document to store, if not the whole document. For formats other than JSON and YAML, `text` has a pattern for the
+    bytes and the data key for the text.
     """
 
     name: str
@@ -53,7 +53,7 @@ SOURCES: Final = (
     DocumentKind("graphql", "a GraphQL schema", "fields", "schema", is_sdl, translate_sdl, text=(SDL_TEXT, SDL)),
     DocumentKind("postman", "a Postman collection", "requests", "collection", is_postman, translate_postman, strip_secrets),
 )  # fmt: skip
-"""All kinds of documents, of which the first that recognizes a document counts."""
+"""All kinds of documents. The first kind that recognizes a document is used."""
 
 
 def recognize_document_kind(data: Any) -> DocumentKind | None:

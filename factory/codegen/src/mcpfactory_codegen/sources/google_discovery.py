@@ -1,7 +1,7 @@
 """Translation of Google API discovery documents (`discovery#restDescription`, version 1) to OpenAPI.
 
 Common parameters for the transport (alt, prettyPrint, quotaUser, …) are omitted. The parameters `key`, `access_token`
-and `oauth_token` are credentials. Many methods of one API share a path such as `v1/{+name}`. Such a path gets the
+and `oauth_token` are credentials. Many methods of one API share a path such as `v1/{+name}`. A shared path gets the
 method's ID as a fragment, which is never sent.
 """
 
@@ -287,7 +287,7 @@ def _read_only(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _numbers(node: dict[str, Any], kind: Any) -> dict[str, Any]:
-    """Convert bounds and defaults, which are strings in the document, for number types."""
+    """Convert bounds and defaults, which are strings in the document. Ignore bounds unless the type is a number."""
     found: dict[str, Any] = {}
     if isinstance(kind, str) and kind in _NUMBERS:
         for key in ("minimum", "maximum"):

@@ -85,7 +85,10 @@ class _PostmanRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Address:
-    """A request's URL: base URL or "", path with parameters in braces, and the known fields of the parameters."""
+    """Parts of a request's URL: base URL, path, and the known fields of the parameters.
+
+    The base URL is "" if unknown.
+    """
 
     base: str
     path: str
@@ -294,7 +297,10 @@ def _filled_host(before: str, variables: dict[str, str]) -> str:
 def _segment(
     segment: str, variables: dict[str, str], known: dict[str, dict[str, Any]], parameters: dict[str, dict[str, Any]]
 ) -> str:
-    """Return a path segment. `:id` and variables become parameters. Variables for prefixes become their values."""
+    """Return a path segment.
+
+    `:id` and variables become parameters. A variable for a prefix is replaced by its value.
+    """
     if (named := _SEGMENT.match(unquote(segment))) is not None:
         parameters[named[1]] = known.get(named[1], {})
         return f"{{{named[1]}}}"

@@ -77,7 +77,7 @@ class GraphQLType:
 
 @dataclass(frozen=True, slots=True)
 class GraphQLSchema:
-    """All types by name, and the names of the three root types or ""."""
+    """All types by name, and the names of the three root types."""
 
     types: Mapping[str, GraphQLType]
     query: str = ""
