@@ -130,7 +130,6 @@ def lazy_group(entries: Mapping[str, CommandEntry]) -> type[TyperGroup]:
 
 
 def _build(name: str, found: Any) -> Any:
-    """Build a command from a function, an app or an operation."""
     if isinstance(found, typer.Typer):
         # Set the mode here, because typer passes on the top app's mode only if it builds all groups at once.
         found.rich_markup_mode = None

@@ -179,8 +179,6 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def _renamed(api: Api, names: Mapping[str, str]) -> Api:
-    """Rename shared schemas, and update the references."""
-
     def schema(one: JsonSchema) -> JsonSchema:
         return _referring(one, names)
 

@@ -115,9 +115,8 @@ class Response:
 class ApiSecurityScheme:
     """A security scheme, reduced to the way in which the credential is sent.
 
-    `note` describes the credential, for example its OAuth flows. `flows` has the supported ways to get a token of an
-    `oauth2` scheme. An OAuth scheme without supported flows has the kind `bearer`. `links` has the URLs in the scheme's
-    description. `service` is the service name in an `awsSigV4` signature, or "" if the host alone identifies the
+    `flows` has the supported ways to get a token of an `oauth2` scheme. An OAuth scheme without supported flows has the
+    kind `bearer`. `service` is the service name in an `awsSigV4` signature, or "" if the host alone identifies the
     service.
     """
 

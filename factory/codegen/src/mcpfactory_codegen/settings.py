@@ -233,7 +233,6 @@ def _noun(schema: Mapping[str, Any]) -> str:
 
 
 def _example(key: str, places: Sequence[Mapping[str, Any]]) -> str:
-    """Return an example of a valid line for the key."""
     name = key.rpartition(".")[2]
     for one in places:
         if one.get("type") == "object":

@@ -24,7 +24,6 @@ _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 @cache
 def _word_groups() -> dict[str, frozenset[str]]:
-    """Return the groups of English words from words.txt, by name."""
     lines = Path(__file__).with_name("words.txt").read_text("utf-8").splitlines()
     text = " ".join(line for line in lines if not line.startswith("#"))
     return {name: frozenset(listed.split()) for name, listed in re.findall(r"\[([a-z-]+)\]([^\[]*)", text)}

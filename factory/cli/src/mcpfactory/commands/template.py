@@ -136,8 +136,6 @@ def new(
 
 
 class _Step(NamedTuple):
-    """Result of one step of a template check."""
-
     variant: str
     step: str
     good: bool
@@ -180,7 +178,7 @@ def check(source: Source, as_json: AsJson = False) -> None:
 
 
 def _described(template: ServerTemplate) -> dict[str, Any]:
-    """Describe a template as plain data, with the files that the default answers create."""
+    """Describe a template as plain data, with the files that its default answers create."""
     from mcpfactory_codegen.servers.template_answers import read_questions, unsafe_settings
 
     asked = [one for one in read_questions(template) if not one.hidden and one.name not in _TOLD]

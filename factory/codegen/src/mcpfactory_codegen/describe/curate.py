@@ -164,8 +164,6 @@ def _decided(tool: ApiTool, decision: ToolCuration, where: str) -> tuple[ApiTool
 
 
 class _MergeContext(NamedTuple):
-    """Context for merging arguments: the config location, the defaults and the problem list."""
-
     where: str
     defaults: Mapping[str, JsonValue]
     problems: list[Problem]

@@ -404,7 +404,6 @@ def function(one: OperationCodeContext) -> str:
 
 
 def _entries(name: str, tool: ApiTool) -> list[str]:
-    """Return the entries to send for an argument, or for the arguments that a merged argument replaces."""
     merged = tool.merged.get(name)
     if merged is None:
         value = f"{literal(tool.defaults[name])} if {name} is UNSET else {name}" if name in tool.defaults else name

@@ -345,7 +345,6 @@ def _lists(content_type: str, node: Node) -> tuple[tuple[str, str], ...]:
 
 
 def _body_of_2(parameters: list[Node], consumes: list[str]) -> ApiBody | None:
-    """Return the body that the `body` parameter or the `formData` parameters describe."""
     fields = [one for one in parameters if one.value["in"] == "formData"]
     whole = next((one for one in parameters if one.value["in"] == "body"), None)
     if whole is None:
@@ -392,7 +391,6 @@ def _form(fields: list[Node], consumes: list[str]) -> ApiBody:
 
 
 def _media_types(operation: Node, key: str) -> list[str]:
-    """Return `consumes` or `produces` of the operation, else of the document."""
     for owner in (operation, operation.context.root):
         listed = owner.value.get(key)
         listed = [listed] if isinstance(listed, str) else listed

@@ -79,7 +79,7 @@ class ClosedObjectOpener:
         self._problems.add("schema-closed-object", str(location.down("additionalProperties")), message, hint)
 
     def _applied(self, whole: LocatedNode, *keywords: str) -> Iterator[LocatedNode]:
-        """Yield the objects that apply to the same value through references or lists under `keywords`, each object once."""
+        """Yield each object that applies to the same value through references or lists under `keywords`."""
         waiting = [whole]
         seen: set[Location] = set()
         while waiting:

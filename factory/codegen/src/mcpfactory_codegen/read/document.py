@@ -189,9 +189,8 @@ class DocumentFile:
 class Document:
     """An API document. `source` is the path or URL of the document, after redirects.
 
-    `parts` has the files by path relative to the root folder, or by absolute URL. `main` is the key of the main file.
-    `refused` has the reason for each file that was not read. `overlays` has the overlays that were applied to `data`,
-    by the names that problems use.
+    `parts` has the files by path relative to the root folder, or by absolute URL. `refused` has the reason for each
+    file that was not read. `overlays` has the overlays that were applied to `data`, by the names that problems use.
     """
 
     data: dict[str, Any]
@@ -302,8 +301,6 @@ def _read(path: Path, max_bytes: int) -> bytes:
 
 
 class _Loading:
-    """One document during loading, with the parts found so far."""
-
     def __init__(self, origin: _PartLoader, max_bytes: int) -> None:
         self._origin = origin
         self._left = max_bytes

@@ -34,8 +34,6 @@ _SIGNS: Final = {
 
 @dataclass(slots=True)
 class _Wanted:
-    """Tree of the requested pointers."""
-
     pointers: list[str] = field(default_factory=list)
     below: dict[str, _Wanted] = field(default_factory=dict)
 

@@ -141,7 +141,6 @@ def _value(data: Any, action: dict[str, Any]) -> Any:
 
 
 def _find(data: Any, path: str, field: str) -> list[tuple[Any, ...]]:
-    """Return the location of each node that a JSONPath matches, as keys and indexes."""
     try:
         return [location for location, _ in find_by_json_path(data, path)]
     except JsonPathError as error:

@@ -192,8 +192,6 @@ def _without_surrogates(data: Any, problems: ProblemCollector, file: str) -> Any
 
 @dataclass(slots=True)
 class _Frame:
-    """A list or mapping while it is built."""
-
     node: dict[str, Any] | list[Any]
     anchor: str | None
     key: str | None = None

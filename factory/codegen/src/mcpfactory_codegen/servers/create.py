@@ -141,8 +141,6 @@ def regenerate(folder: Path) -> GeneratedServer:
 
 @dataclass(frozen=True, slots=True)
 class _NewDocument:
-    """A document of a new server: its configuration entry, the document as stored, and the files to write."""
-
     api: ApiConfig
     document: Document
     files: dict[str, bytes]
@@ -158,7 +156,6 @@ def _refused(problems: Sequence[Problem]) -> CreateError:
 def _taken(
     sources: Sequence[ApiSource], overlays: Sequence[ApiSource], wanted: ApiConfig, notify: Notify
 ) -> list[_NewDocument]:
-    """Return the documents of a new server, with the settings in `wanted`."""
     loaded = []
     for one in sources:
         notify(f"reading {redacted_source_url(one.place) or one.place}")

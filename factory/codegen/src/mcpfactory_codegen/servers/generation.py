@@ -69,8 +69,7 @@ class GeneratedServer:
     `machine`, `person` and `document` are the server's files by owner. `template` is the version of the template of
     person-owned files. `steps` has the action for each file, and is empty before the files are written. `groups` has
     suggested tool groups if one list would contain too many tools. `address` has the API's URLs in the form of the
-    report. `apis` has the documents for the configuration. `recognised` is a text with the kinds and sizes of the
-    documents.
+    report. `recognised` is a text with the kinds and sizes of the documents.
     """
 
     server: str = ""

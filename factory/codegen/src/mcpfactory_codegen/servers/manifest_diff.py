@@ -78,7 +78,6 @@ def diff(
 
 
 def _renamed(before: Mapping[str, Any], after: Mapping[str, Any], change: Mapping[str, str]) -> dict[str, str]:
-    """Return the new names of renamed tools, by old name."""
     same = {old: new for old, new in change.items() if old != new and old in before and new in after}
     free = {
         tool.get("handler"): name for name, tool in after.items() if name not in before and name not in same.values()

@@ -225,7 +225,6 @@ def _renamed(names: _Names, before: GeneratedServer, after: GeneratedServer, pat
 
 
 def _configured(names: _Names, text: str) -> str:
-    """Return the text with the new name and package in `[server]`."""
     for key, value in (("name", names.new.name), ("package", names.new.package)):
         text = re.sub(
             rf'(?m)^([ \t]*{key}[ \t]*=[ \t]*)(["\'])[^"\'\n]*\2', rf"\g<1>{json.dumps(value)}", text, count=1

@@ -54,8 +54,7 @@ def report(
 ) -> dict[str, Any]:
     """Return the report as plain JSON types.
 
-    `uncurated` has the tool names before the user's curation, by operation. `private` has the private hosts that the
-    user allows.
+    `uncurated` has the tool names before the user's curation, by operation.
     """
     operations = api.operations_by_key()
     return {

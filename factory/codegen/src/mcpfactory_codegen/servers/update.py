@@ -1,8 +1,8 @@
 """Update of a server after its API document, its template or mcpfactory changed. Edits by the user are kept.
 
 Machine-owned files are regenerated. Person-owned files get a three-way merge of the previous generated text (in the
-lock), the current file, and the new text. The API document is replaced by the current document at its source, unless
-the stored document was edited. In mcpfactory.toml, only documents, template and answers are changed.
+lock), the current file, and the new text. The API document is replaced by the current document at its source. If the
+stored document was edited, the update is refused. In mcpfactory.toml, only documents, template and answers are changed.
 
 The result is computed in memory and then written at once with the lock last, so that an error changes nothing.
 """
@@ -162,7 +162,6 @@ def update_server(
 def _chosen(
     folder: Path, config: ServerConfig, source: str, answers: Mapping[str, Answer]
 ) -> tuple[ServerTemplate, ServerConfig]:
-    """Return the template, and the configuration with the template and the answers."""
     template = find_template(source) if source else find_template(config.template, folder)
     kept = stored_source(template, folder) if source else config.template
     chosen = config.with_server(template=kept)
@@ -249,7 +248,6 @@ def _places(config: ServerConfig, source: Sources, labels: Collection[str]) -> d
 def _read_documents(
     folder: Path, config: ServerConfig, places: Mapping[str, str], labels: Collection[str]
 ) -> _Documents:
-    """Return the documents of the server, read from their sources or from the folder."""
     fresh = {}
     for api in config.apis:
         if api.label in places or not labels or api.label in labels:
@@ -437,7 +435,6 @@ def _text(target: Path) -> str | None:
 def _changes(
     folder: Path, config: ServerConfig, built: GeneratedServer, before: Mapping[str, Any]
 ) -> tuple[Change, ...]:
-    """Return the changes for callers since the report `before`."""
     path = f"src/{config.package}/_generated/manifest.json"
     if path not in built.machine:
         return ()

@@ -46,8 +46,6 @@ def is_google_discovery(data: dict[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Method:
-    """A method: its node, its location, and the names of the enclosing resources."""
-
     node: dict[str, Any]
     origin: str
     resources: tuple[str, ...]

@@ -130,7 +130,7 @@ def schema_from_introspection(data: dict[str, Any]) -> GraphQLSchema:
 
 
 def _type(node: dict[str, Any], origin: str, places: Sequence[str]) -> GraphQLType:
-    """Return a type from its introspection data. `places` has the origins of the type's fields."""
+    """Return a type from its introspection data."""
     fields = {}
     for (_, one), at in zip(iterate_objects(node, "fields"), places, strict=True):
         written = _written(one.get("type"))
@@ -246,7 +246,6 @@ def _description(node: Any) -> str:
 
 
 def _described(name: str, nodes: list[Any]) -> dict[str, Any]:
-    """Return the introspection data of a type from its definition and extensions."""
     kind = _kind(nodes[0])
     directives = {one.name.value: one for one in _all(nodes, "directives")}
     return {
@@ -262,7 +261,6 @@ def _described(name: str, nodes: list[Any]) -> dict[str, Any]:
 
 
 def _member(node: Any) -> dict[str, Any]:
-    """Return the introspection data of a field or argument."""
     from graphql import print_ast  # noqa: PLC0415 - the import is slow, and only needed for SDL
 
     default = getattr(node, "default_value", None)
