@@ -214,7 +214,7 @@ def _referring(schema: JsonSchema, names: Mapping[str, str]) -> JsonSchema:
 
 
 def _with_schemes(apis: Mapping[str, Api], shared: frozenset[str]) -> dict[str, Api]:
-    """Give each credential a unique name, and schemes that documents share the same name."""
+    """Give each credential a unique name. A scheme that several documents share keeps one name."""
     ready = {label: _absolute(api) if label else api for label, api in apis.items()}
     holders: dict[_Identity, list[str]] = defaultdict(list)
     for label, api in ready.items():

@@ -81,7 +81,7 @@ RULES: Final = (
     CredentialNameRule(r"clientsecret|sessionid|sig|signature", PLACES, described=False),
 )
 PAIRS: Final = (("appid", "appkey"), ("accesskey", "secretkey"), ("apiaccesskeyid", "apisecretaccesskey"))
-"""Pairs of names that are credentials if an operation has both names."""
+"""Pairs of parameter names. The two parameters are credentials if an operation has both."""
 _SECRET: Final = re.compile(
     r"(^|[_.-])(auth|authorization|authentication|credentials?|pass(word|wd|code|phrase)?|pwd|secret|token|jwt|sid|session|csrf|xsrf|nonce|otp|pin|cvv|cvc"
     r"|ssn|api[_-]?key|app[_-]?key|app[_-]?id|access[_-]?key|private[_-]?key|subscription[_-]?key|client[_-]?secret|key|appid|apikey|signature|sig|hmac|cookies?"
@@ -165,7 +165,7 @@ class _Binding:
 
 
 def convert_credential_parameters(api: Api, options: CredentialOptions = NO_OPTIONS) -> Api:
-    """Replace parameters that are credentials by security schemes."""
+    """Convert parameters that are credentials to security schemes."""
     binding = _Binding(
         api,
         options,

@@ -202,7 +202,7 @@ def sounds_like_change(name: str, *texts: str) -> bool:
 
 
 def is_idempotent(effect: Effect, method: str) -> bool:
-    """Return True if a second call has no further effect, because of the method and the words."""
+    """Return True if the method and the words show that a second call has no further effect."""
     return effect.kind == "reads" or (method in _IDEMPOTENT and not effect.adds)
 
 

@@ -189,7 +189,7 @@ The result True includes an operation, and the result False excludes an operatio
 
 
 def inclusion_from_extensions(extensions: Mapping[str, Any]) -> Mark:
-    """Return the innermost mark of an operation, from `extensions` that are sorted outermost first."""
+    """Return the mark of the innermost extension. `extensions` are sorted from outermost to innermost."""
     mark: Mark = None
     for name, value in extensions.items():
         read = EXTENSIONS.get(name.lower())

@@ -261,7 +261,7 @@ def fold(
 
     The command updates state, history, artifacts and channels. For each server, the command accepts only stage events
     of this run. The events must be in a valid order, and the server must be assigned to the job. The files must match
-    their hashes. The command refuses a server with any other result, and exits with 1.
+    their hashes. The command refuses a server with an invalid result, and exits with 1.
     """
     from mcpfactory_pipeline.decisions.restore import restore
     from mcpfactory_pipeline.delivery.ci import fold

@@ -232,7 +232,7 @@ def restore(
 def prune(names: Names = None, dry_run: DryRun = False, as_json: AsJson = False) -> None:
     """Delete the files of old candidates.
 
-    The newest candidates stay; their number is `keep` in [artifacts]. Published candidates also stay, and so do
+    `keep` in [artifacts] sets how many of the newest candidates stay. Published candidates also stay, and so do
     candidates that are or were in a channel.
     """
     from mcpfactory_pipeline.base.text import pluralize

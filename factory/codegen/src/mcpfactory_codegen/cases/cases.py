@@ -3,7 +3,7 @@
 Each tool has one case, a call with all arguments. `offers` has the arguments that the tool list must show. `variants`
 has calls with only the required arguments, and calls with characters that must be encoded. `refused` has calls with one
 invalid argument, which the server must reject. `reads` is True if the call only reads although its HTTP method can
-write. `answers` has the documented responses except the usual response, and undocumented server errors.
+write. `answers` has undocumented server errors, and all documented responses except the usual response.
 
 The arguments of a call have distinct values if possible, so that tests detect swapped arguments. Arrays have two items
 to show their serialization.

@@ -137,7 +137,7 @@ _PATH: Final[Mapping[str, tuple[str, str]]] = check_table_complete(
     PathStyle,
     "cases/expected.py _PATH",
 )
-"""Style → prefix of a value, and separator of exploded items."""
+"""For each style, the prefix of a value and the separator of exploded items."""
 
 
 def _query(given: Given) -> Pairs | None:
@@ -193,7 +193,7 @@ _QUERY: Final[Mapping[str, tuple[str | None, bool]]] = check_table_complete(
     QueryStyle,
     "cases/expected.py _QUERY",
 )
-"""Style → separator of items in one value (None: one pair per member), and default of `explode`."""
+"""For each style, the separator of items in one value and the default of `explode`."""
 
 
 def _joined(name: str, texts: list[str], delimiter: str | None) -> Pairs | None:
@@ -281,7 +281,7 @@ def _stated(media: str, key: str, fields: Sequence[Pairs | None]) -> dict[str, A
 def _form_field(name: str, value: Any, encoding: Encoding | None) -> Pairs | None:
     """Return the pairs of a form field.
 
-    Scalars and arrays of scalars are encoded as in a query, and other values as JSON.
+    Scalars and arrays of scalars are encoded as in a query. All other values are encoded as JSON.
     """
     if encoding is not None and encoding.allow_reserved:
         return None
@@ -340,7 +340,7 @@ def _texts(value: Any) -> list[str] | None:
 
 
 def _scalar(value: Any) -> str | None:
-    """Return a scalar as JSON text, a string without quotes, or None for any other value."""
+    """Return a number or boolean as JSON text, and a string unchanged. Return None for any other value."""
     if isinstance(value, str):
         return value
     return json.dumps(value) if isinstance(value, bool | int | float) else None

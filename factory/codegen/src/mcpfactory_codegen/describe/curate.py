@@ -254,7 +254,7 @@ def _default(where: str, what: str) -> Problem:
 
 
 BOUND: Final = 20_000
-"""Maximum tokens of a tool list without suggested groups, a tenth of common context windows."""
+"""Maximum tokens of a tool list before groups are suggested. The limit is a tenth of common context windows."""
 
 _MOST: Final = 15
 _SHARE: Final = 0.9  # maximum share of all tools in a suggested group; a larger group is not a useful selection
@@ -273,8 +273,8 @@ class ToolGroup:
 def suggest_tool_groups(api: Api, tools: Sequence[ApiTool], bound: int = BOUND) -> tuple[ToolGroup, ...]:
     """Return groups of tools, largest first.
 
-    The groups are the document's tags if the tags cover at least half of the tools. Otherwise, the groups are path
-    prefixes. Tools within `bound` tokens need no groups.
+    The groups are the document's tags if the tags cover at least half of the tools. If the tags cover fewer tools, the
+    groups are path prefixes. Tools within `bound` tokens need no groups.
     """
     if sum(tool.tokens for tool in tools) <= bound:
         return ()

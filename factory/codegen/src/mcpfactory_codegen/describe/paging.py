@@ -122,10 +122,7 @@ class _Inputs:
     types: Mapping[str, frozenset[str]]
 
     def first(self, words: frozenset[str], *, whole: bool) -> str:
-        """Return the first input in `words` with only number types.
-
-        With `whole=False`, return the first input with any other type.
-        """
+        """Return the first input in `words`, from inputs with only number types (`whole`) or from all other inputs."""
         return next(
             (n for n, kinds in self.types.items() if n in words and (kinds <= _WHOLE and bool(kinds)) is whole), ""
         )
@@ -164,7 +161,7 @@ class _AnswerMembers:
             self.items = min(top)[2]
 
     def at(self, ends: Iterable[Path]) -> Path:
-        """Return the path of a scalar member that ends with the first matching path in `ends`, or ()."""
+        """Return the path of a scalar member with an ending from `ends`, or (). Earlier endings have priority."""
         for end in ends:
             fitting = [path for path, plain, own in self.members if plain[-len(end) :] == end and not own & _NO_VALUE]
             if fitting:
@@ -182,7 +179,7 @@ class _AnswerMembers:
 
 
 def _by_cursor(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
-    """Return paging by a cursor or URL that the response returns and an argument takes."""
+    """Return paging by a cursor or URL that the response contains and that an argument takes."""
     names = (inputs.first(words, whole=False) for words in (_CURSOR - _LAST, _LAST, _PAGE, _OFFSET))
     name = next((one for one in names if one), "")
     place = seen.at(_NEXT) or seen.at(_URLS)

@@ -323,8 +323,9 @@ def constant(one: OperationCodeContext) -> str:
 def accept_header(operation: ApiOperation, *, structured: bool = False) -> str:
     """Return the Accept header of an operation.
 
-    If the first success status offers JSON, the header is JSON. Otherwise, the header is the media type of the first
-    success status. JSON is the second choice if another success status offers JSON, or if the output is `structured`.
+    If the first success status offers JSON, the header is JSON. If the first success status does not offer JSON, the
+    header is the media type of this status. JSON is the second choice if another success status offers JSON, or if the
+    output is `structured`.
     """
     success = sorted((one for one in operation.responses if one.status.startswith("2")), key=lambda one: one.status)
     typed = [one for one in success if one.content_type]

@@ -21,7 +21,7 @@ _WIDTH: Final = 110
 def literal(value: Any) -> str:
     """Return a literal of str, int, float, bool, None or tuples, lists and dicts of them.
 
-    Raise a TypeError for other types, because their `repr` could be arbitrary code.
+    Raise a TypeError for any other type, because its `repr` could be arbitrary code.
     """
     if isinstance(value, tuple):
         return tuple_literal(map(literal, value))

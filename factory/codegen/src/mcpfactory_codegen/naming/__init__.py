@@ -4,8 +4,8 @@ Every operation, argument, module and variable has a distinct name. A name depen
 method, path, summary) and on operations that would have the same name. A name never depends on a counter or on the
 order of the document. If a name is too long, the frequency of its words in the API also matters.
 
-If several operations propose a name, the operation whose operationId is exactly that name gets the name. Otherwise, the
-name goes to the operation whose path segments are in the paths of all others. The losing operations get longer names,
+If several operations propose a name, the operation whose operationId is exactly that name gets the name. The second
+priority is the operation whose path segments are in the paths of all others. The losing operations get longer names,
 made from words of their path, their method, and finally a digest of method and path.
 
 A published server keeps the tool names that its callers use (`pinned`). Each document of a server is named separately.

@@ -7,7 +7,7 @@ Credentials are `<PREFIX>_<SCHEME>_<PART>`, without uninformative words. For exa
 server bookshop has the variable MCPF_BOOKSHOP_TOKEN. A part is never the name of a setting.
 
 Each server URL other than the root has a variable that overrides the URL, such as MCPF_GITHUB_UPLOADS_BASE_URL for
-`uploads.github.com` of the server github. These variables cannot collide with a credential, because credential parts
+`uploads.github.com` of the server github. Variables for URLs cannot collide with credentials, because credential parts
 have other endings.
 """
 

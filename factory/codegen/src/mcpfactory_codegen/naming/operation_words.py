@@ -1,7 +1,7 @@
 """Name words of an operation, from its operationId, its path and its summary.
 
-An operationId is used only if a person chose it. Without such an operationId, path, method and summary provide a verb
-and nouns, such as “get book” for `GET /books/{id}`.
+An operationId is used only if a person chose it. Instead of an operationId that a program made, path, method and
+summary provide a verb and nouns, such as “get book” for `GET /books/{id}`.
 """
 
 from __future__ import annotations
@@ -171,9 +171,9 @@ _METHOD_FIRST: Final = re.compile(r"(GET|PUT|POST|DELETE|PATCH)_(?P<name>[A-Z]\w
 class OperationIdWords:
     """Words of an operationId.
 
-    `plain` has the words that a person chose. In addition, `whole` has the words that a framework added. `plain` and
-    `whole` are () if method and path are more meaningful. `tail` has the words of the operationId after method and
-    path.
+    `plain` has the words that a person chose. `whole` has the words of `plain` and the words that a framework added.
+    `plain` and `whole` are () if method and path are more meaningful. `tail` has the words of the operationId after
+    method and path.
     """
 
     plain: tuple[str, ...] = ()

@@ -1,13 +1,13 @@
 """Tool names: the operationId if it is meaningful, else method, path and summary.
 
 Each operation has candidate names, simplest first. In each round, a name that only one operation proposes goes to this
-operation. All other operations continue with their next candidate. If several operations propose a name, the operation
-whose operationId is exactly that name gets the name. Otherwise, the operation whose path has exactly the words of the
-name gets the name. If no single operation qualifies, the name goes to the operation whose path segments all other paths
-contain, as in `get_kit` for /kit and `get_kit_by_id` for /kit/{id}.
+operation. Operations without a name then propose their next candidate. If several operations propose a name, the
+operation whose operationId is exactly that name gets the name. The second priority is the operation whose path has
+exactly the words of the name. If no single operation qualifies, the name goes to the operation whose path segments all
+other paths contain, as in `get_kit` for /kit and `get_kit_by_id` for /kit/{id}.
 
-Names that are too long are shortened step by step. First, words that most operations have and repeated phrases are
-dropped. Then words are abbreviated, such as `configuration` to `config`. Then articles, prepositions, repeated words
+Names that are too long are shortened step by step. The first steps drop words that most operations have, and repeated
+phrases. Then words are abbreviated, such as `configuration` to `config`. Then articles, prepositions, repeated words
 and the most common words are dropped. Finally, the name is cut and gets a digest. Verbs, the last words, and words in
 `kept` are dropped last. `kept` has words that other operations with the same candidate name lack.
 """
@@ -214,7 +214,7 @@ SHORT_FORMS: Final = word_pairs("short-forms")
 _ARTICLES: Final = frozenset({"a", "an", "the", "of"})
 _PREPOSITIONS: Final = frozenset({"for", "in", "to", "from", "with", "on", "at", "and", "by", "via"})
 _ENOUGH: Final = 8
-"""Minimum number of operations of an API to find its common words."""
+"""Minimum number of an API's operations. In a smaller API, no word counts as common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +242,7 @@ class WordFrequency:
 def shortened(
     parts: Sequence[str], limit: int, key: str, common: WordFrequency, kept: Collection[str] = frozenset()
 ) -> str:
-    """Join words by `_` to at most `limit` characters, in the worst case with a digest of `key`."""
+    """Join words by `_`, shortened to `limit` characters. If necessary, add a digest of `key`."""
     middle = limit // 2  # leave out words in the middle of a long path, to limit the running time
     words = [*parts[:middle], *parts[-middle:]] if len(parts) > limit else list(parts)
     work = _NameShortener(words, limit, common, frozenset(kept))

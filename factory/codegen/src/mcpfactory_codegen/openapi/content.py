@@ -63,7 +63,7 @@ def _fitting_rank(content_type: str, schema: Node) -> int:
     """Return the preference rank of a media type. A media type that does not fit its schema comes last.
 
     JSON Patch (RFC 6902) fits only lists. Merge patches (RFC 7396), including the `strategic-merge-patch` of
-    Kubernetes, fit everything except lists. XML fits only objects, and ranks before text for objects.
+    Kubernetes, fit everything except lists. The media type XML fits only objects. For objects, XML ranks before text.
     """
     name = media_type(content_type)
     if _LIST.fullmatch(name) or _NO_LIST.fullmatch(name):

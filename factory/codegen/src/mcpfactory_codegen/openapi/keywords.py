@@ -357,7 +357,7 @@ def _show(value: Any) -> str:
 
 
 MAX_BOUND: Final = 1_000_000
-"""Maximum lower bound for characters, items or properties, because no call contains more."""
+"""Largest permitted minimum of characters, items or properties, because no call contains more."""
 _PAIRS: Final = (
     ("minLength", "maxLength"),
     ("minItems", "maxItems"),

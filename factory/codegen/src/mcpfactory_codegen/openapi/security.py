@@ -117,7 +117,7 @@ class Security:
         return list(product(*by_place.values()))
 
     def _merge(self) -> Mapping[str, str]:
-        """Merge schemes that obtain the same token, and return removed name → remaining name.
+        """Merge schemes that obtain the same token. Return the remaining name for each removed name.
 
         Google describes the implicit flow and the code flow as two schemes. Two schemes on the same host send a token
         of the same provider. Schemes for the same provider are merged unless both have usable flows, or unless the only

@@ -108,7 +108,7 @@ class HiddenProperties:
                 flowing.extend((user, direction) for user in users.get(location, ()))
 
     def _walk(self, target: LocatedNode) -> Iterator[tuple[Direction, LocatedNode]]:
-        """Yield (direction, _) for each hidden property of one schema, and ("", target) for each reference."""
+        """Yield each hidden property of a schema as (direction, _), and each reference as ("", target)."""
         stack: list[LocatedNode] = [target]
         while stack:
             node, location = stack.pop()

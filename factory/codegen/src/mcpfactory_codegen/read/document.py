@@ -63,9 +63,10 @@ def host_of(url: str) -> str:
 
 @contextmanager
 def restrict_to_public_hosts(besides: Collection[str] = ()) -> Iterator[None]:
-    """Restrict `fetch` to public addresses inside this context, for URLs that do not come from the operator.
+    """Restrict `fetch` to public addresses inside this context.
 
-    `besides` has hosts (`host`, `host:port`) that may be private.
+    Use the restriction for URLs that do not come from the operator. `besides` has hosts (`host`, `host:port`) that may
+    be private.
     """
     token = _BESIDES.set(frozenset(one.lower() for one in besides))
     try:
@@ -233,7 +234,7 @@ def join_reference(base: str, reference: str) -> str:
 
 
 def _elsewhere(source: str) -> str:
-    """Return a hint for a missing file, which can be a URL without a scheme."""
+    """Return a hint for a missing file, because the given source can be a URL without a scheme."""
     is_address = re.match(r"(localhost|[\w-]+(\.[\w-]+)+)(:\d+)?/", source) and not source.startswith(".")
     return f"check the path; for a URL, write its scheme: http://{source}" if is_address else "check the path"
 

@@ -229,7 +229,7 @@ class FilePlan:
         return tuple(sorted(self.steps, key=lambda step: step.path))
 
     def apply(self, template: str = "") -> None:
-        """Write the changes, and the lock with a given `template`."""
+        """Write the changes and the lock. `template` is the new template version in the lock, if given."""
         apply(self.folder, self.changes, Lockfile(self.entries, template or self.lock.template))
 
 

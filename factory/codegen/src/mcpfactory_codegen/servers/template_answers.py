@@ -38,7 +38,10 @@ def read_questions(template: ServerTemplate) -> tuple[TemplateQuestion, ...]:
 
 
 def unsafe_settings(template: ServerTemplate) -> tuple[str, ...]:
-    """Return the settings that would run code during rendering. A template with such settings must be refused."""
+    """Return the settings that would run code during rendering.
+
+    A template with settings that run code must be refused.
+    """
     return tuple(name for name in _REFUSED if _settings(template).get(name))
 
 
@@ -191,7 +194,7 @@ class TemplateVariant:
 def variants(
     asked: Iterable[TemplateQuestion], preset: Collection[str], given: Mapping[str, Answer] | None = None
 ) -> Iterator[TemplateVariant]:
-    """Yield the variant with all defaults of a template, and a variant for each other choice of a question.
+    """Yield one variant with all default answers, and one variant for each other choice of a question.
 
     Each variant contains the `given` answers. `preset` has the questions that mcpfactory answers.
     """

@@ -183,7 +183,7 @@ def _operation(data: dict[str, Any], method: _Method, path: str) -> dict[str, An
 
 
 def _security(data: dict[str, Any], node: dict[str, Any]) -> list[dict[str, list[str]]]:
-    """Return the alternatives: the first scope, because one scope is enough, or an API key for public data."""
+    """Return the security alternatives: the first OAuth scope, or an API key for public data."""
     scopes = [one for one in texts(node, "scopes") if one in table(table(table(data, "auth"), "oauth2"), "scopes")]
     found: list[dict[str, list[str]]] = [{_OAUTH: scopes[:1]}] if scopes else []
     return [*found, {_KEY: []}] if "key" in table(data, "parameters") else found
