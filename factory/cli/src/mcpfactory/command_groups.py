@@ -39,8 +39,6 @@ class CommandEntry(NamedTuple):
 
 
 class _Base:
-    """Base class for commands and groups: argument parsing and help."""
-
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse a repeated option, because the parser would silently use only the last value."""
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))  # type: ignore[attr-defined] # every click command has `make_parser`

@@ -286,7 +286,6 @@ def log_to_stderr(level: str) -> None:
 
 
 def _log_process(event: str, arguments: tuple[Any, ...]) -> None:
-    """Log the command line of a process that mcpfactory starts."""
     if event == "subprocess.Popen":
         words = arguments[1] if isinstance(arguments[1], list | tuple) else [arguments[1]]
         _log.info("start %s", shlex.join(str(word) for word in words))

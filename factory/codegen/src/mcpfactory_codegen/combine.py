@@ -97,7 +97,6 @@ def _description(apis: Mapping[str, Api]) -> str:
 
 
 def _tags(apis: Sequence[Api]) -> dict[str, str]:
-    """Return the descriptions of tags, except tags whose descriptions differ between documents."""
     texts: dict[str, set[str]] = defaultdict(set)
     for api in apis:
         for tag, text in api.tag_descriptions.items():

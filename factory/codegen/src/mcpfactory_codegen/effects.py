@@ -417,7 +417,6 @@ def _of_phrase(found: Sequence[str]) -> _VerbMatch:
 
 
 def _second(sentence: str, *, named: bool = False) -> _VerbMatch:
-    """Return the second verb of a name or sentence if it is a change, as in “Returns … and deletes …”."""
     lead = words(sentence[:200])
     if not lead or verb_infinitive(lead[0], _KNOWN) not in _KNOWN:
         return _VerbMatch()

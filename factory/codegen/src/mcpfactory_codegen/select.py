@@ -68,7 +68,6 @@ def _reason(operation: ApiOperation, selection: Selection, hits: set[str]) -> st
 
 
 def _hint(api: Api, kind: str, term: str) -> str:
-    """Return the available terms of a kind, closest match first."""
     known = {
         "tag": {tag for one in api.operations for tag in one.tags},
         "path": {one.path for one in api.operations},

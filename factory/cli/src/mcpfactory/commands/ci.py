@@ -84,7 +84,6 @@ def ci(
 
 
 def _write(workspace: Workspace, written: CiFile, factory: str) -> list[str]:
-    """Write the workflow, record the origin in `factory` if given, and return the changed paths."""
     from mcpfactory_pipeline.delivery.ci import ci_files
     from mcpfactory_pipeline.delivery.ci.factory_origin import choose_origin, read_origin
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.dashboard.access import TrustedProxy
 
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
-_EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compare addresses with these, but never listen on them
+_EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - only for comparison
 
 _Export = Annotated[
     Path | None,

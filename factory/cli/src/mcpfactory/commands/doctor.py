@@ -166,7 +166,6 @@ def _check_variables(workspace: Workspace) -> Iterator[Diagnosis]:
 
 
 def _check_environment(server: WorkspaceServer, *, start: bool) -> Diagnosis:
-    """Check the server's environment on this machine."""
     from mcpfactory_pipeline.base.errors import PipelineError, ServerError
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.launch.server_environment import find_server_python

@@ -83,7 +83,6 @@ def print_inbox_summary() -> bool:
 
 
 def _with_clients(items: list[Any], workspace: Any) -> list[Any]:
-    """Add the affected clients to inbox items about drifted servers."""
     from mcpfactory_pipeline.delivery.clients.config_files import read_user_paths
     from mcpfactory_pipeline.views.inbox_notifications import add_affected_clients
 

@@ -111,7 +111,6 @@ _TYPES: Final = frozenset({"string", "number", "integer", "boolean", "array", "o
 
 
 def _print_texts(shown: dict[str, Any]) -> None:
-    """Print the descriptions of a server that this command started, one per line."""
     from mcpfactory_pipeline.base.text import printable_line
 
     if "instructions" not in shown:
@@ -139,7 +138,6 @@ def _texts_of(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _print_most_expensive(tools: list[dict[str, Any]]) -> None:
-    """Print the most expensive tools of a server with many tools."""
     expensive = sorted(tools, key=lambda tool: -tool["tokens"])[:_MOST]
     whole, part = sum(tool["tokens"] for tool in tools), sum(tool["tokens"] for tool in expensive)
     if len(tools) > 2 * _MOST and part:

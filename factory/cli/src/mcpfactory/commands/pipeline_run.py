@@ -51,7 +51,6 @@ def _print_plan(steps: Sequence[PlanStep]) -> None:
 
 
 def _run(wanted: Run, context: OperationContext, *, as_json: bool) -> None:
-    """Run the stages, print progress or events, and exit with the code of the run."""
     if context.dry_run:
         _plan(wanted, context, as_json=as_json)
         return

@@ -170,8 +170,6 @@ def call(
 
 
 class _TypedArguments(NamedTuple):
-    """Arguments from the command line: one JSON object, and pairs of name and text."""
-
     whole: dict[str, Any]
     pairs: list[tuple[str, str]]
 

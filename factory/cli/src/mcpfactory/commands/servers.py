@@ -44,7 +44,6 @@ new = make_typer_command(New, _show_new)
 
 
 def _advise(created: Any) -> None:
-    """Print the API address, and the decisions to make before the first call."""
     output.print_address_warnings(created.server, created.address)
     if created.alike:
         names = ", ".join(created.alike)

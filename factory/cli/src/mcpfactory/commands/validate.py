@@ -279,7 +279,6 @@ def _destinations(formats: Sequence[str], outputs: Sequence[Path], *, as_json: b
 
 
 def _write_reports(report: ValidationReport, destinations: _Destinations) -> None:
-    """Write a report in each format."""
     from mcpfactory_pipeline.checks.report_formats import FORMATS as KNOWN
 
     for name, path in destinations:

@@ -141,7 +141,6 @@ _PATH: Final[Mapping[str, tuple[str, str]]] = check_table_complete(
 
 
 def _query(given: Given) -> Pairs | None:
-    """Return decoded pairs in the order of the document, or None for an unsupported parameter."""
     pairs: Pairs = []
     for item, value in given:
         if item.place == "querystring":
@@ -162,7 +161,6 @@ def _query(given: Given) -> Pairs | None:
 
 
 def _pairs(name: str, value: Any, style: str, explode: bool | None) -> Pairs | None:
-    """Return the (name, value) pairs of a value in a query or form."""
     delimiter, exploded = _QUERY[style or "form"]
     explode = exploded if explode is None else explode
     if delimiter is None and isinstance(value, dict | list):

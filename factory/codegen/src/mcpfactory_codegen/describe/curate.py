@@ -176,7 +176,6 @@ def _merged(
     required: list[str],
     context: _MergeContext,
 ) -> tuple[dict[str, MergedArgument], dict[str, ArgumentLocation]]:
-    """Replace several properties by one property, in `properties` and `required`."""
     merged: dict[str, MergedArgument] = {}
     bindings = dict(tool.bindings)
     for name, one in merge.items():
@@ -214,7 +213,6 @@ def _fits(value: JsonValue, schema: Any, whole: Mapping[str, Any]) -> bool:
 
 
 def _schema(old: Mapping[str, Any], properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    """Return the input schema with the given properties, required properties first."""
     ordered = sorted(properties, key=lambda name: name not in required)
     schema = {key: value for key, value in old.items() if key not in {"required", "$defs"}}
     schema["properties"] = {name: properties[name] for name in ordered}

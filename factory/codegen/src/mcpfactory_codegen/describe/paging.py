@@ -192,7 +192,6 @@ def _by_cursor(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
 
 
 def _by_number(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
-    """Return paging by page number or offset."""
     if name := inputs.first(_PAGE, whole=True):
         return _PagingMatch("page", name, seen.at(_URLS))
     if name := inputs.first(_OFFSET, whole=True):

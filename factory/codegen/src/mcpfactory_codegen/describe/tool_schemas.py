@@ -1,8 +1,8 @@
 """Schemas for models: input schemas without documentation-only keywords, and output schemas.
 
 `SharedDefinitions.close` makes an input schema self-contained. Tiny definitions, and definitions used once, are
-inlined. Larger shared definitions move to `$defs`. If the definitions exceed the token budget, the innermost
-definitions become an outline or a schema that accepts any value.
+inlined. Definitions that are larger and used several times move to `$defs`. If the definitions exceed the token budget,
+the innermost definitions become an outline or a schema that accepts any value.
 """
 
 from __future__ import annotations

@@ -150,7 +150,6 @@ def make_api_tools(api: Api, names: Names, responses: ResponseOptions | None = N
 
 
 def _selecting(tool: ApiTool) -> ApiTool:
-    """Add an argument that selects parts of the response."""
     properties = tool.input_schema["properties"]
     name = next(name for name in ("select", "select_result", "select_of_the_result") if name not in properties)
     schema = {**tool.input_schema, "properties": {**properties, name: dict(_SELECT)}}
@@ -318,7 +317,6 @@ def tool_difficulties(tool: ApiTool, operation: ApiOperation) -> list[str]:
 
 
 def _is_open(schema: Any) -> bool:
-    """Return True if an argument accepts any object or any value."""
     if not isinstance(schema, dict):
         return bool(schema)
     kinds = types_of(schema)

@@ -89,7 +89,6 @@ def _function(workflow: Workflow) -> str:
 
 
 def _value(value: Any) -> str:
-    """Return an argument as source code, with paths as variables and calls of `pick`."""
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, dict):
@@ -220,7 +219,6 @@ def _scheme(scheme: ApiSecurityScheme, api: Api, names: Names) -> str:
 
 
 def _stated(record: Any, *omitted: str) -> dict[str, str]:
-    """Return the optional fields of a record that differ from their defaults, as source code."""
     optional = [one for one in fields_of(record) if one.default is not MISSING and one.name not in omitted]
     given = {one.name: getattr(record, one.name) for one in optional if getattr(record, one.name) != one.default}
     return {name: literal(value) for name, value in given.items()}

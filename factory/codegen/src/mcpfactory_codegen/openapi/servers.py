@@ -88,7 +88,6 @@ def operation_server_override(owners: tuple[Node, ...], roots: tuple[str, ...]) 
 
 
 def _listed(servers: Node) -> list[tuple[str, Node]]:
-    """Return the URLs of a `servers` list with the default values of their variables."""
     if isinstance(servers.value, (dict, str)):
         servers.report("server-invalid", "`servers` has to be a list; read as a list of one", "write `- url: …`")
         servers = servers.with_value([servers.value])

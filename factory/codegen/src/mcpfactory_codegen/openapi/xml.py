@@ -112,7 +112,6 @@ class _XmlReader:
 
 
 def _is_usable(key: str, written: Node) -> bool:
-    """Return False if the value is an invalid XML name or prefix."""
     value = written.value
     if key not in {"name", "prefix"} or value in (None, ""):
         return True
@@ -123,7 +122,6 @@ def _is_usable(key: str, written: Node) -> bool:
 
 
 def _pruned(root: Xml, shapes: dict[str, Xml]) -> tuple[Xml, tuple[tuple[str, Xml], ...]]:
-    """Return the root and the used shapes, without empty shapes and plain members."""
     while True:
         empty = {name for name, one in shapes.items() if not one.members and one.items in (None, _PLAIN)}
         done = {name: _without(one, empty) for name, one in shapes.items() if name not in empty}

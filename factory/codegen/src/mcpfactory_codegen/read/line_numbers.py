@@ -107,7 +107,6 @@ class _Json:
         return match.end()
 
     def _value(self, at: int, wanted: _Wanted) -> int:
-        """Read the value at an offset, and return the offset after the value."""
         sign = self._text[at]
         if not wanted.below or sign not in "{[":
             return self._decoded(self._text, at)[1]
@@ -139,7 +138,6 @@ def _yaml(text: str) -> Iterator[Event]:
 
 
 def _walk(events: Iterator[Event], root: _Wanted) -> dict[str, int]:
-    """Return the lines of the wanted nodes."""
     found: dict[str, int] = {}
     # stack of the enclosing containers: the wanted children, True for a mapping, and a list index
     outer: list[tuple[_Wanted, bool, int]] = []

@@ -203,8 +203,6 @@ _OPEN: Final = object()  # placeholder for an anchor whose container is still be
 
 
 class _Yaml:
-    """Builder of JSON data from YAML parser events."""
-
     def __init__(self, text: str, problems: ProblemCollector, file: str) -> None:
         self._text = text
         self._problems = problems

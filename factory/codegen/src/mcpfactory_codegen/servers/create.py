@@ -201,7 +201,6 @@ def _overlays_by_label(overlays: Sequence[ApiSource], labels: Sequence[str]) -> 
 
 
 def _overlay_paths(overlays: Sequence[Path], label: str) -> dict[str, Path]:
-    """Return unique paths of the server's overlays, below `overlays/` in the folder of the document."""
     paths: dict[str, Path] = {}
     folder = f"api/{label}/overlays" if label else "api/overlays"
     for path in overlays:

@@ -403,7 +403,6 @@ def _about(api: Api, tools: Sequence[ApiTool]) -> str:
 
 
 def _runtime_extras(api: Api) -> list[str]:
-    """Return the extras of the runtime that the security schemes need, sorted."""
     used = {name for one in api.operations for alternative in one.security for name in alternative}
     schemes = [one for one in api.security_schemes if one.name in used]
     extras = {"aws"} if any(one.kind == "awsSigV4" for one in schemes) else set()

@@ -4,7 +4,7 @@ The renaming is computed in memory, and `write_renamed` writes the new directory
 again under the new name. Person-owned files are merged with the template under the new name. Then the names of package
 and distribution are replaced in person-owned files. API documents stay unchanged.
 
-Occurrences of the old name in prose are reported and not changed, because their meaning is unclear.
+Remaining occurrences of the old name are reported and not changed, because their meaning is unclear.
 """
 
 from __future__ import annotations

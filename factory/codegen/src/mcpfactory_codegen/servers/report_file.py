@@ -93,7 +93,6 @@ def _effect(annotations: Mapping[str, Any]) -> str:
 
 
 def _named(operation: ApiOperation | SkippedOperation) -> dict[str, Any]:
-    """Return the fields that identify an operation."""
     label = {"document": operation.label} if operation.label else {}
     return {**label, "method": operation.method, "path": operation.path, "operationId": operation.operation_id or None}
 
@@ -139,7 +138,7 @@ def _row(name: str, description: str, *, required: bool, secret: bool = False) -
 
 
 def _credentials(api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, Any]:
-    """Return the credentials section: base URL, schemes with variables, flows and links, and the tools' alternatives."""
+    """Return the credentials section: base URL, schemes with variables, flows and links, and the alternatives."""
     operations = api.operations_by_key()
     ways = Counter(operations[tool.key].security for tool in tools)
     used = {name for security in ways for alternative in security for name in alternative}

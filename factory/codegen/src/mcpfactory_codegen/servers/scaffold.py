@@ -293,7 +293,6 @@ def render_in_subprocess(
 
 
 def _limit_process() -> None:
-    """Limit time, memory and file size of this process, if the system supports such limits."""
     try:
         import resource  # noqa: PLC0415 - the module is not available on every system
     except ImportError:

@@ -60,7 +60,6 @@ def merge(base: str, ours: str, theirs: str) -> MergedText:
 
 
 def _by_git(texts: list[str]) -> MergedText:
-    """Merge `texts` in git's order: ours, base, theirs."""
     names = ("ours", "base", "theirs")
     labels = [part for label in _LABELS for part in ("-L", label)]
     environ = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}

@@ -231,7 +231,6 @@ def _from_package(source: TemplateSource, folder: Path) -> FetchedTemplate:
 
 
 def _template_in(folder: Path, source: TemplateSource) -> Path:
-    """Return the only folder of an unpacked package that has a template."""
     found = sorted(
         path.parent.relative_to(folder).as_posix() for path in folder.rglob(SETTINGS) if not path.is_symlink()
     )

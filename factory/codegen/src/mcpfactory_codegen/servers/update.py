@@ -177,7 +177,6 @@ def _built(
     *,
     notify: Notify,
 ) -> GeneratedServer:
-    """Return the server generated from new and stored documents."""
     if not config.document:
         return from_template(config, template)
     every = dict(documents.stored)
@@ -272,7 +271,6 @@ def _source_document(folder: Path, api: ApiConfig, place: str | None) -> Documen
 def _take_documents(
     config: ServerConfig, documents: _Documents, plan: FilePlan, *, renewed: Collection[str]
 ) -> ServerConfig:
-    """Plan to copy the documents into the folder, and to remove files of former documents."""
     kept: set[str] = set()
     owners: dict[str, str] = {}
     apis = []
@@ -362,7 +360,6 @@ def _merge_persons(config: ServerConfig, built: GeneratedServer, plan: FilePlan)
 
 
 def _configure(config: ServerConfig, built: GeneratedServer, plan: FilePlan) -> None:
-    """Update the documents, the template and the answers in mcpfactory.toml."""
     ours = server_files.resolve_server_path(plan.folder, CONFIG).read_bytes().decode()
     known = read_config(plan.folder)
     text = replace_api_tables(ours, built.apis)

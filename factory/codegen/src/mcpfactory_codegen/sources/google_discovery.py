@@ -228,14 +228,12 @@ def _json(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _request(name: str, required: dict[str, dict[str, list[str]]], method: str) -> dict[str, Any]:
-    """Return the schema of a request: the named schema, with the properties that this method requires."""
     reference = {"$ref": component_schema_ref(name)}
     needed = required.get(name, {}).get(method)
     return {"allOf": [reference, {"required": needed}]} if needed else reference
 
 
 def _required(schemas: dict[str, Any]) -> dict[str, dict[str, list[str]]]:
-    """Return the properties that methods require (`annotations.required`), by schema and by the method's id."""
     found: dict[str, dict[str, list[str]]] = {}
     for name, schema in schemas.items():
         for key, member in table(schema, "properties").items():

@@ -66,8 +66,6 @@ def _collection(data: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _PostmanRequest:
-    """A request of the collection: its item, JSON pointer, enclosing folders, and effective `auth`."""
-
     item: dict[str, Any]
     origin: str
     folders: tuple[str, ...]
@@ -381,7 +379,6 @@ def _covered(value: Any) -> Any:
 
 
 def _security(draft: OpenApiDraft, one: _PostmanRequest, address: _Address) -> list[dict[str, list[str]]]:
-    """Return a request's security requirements: its `auth`, and headers and query parameters that are credentials."""
     schemes = [_scheme(one.auth)]
     for name, node in _written_headers(one).items():
         value = text(node, "value")
@@ -481,7 +478,6 @@ def _raw(one: _PostmanRequest, raw: str, language: str) -> dict[str, Any] | None
 
 
 def _json(raw: str) -> Any:
-    """Parse JSON that may contain unquoted variables, or return None."""
     for written in (raw, _LONE.sub(lambda match: json.dumps(match[1]), raw)):
         if (value := parse_json_or_none(written)) is not None:
             return value

@@ -149,7 +149,6 @@ def _add(draft: OpenApiDraft, schema: GraphQLSchema, root: str, one: GraphQLFiel
 def _document(
     root: str, one: GraphQLField, taken: list[InputValue], selection: SelectionSet | dict[str, Any], *, pages: bool
 ) -> str:
-    """Return the GraphQL document of an operation, with declared variables, arguments and selected fields."""
     declared = ", ".join(f"${each.name}: {each.type}{_default(each, pages=pages)}" for each in taken)
     passed = ", ".join(f"{each.name}: ${each.name}" for each in taken)
     called = f"{one.name}({passed})" if taken else one.name
@@ -190,7 +189,6 @@ def _schema_of(written: str) -> dict[str, Any]:
 
 
 def _add_types(draft: OpenApiDraft, schema: GraphQLSchema) -> None:
-    """Add the enums, custom scalars and input types as shared schemas, for references in arguments."""
     for name, kind in schema.types.items():
         if name in _SCALARS:
             continue

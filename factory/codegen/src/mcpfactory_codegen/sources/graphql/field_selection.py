@@ -104,7 +104,6 @@ def response_schema(written: str, inner: SelectionSet | dict[str, Any]) -> dict[
 
 
 def _leaf_schema(written: str) -> dict[str, Any]:
-    """Return the schema of a scalar in a response, or {} for a custom scalar."""
     name = innermost_type(written)
     return {"type": _SCALARS[name]} if name in _SCALARS else {}
 
@@ -220,7 +219,6 @@ def _callable(one: GraphQLField) -> bool:
 
 
 def _prune(chosen: SelectionSet) -> None:
-    """Remove objects without selected fields, innermost objects first."""
     for below in [*(below for _, below in chosen.objects), *chosen.fragments]:
         _prune(below)
     chosen.objects = [(one, below) for one, below in chosen.objects if not below.empty]

@@ -130,7 +130,6 @@ def schema_from_introspection(data: dict[str, Any]) -> GraphQLSchema:
 
 
 def _type(node: dict[str, Any], origin: str, places: Sequence[str]) -> GraphQLType:
-    """Return a type from its introspection data."""
     fields = {}
     for (_, one), at in zip(iterate_objects(node, "fields"), places, strict=True):
         written = _written(one.get("type"))
