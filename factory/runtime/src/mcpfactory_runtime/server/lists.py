@@ -1,7 +1,7 @@
-"""Lists of a server: their pages, and the subscribers to their changes.
+"""Pages of lists, and subscriptions to changes.
 
-A cursor names the last item of a page, so it stays valid while other items change. Subscribers are handshake sessions
-and `subscriptions/listen` streams.
+A cursor contains the key of a page's last item. A cursor therefore stays valid while other items change. Subscribers
+are handshake sessions and `subscriptions/listen` streams.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def page(items: Mapping[str, Json], params: Json, size: int | None) -> tuple[lis
     If `size` is None, a page has as many items as fit into a message that clients accept.
 
     Raises:
-        McpError: INVALID_PARAMS for a cursor that `page` never returned for this list (server/utilities/pagination).
+        McpError: INVALID_PARAMS for a cursor that does not belong to the list (server/utilities/pagination).
     """
     keys = list(items)
     start = 0
@@ -43,7 +43,7 @@ def page(items: Mapping[str, Json], params: Json, size: int | None) -> tuple[lis
 
 
 def _readable(items: Sequence[Json]) -> int:
-    """Return the number of items that fit into one message, but at least one."""
+    """Return the number of items that fit into one message, but at least 1."""
     used = 0
     for count, item in enumerate(items):
         used += len(encode(item))
@@ -58,7 +58,7 @@ def encode_cursor(last: str) -> str:
 
 
 def decode_cursor(params: Json) -> str | None:
-    """Return the key of the item that the cursor in `params` names, or None without a cursor.
+    """Return the item's key from the cursor in `params`, or None without a cursor.
 
     Raises:
         McpError: INVALID_PARAMS for a malformed cursor.
@@ -95,7 +95,7 @@ class NotificationListener(Protocol):
 
 
 class NotificationHub:
-    """Passes change notifications to all listeners. Only the event loop may use a publisher."""
+    """Hub that forwards change notifications to all listeners. Use the hub only in the event loop."""
 
     def __init__(self) -> None:
         self._listeners: dict[NotificationListener, None] = {}

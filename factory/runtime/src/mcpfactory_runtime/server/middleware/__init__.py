@@ -1,7 +1,4 @@
-"""Middleware around every client request and every tool call, with ready-made middleware for common needs.
-
-`layers` has the base class of middleware and the stack of a server; `builtin` has the ready-made middleware.
-"""
+"""Middleware around every client request and every tool call, with ready-made middleware for common needs."""
 
 from __future__ import annotations
 
