@@ -123,7 +123,10 @@ _STATEMENT: Final = re.compile(
     r"(?:(?!(?:that|which|who|whose|where|when) )\w+ ){0,5}?(?:is|isn|are|aren|was|wasn|were|has|hasn|have|had|does|doesn|don|did|didn|can|cannot|must|should|could|may|will|won|keeps?|needs?"
     r"|says?|went|left|lost|stopped|broke|wants?)\b"
 )
-"""Pattern of statements such as `the server key was leaked`. The verb of a statement does not name the wanted action."""
+"""Pattern of statements such as `the server key was leaked`.
+
+The verb of a statement does not name the wanted action.
+"""
 
 _CLAUSE: Final = re.compile(r"[,;:.!?]\s+")
 
