@@ -32,10 +32,10 @@ def uri_of(call: Call) -> str:
 
 
 def find_resource(registry: Registry, call: Call) -> tuple[Resource, str, Json]:
-    """Return the resource or template that serves resources/read, the URI, and the handler's arguments.
+    """Return the requested resource or template, the URI, and the handler's arguments.
 
     Raises:
-        McpError: INVALID_PARAMS for a missing URI; the revision's not-found code for an unknown URI.
+        McpError: the URI is missing or unknown.
     """
     uri = uri_of(call)
     found = _serving(registry, uri)
@@ -66,7 +66,7 @@ async def read_local_resource(
 ) -> list[Json]:
     """Return the contents of a resource for a handler of the same server.
 
-    Exceptions of the resource's handler are raised unchanged.
+    Exceptions of the resource's handler propagate unchanged.
 
     Raises:
         ToolError: the resource does not exist.
@@ -84,7 +84,7 @@ async def get_local_prompt(registry: Registry, name: str, arguments: Json, conte
     Exceptions of the prompt's handler propagate unchanged.
 
     Raises:
-        ToolError: the prompt does not exist, or the arguments do not fit.
+        ToolError: the prompt does not exist, or an argument is missing, unknown or invalid.
     """
     prompt = registry.prompts.get(name)
     if prompt is None:
@@ -108,9 +108,9 @@ def not_found(uri: str, revision: Revision) -> McpError:
 
 
 def to_resource_contents(value: Any, uri: str, mime_type: str | None, revision: Revision) -> list[Json]:
-    """Return a resource handler's value as `contents`.
+    """Convert a resource handler's return value to `contents`.
 
-    Text and bytes stay unchanged, embedded resources keep their own URI, other values become JSON text.
+    Text and bytes stay unchanged. Embedded resources keep their URIs. Other values become JSON text.
 
     Raises:
         McpError: the handler returned None, because the resource does not exist.
@@ -130,9 +130,9 @@ def to_resource_contents(value: Any, uri: str, mime_type: str | None, revision: 
 
 
 def bind_prompt_arguments(prompt: Prompt, params: Json) -> Json:
-    """Return the arguments of prompts/get for the prompt's handler.
+    """Convert the arguments of prompts/get to arguments of the prompt's handler.
 
-    Strings that do not match the parameter's type are parsed as JSON.
+    If the strings do not match the parameters' types, they are parsed as JSON.
 
     Raises:
         McpError: INVALID_PARAMS for missing, unknown or invalid arguments.
@@ -159,7 +159,7 @@ def _parsed(value: str) -> Any:
 
 
 def to_prompt_messages(value: Any) -> list[Json]:
-    """Return a prompt handler's value as `messages`; strings and content blocks get the role `user`."""
+    """Convert a prompt handler's return value to `messages`. Strings and content blocks get the role `user`."""
     if isinstance(value, str | Content | Message | dict):
         value = [value]
     if not isinstance(value, Iterable):
