@@ -32,7 +32,7 @@ Handler = Callable[..., Any]
 
 
 class InjectedParameter:
-    """Base class of annotations such as `Context`. The server supplies values for parameters with such an annotation."""
+    """Base class of annotations such as `Context`. The server supplies the values of such parameters."""
 
     __slots__ = ()
 
