@@ -21,8 +21,6 @@ _Given = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _ProviderRow:
-    """Settings of an authorization provider, and the function that creates the authorization."""
-
     needed: tuple[str, ...]
     optional: tuple[str, ...]
     make: Callable[[str, _Given, dict[str, Any]], Authorization | OAuthProxy]

@@ -106,7 +106,6 @@ def run(server: _Runnable, arguments: Sequence[str] | None) -> None:
 
 
 def _serve_http(server: _Runnable, parser: ArgumentParser, options: Namespace) -> None:
-    """Serve HTTP. Without authorization, a non-loopback address requires --open."""
     from mcpfactory_runtime.storage.base import StoreError  # noqa: PLC0415 - stdio needs none
 
     authorization = _authorization(parser)
@@ -148,7 +147,6 @@ def _observe(server: _Runnable, parser: ArgumentParser, options: Namespace) -> N
 
 
 def _log_in_or_out(server: _Runnable, given: Sequence[str]) -> NoReturn:
-    """Run the command `login` or `logout`, and exit."""
     if not server.extensions.packages:
         message = f"error: {server.name} has no API to log in to\nhint: log in only to servers that call an API"
         print(message, file=sys.stderr)  # noqa: T201 - a command for people

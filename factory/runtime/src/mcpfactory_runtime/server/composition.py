@@ -196,8 +196,6 @@ class CompositionMixin:
 
 
 class _Transform:
-    """Transformation of a part's tool. `used` is True if the transformation was applied at least once."""
-
     __slots__ = ("name", "options", "used")
 
     def __init__(self, name: str, options: TransformOptions) -> None:
@@ -293,7 +291,6 @@ class MountedServer:
                 yield kind, inner
 
     def _offer(self, kind: str, inner: Any, previous: _Offered | None) -> _Offered:
-        """Register an item of the part in the parent, in place of the item's previous version."""
         outer = _outer(self.part, inner, self.name_prefix)
         key = registry_key(outer)
         collection = getattr(self._registry, kind)
@@ -342,8 +339,6 @@ class _PartContext(Context):
 
 
 def _tool(part: ServerInterface, inner: Tool, prefix: str) -> Tool:
-    """Return the parent's tool for a part's tool. The part's middleware surrounds each call."""
-
     async def handler(arguments: Json, ctx: Context) -> Json:
         return await run_in_middleware(part.registry, inner, arguments, _PartContext(ctx, part))
 
@@ -354,7 +349,6 @@ def _tool(part: ServerInterface, inner: Tool, prefix: str) -> Tool:
 
 
 def _outer(part: ServerInterface, inner: Any, prefix: str) -> Any:
-    """Return the parent's item for an item of a part."""
     if isinstance(inner, Tool):
         return _tool(part, inner, prefix)
     outer = copy(inner)
@@ -371,7 +365,6 @@ _LISTS: Final = {"tools": "tools", "resources": "resources", "templates": "resou
 
 
 def _in_part(part: ServerInterface, handler: Handler, context_name: str | None) -> Handler:
-    """Return a resource or prompt handler that calls `handler` with the part's context."""
     if context_name is None:
         return handler
 

@@ -86,7 +86,7 @@ class Consent(Elicit):
 
 
 def _seen(one: str) -> str:
-    """Return a character. Escape invisible characters and bidirectional control characters."""
+    """Escape invisible characters and bidirectional control characters."""
     if one in "\n\t" or unicodedata.category(one) not in _UNSEEN:
         return one
     return one.encode("ascii", "backslashreplace").decode() if ord(one) > 127 else f"\\x{ord(one):02x}"

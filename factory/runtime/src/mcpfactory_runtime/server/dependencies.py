@@ -98,7 +98,6 @@ def with_dependencies(handler: Handler) -> Handler:
 
 
 def _wrapper(handler: Handler, makers: dict[str, _Maker], context_name: str | None) -> Handler:
-    """Return a function that creates the values, calls the handler with the values, and closes the values."""
     run = generator_to_list(handler)  # collect the items of a generator before the provided values are closed
 
     async def call(**arguments: Any) -> Any:
@@ -115,8 +114,6 @@ def _wrapper(handler: Handler, makers: dict[str, _Maker], context_name: str | No
 
 
 class _Maker:
-    """Caller of a provider and of the provider's dependencies."""
-
     def __init__(self, provider: Provider, chain: tuple[Provider, ...] = ()) -> None:
         if provider in chain:
             cycle = " → ".join(map(_name, (*chain, provider)))
@@ -165,7 +162,7 @@ class _Maker:
 
 
 class _Opened:
-    """Context manager for a generator. The generator gets an error of the call, but cannot suppress the error."""
+    """Context manager for a generator, which gets an error of the call but cannot suppress the error."""
 
     def __init__(self, generator: Provider, arguments: dict[str, Any]) -> None:
         if inspect.isasyncgenfunction(generator):

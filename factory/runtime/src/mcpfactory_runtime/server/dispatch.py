@@ -86,11 +86,7 @@ class Dispatcher:
         }
 
     def handle(self, call: Call, channel: ReplyChannel) -> Outcome:
-        """Return the result of a call, or an awaitable of it.
-
-        Raises:
-            McpError: the call is refused. The awaitable may also raise this error.
-        """
+        """Return the result of a call, or an awaitable of it."""
         method = call.method
         answer = self._methods.get(method)
         capability = METHODS[method].capability
@@ -160,7 +156,6 @@ class Dispatcher:
         return self._run_tool(tool, arguments, call, channel)
 
     def _find_tool(self, call: Call) -> tuple[Tool, Json]:
-        """Return the tool and the arguments of a call."""
         registry, name = self._registry, call.params.get("name")
         tool = registry.tools.get(name) if type(name) is str else None
         if tool is None or (registry.offers is not None and not registry.offers(tool)):
@@ -261,7 +256,7 @@ class Dispatcher:
         return value if type(value) is ProjectedResult else {"completion": to_completion_object(value)}
 
     async def _run(self, record: Any, context_name: str | None, bound: Json, call: Call, channel: ReplyChannel) -> Any:
-        """Call the handler of a resource, prompt or completion. Replace unexpected exceptions with a generic error."""
+        """Call a handler, and replace unexpected exceptions with a generic error."""
         context = None
         if context_name is not None:
             context = bound[context_name] = self._context(call, channel)
@@ -384,11 +379,9 @@ class Dispatcher:
     # -- results -------------------------------------------------------------------------------------------------
 
     def _context(self, call: Call, channel: ReplyChannel) -> Context:
-        """Return the context of the request's middleware, or a new context without such middleware."""
         return self._contexts.get(call) or Context(self._host, call, channel, asyncio.get_running_loop())
 
     def _end(self, context: Context, call: Call) -> None:
-        """End the context of a handler, unless middleware still uses the context."""
         if self._contexts.get(call) is not context:
             context.end()
 
@@ -409,8 +402,6 @@ def _asking(context: Context | None, asked: InputRequired) -> ProjectedResult:
 
 
 class _ListenStream:
-    """Listener for one `subscriptions/listen` request."""
-
     __slots__ = ("_channel", "_filter", "_revision", "_tag")
 
     def __init__(self, channel: ReplyChannel, chosen: SubscriptionFilter, tag: Json, revision: Revision) -> None:

@@ -49,7 +49,7 @@ async def run_tool(
 
 
 def _failure(tool: Tool, error: BaseException) -> Json:
-    """Return the error result for an exception. Log exceptions whose text is not for the model."""
+    """Return the error result, and log exceptions whose text is not for the model."""
     if isinstance(error, ToolError | ArgumentsError):
         return {"content": [{"type": "text", "text": exception_text(error)}], "isError": True}
     log.error("tool %s failed", tool.name, exc_info=error)
@@ -119,7 +119,6 @@ async def _in_time(running: Awaitable[Any], name: str, seconds: float) -> Any:
 
 
 def _record_tool(file: Path, name: str) -> None:
-    """Append a tool's name to a file as a JSON line. Ignore write errors."""
     with suppress(OSError), file.open("ab", buffering=0) as stream:
         stream.write(json.dumps(name).encode() + b"\n")
 

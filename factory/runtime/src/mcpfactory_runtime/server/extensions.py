@@ -87,11 +87,7 @@ class Extensions:
             self._hooks.wrap(tool)
 
     def check_environment(self) -> None:
-        """Check the tool selection in the environment variables. Write the catalog's notices to stderr.
-
-        Raises:
-            CatalogError: the environment selects an unknown mode, profile or dialect.
-        """
+        """Check the tool selection in the environment variables. Write the catalog's notices to stderr."""
         if self.catalog is None:
             return
         if self.catalog.environment_error:
@@ -214,11 +210,7 @@ def make_app(
 
 
 def link_tool_to_app(wire: Json, uri: str | None, visibility: Sequence[str]) -> None:
-    """Add an app's URI and the permitted callers to a tool's object (ext-apps, Resource Discovery).
-
-    Raises:
-        ValueError: the URI does not begin with `ui://`, or a visibility is unknown.
-    """
+    """Add an app's URI and the permitted callers to a tool's object (ext-apps, Resource Discovery)."""
     ui: Json = {}
     if uri is not None:
         _check_uri(uri)

@@ -91,11 +91,7 @@ class Question(Generic[Reading]):
     unasked: bool = False
 
     def params(self, peer: Peer) -> Json:
-        """Return the request's parameters in the form that the peer's revision uses.
-
-        Raises:
-            McpError: INVALID_REQUEST if the peer's revision does not have this kind of question.
-        """
+        """Return the request's parameters in the form that the peer's revision uses."""
         raise NotImplementedError
 
     def required_capability(self, revision: Revision) -> tuple[str, ...]:
@@ -103,11 +99,7 @@ class Question(Generic[Reading]):
         raise NotImplementedError
 
     def read(self, answer: Json) -> Reading:
-        """Return the checked and parsed answer.
-
-        Raises:
-            McpError: INVALID_PARAMS if the answer is malformed.
-        """
+        """Return the checked and parsed answer."""
         raise NotImplementedError
 
     def missing_capability(self, peer: Peer) -> Json | None:
@@ -343,11 +335,7 @@ class Completion:
 
 
 def read_completion_request(params: Json) -> tuple[Reference, Argument, CompletionContext]:
-    """Return the parameters of completion/complete.
-
-    Raises:
-        McpError: INVALID_PARAMS if a member is missing or has the wrong type.
-    """
+    """Return the parameters of completion/complete."""
     reference, argument = params.get("ref"), params.get("argument")
     if not isinstance(reference, dict) or reference.get("type") not in ("ref/prompt", "ref/resource"):
         raise McpError(INVALID_PARAMS, "Invalid params: ref must be an object of type ref/prompt or ref/resource")

@@ -200,24 +200,14 @@ class ReplyChannel(Protocol):
 
 
 class SessionChannel(ReplyChannel, Protocol):
-    """A session of a client.
-
-    Attributes:
-        session_id: the session's ID over Streamable HTTP; None on other transports.
-        session_state: data that handlers store until the session ends.
-    """
+    """A session of a client."""
 
     session_id: str | None
     session_state: Json
 
 
 def check_server_info(name: str, version: str) -> tuple[str, str]:
-    """Check a server's name and version, and return both.
-
-    Raises:
-        TypeError: the name or the version is not a string.
-        ValueError: the name is empty.
-    """
+    """Check a server's name and version, and return both."""
     for what, text in (("name", name), ("version", version)):
         if not isinstance(text, str):
             raise TypeError(
@@ -229,11 +219,7 @@ def check_server_info(name: str, version: str) -> tuple[str, str]:
 
 
 def apply_decorator(register: Callable[[Any], Any], given: Any, options: dict[str, Any], what: str) -> Any:
-    """Apply a decorator that is used without parentheses, with a name, or with keywords.
-
-    Raises:
-        TypeError: the first argument is neither a function nor a name, or there are two names.
-    """
+    """Apply a decorator that is used without parentheses, with a name, or with keywords."""
     if callable(given):
         return register(given)
     if isinstance(given, str):
@@ -247,11 +233,7 @@ def apply_decorator(register: Callable[[Any], Any], given: Any, options: dict[st
 
 
 def lifespan_manager(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a lifespan as a function that returns a context manager.
-
-    Raises:
-        TypeError: the lifespan is a plain generator or coroutine function, or not callable.
-    """
+    """Return a lifespan as a function that returns a context manager."""
     if isasyncgenfunction(function):
         return asynccontextmanager(function)
     wrong = iscoroutinefunction(function) or isgeneratorfunction(function)

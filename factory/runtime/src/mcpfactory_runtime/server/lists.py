@@ -43,7 +43,6 @@ def page(items: Mapping[str, Json], params: Json, size: int | None) -> tuple[lis
 
 
 def _readable(items: Sequence[Json]) -> int:
-    """Return the number of items that fit into one message, but at least 1."""
     used = 0
     for count, item in enumerate(items):
         used += len(encode(item))
@@ -58,11 +57,7 @@ def encode_cursor(last: str) -> str:
 
 
 def decode_cursor(params: Json) -> str | None:
-    """Return the item's key from the cursor in `params`, or None without a cursor.
-
-    Raises:
-        McpError: INVALID_PARAMS for a malformed cursor.
-    """
+    """Return the item's key from the cursor in `params`, or None without a cursor."""
     if "cursor" not in params:
         return None
     cursor = params["cursor"]
@@ -115,11 +110,7 @@ class NotificationHub:
 
 
 class SubscriptionFilter:
-    """Notifications that a `subscriptions/listen` request selects and the server supports.
-
-    Raises:
-        McpError: INVALID_PARAMS if the filter is malformed.
-    """
+    """Notifications that a `subscriptions/listen` request selects and the server supports."""
 
     def __init__(self, params: Json, capabilities: Json) -> None:
         wanted = params.get("notifications")

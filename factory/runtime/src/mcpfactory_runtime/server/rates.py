@@ -117,9 +117,6 @@ class Rates:
     Args:
         given: rate by kind. None and missing kinds mean no limit.
         clock: function that returns seconds.
-
-    Raises:
-        ValueError: a kind is unknown, or a rate is invalid.
     """
 
     def __init__(self, given: Mapping[str, str | None] | None = None, clock: Clock = time.monotonic) -> None:
@@ -133,9 +130,6 @@ class Rates:
         """Replace rates with the operator's rates, such as `calls=600/m,logs=off`.
 
         Call this method before the first client connects.
-
-        Raises:
-            ValueError: a kind is unknown, or a rate is invalid.
         """
         for part in filter(None, (item.strip() for item in text.split(","))):
             kind, _, rate = (word.strip() for word in part.partition("="))
@@ -151,7 +145,6 @@ class Rates:
 
 
 def _read(kind: str, rate: str | None, place: str = "") -> tuple[int, int] | None:
-    """Return the number of tokens and the seconds to refill the bucket, or None for no limit."""
     if kind not in KINDS:
         raise ValueError(f"{place}unknown rate for {kind!r}\nhint: use one of {', '.join(KINDS)}")
     if rate is None or rate == "off":
@@ -160,11 +153,7 @@ def _read(kind: str, rate: str | None, place: str = "") -> tuple[int, int] | Non
 
 
 def read_rate(what: str, rate: str) -> tuple[int, int]:
-    """Return the number of tokens and the seconds to refill the bucket.
-
-    Raises:
-        ValueError: the rate is invalid.
-    """
+    """Return the number of tokens and the seconds to refill the bucket."""
     count, _, unit = rate.partition("/")
     if not (count.isascii() and count.isdecimal() and int(count) and unit in _SECONDS):
         raise ValueError(f"{what}={rate!r} is not a valid rate\nhint: use 10/s, 600/m, 36000/h, or off for no limit")

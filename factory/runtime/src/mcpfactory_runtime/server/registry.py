@@ -325,11 +325,7 @@ class Registry:
         return found
 
     def add(self, collection: dict[str, Any], key: str, item: Any) -> None:
-        """Add an item to one of the collections.
-
-        Raises:
-            ValueError: the key is already used.
-        """
+        """Add an item to one of the collections."""
         if key in collection:
             other = "URI" if isinstance(item, Resource) else "name="
             raise ValueError(
@@ -339,11 +335,7 @@ class Registry:
         self.version += 1
 
     def replace_tool(self, name: str, tool: Tool) -> None:
-        """Replace a tool, and keep its position in the list.
-
-        Raises:
-            ValueError: another tool already has the new name.
-        """
+        """Replace a tool, and keep its position in the list."""
         if tool.name != name and (tool.name in self.tools or tool.name in self.generated):
             raise ValueError(f"tool {tool.name!r} already exists\nhint: give one of the two tools another name=")
         kept = [(known, tool if known == name else one) for known, one in self.tools.items()]
@@ -352,11 +344,7 @@ class Registry:
         self.version += 1
 
     def remove(self, collection: dict[str, Any], key: str) -> None:
-        """Remove an item from one of the collections.
-
-        Raises:
-            KeyError: the item does not exist.
-        """
+        """Remove an item from one of the collections."""
         del collection[key]
         self.version += 1
 
@@ -380,13 +368,7 @@ def make_resource(
     size: int | None = None,
     exempt_params: Collection[str] = (),
 ) -> Resource:
-    """Return a resource, or a template if the URI has variables.
-
-    Raises:
-        ValueError: the URI has no scheme, or is a malformed template.
-        TypeError: the URI's variables do not match the handler's parameters, or `exempt_params` has names that are not
-            variables.
-    """
+    """Return a resource, or a template if the URI has variables."""
     if not _SCHEME.match(uri):
         raise ValueError(
             f"resource {uri!r}: the URI has no scheme\nhint: write notes://today, or notes://{{id}} for many"
@@ -474,7 +456,6 @@ def return_unchanged(result: Json) -> Json:
 
 
 def _check_hints(tool: str, annotations: Mapping[str, Any]) -> None:
-    """Refuse annotations with unknown names, and hints that are not booleans."""
     if unknown := sorted(annotations.keys() - {"title", *_HINTS}):
         raise TypeError(f"tool {tool}: unknown annotation {', '.join(unknown)}\nhint: use title, {', '.join(_HINTS)}")
     for name in _HINTS:
@@ -483,7 +464,6 @@ def _check_hints(tool: str, annotations: Mapping[str, Any]) -> None:
 
 
 def _check_running(tool: Tool) -> None:
-    """Refuse invalid values and combinations of `inline` and `timeout`."""
     if tool.inline and tool.is_async:
         hint = "`async def` runs on the event loop anyway"
         raise TypeError(f"tool {tool.name}: inline=True is for `def` functions without dependencies\nhint: {hint}")
@@ -499,11 +479,7 @@ def _check_running(tool: Tool) -> None:
 
 
 def check_tool_name(name: str) -> str:
-    """Check a tool's name, and return the name (server/tools, Tool Names).
-
-    Raises:
-        ValueError: the name is invalid.
-    """
+    """Check a tool's name, and return the name (server/tools, Tool Names)."""
     if not (0 < len(name) <= 128 and name.isascii() and name.translate(_SIGNS).isalnum()):
         raise ValueError(
             f"{name!r} is not a valid tool name\nhint: set name= to 1 to 128 letters, digits, '_', '-' and '.'"
@@ -512,7 +488,6 @@ def check_tool_name(name: str) -> str:
 
 
 def _refuse_unusable(name: str, schema: Mapping[str, Any]) -> None:
-    """Refuse an author's schema that cannot be compiled."""
     from mcpfactory_runtime.schemas.references import UnusableSchemaError  # noqa: PLC0415 - only for tools with their own schemas
     from mcpfactory_runtime.schemas.validation import compile_schema  # noqa: PLC0415 - only for tools with their own schemas
 

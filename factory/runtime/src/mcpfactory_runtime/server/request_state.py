@@ -67,12 +67,7 @@ class UsedStates:
 
 
 class RequestStateSealer:
-    """Sealer of states and codes.
-
-    Args:
-        key: the secret key. All processes that serve the same clients need the same key.
-        server: the server's name. States of other servers are refused.
-    """
+    """Sealer of states and codes."""
 
     def __init__(self, key: bytes, server: str = "") -> None:
         self._key = key
@@ -101,11 +96,7 @@ class RequestStateSealer:
         return f"{payload.decode()}.{self._mac(payload)}"
 
     def open(self, state: object, *, principal: str, method: str, params: Json, now: float) -> OpenedState:
-        """Open a sealed state, and return the content.
-
-        Raises:
-            McpError: INVALID_PARAMS if the state is invalid, expired, or belongs to another request.
-        """
+        """Open a sealed state, and return the content."""
         if not isinstance(state, str) or "." not in state:
             raise McpError(INVALID_PARAMS, "Invalid params: requestState was not issued by this server")
         payload, _, mac = state.rpartition(".")
@@ -127,11 +118,7 @@ class RequestStateSealer:
             self._key = new if first else await store.get("secrets", "state") or new
 
     async def mark_used(self, opened: OpenedState, now: float) -> None:
-        """Mark a state as used.
-
-        Raises:
-            McpError: INVALID_PARAMS if the state was used before.
-        """
+        """Mark a state as used."""
         if not await self._first(opened.challenge, opened.expires, now):
             raise McpError(
                 INVALID_PARAMS,
@@ -156,7 +143,6 @@ class RequestStateSealer:
         return await self._first(hashlib.sha256(raw).hexdigest()[:32], expires, now)
 
     async def _first(self, challenge: str, expires: float, now: float) -> bool:
-        """Mark a challenge as used until `expires`. Return False if the challenge was used before."""
         if self._store is None:
             return self._used.add(challenge, expires, now)
         seconds = expires - now + 1.0

@@ -20,11 +20,7 @@ from mcpfactory_runtime.types import Json
 
 
 def uri_of(call: Call) -> str:
-    """Return the URI in a request's parameters.
-
-    Raises:
-        McpError: INVALID_PARAMS if the URI is missing or not a string.
-    """
+    """Return the URI in a request's parameters."""
     uri = call.params.get("uri")
     if type(uri) is not str:
         raise McpError(INVALID_PARAMS, "Invalid params: uri must be a string")
@@ -32,11 +28,7 @@ def uri_of(call: Call) -> str:
 
 
 def find_resource(registry: Registry, call: Call) -> tuple[Resource, str, Json]:
-    """Return the requested resource or template, the URI, and the handler's arguments.
-
-    Raises:
-        McpError: the URI is missing or unknown.
-    """
+    """Return the requested resource or template, the URI, and the handler's arguments."""
     uri = uri_of(call)
     found = _serving(registry, uri)
     if found is None:
@@ -45,7 +37,6 @@ def find_resource(registry: Registry, call: Call) -> tuple[Resource, str, Json]:
 
 
 def _serving(registry: Registry, uri: str) -> tuple[Resource, Json] | None:
-    """Return the resource or template for a URI, and the handler's arguments, or None for an unknown URI."""
     resource = registry.resources.get(uri)
     if resource is not None:
         return resource, resource.signature.bind({})
@@ -67,9 +58,6 @@ async def read_local_resource(
     """Return the contents of a resource for a handler of the same server.
 
     Exceptions of the resource's handler propagate unchanged.
-
-    Raises:
-        ToolError: the resource does not exist.
     """
     found = _serving(registry, uri)
     value = None if found is None else await _run_own(found[0], found[1], context)
@@ -82,9 +70,6 @@ async def get_local_prompt(registry: Registry, name: str, arguments: Json, conte
     """Return the messages of a prompt for a handler of the same server.
 
     Exceptions of the prompt's handler propagate unchanged.
-
-    Raises:
-        ToolError: the prompt does not exist, or an argument is missing, unknown or invalid.
     """
     prompt = registry.prompts.get(name)
     if prompt is None:
@@ -133,9 +118,6 @@ def bind_prompt_arguments(prompt: Prompt, params: Json) -> Json:
     """Convert the arguments of prompts/get to arguments of the prompt's handler.
 
     If the strings do not match the parameters' types, they are parsed as JSON.
-
-    Raises:
-        McpError: INVALID_PARAMS for missing, unknown or invalid arguments.
     """
     given = params.get("arguments")
     if given is None:

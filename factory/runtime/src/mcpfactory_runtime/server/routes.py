@@ -47,11 +47,7 @@ class HttpRoutes:
         return len(self._routes)
 
     def add(self, route: HttpRoute) -> None:
-        """Add a route.
-
-        Raises:
-            ValueError: the path or a method is invalid, reserved by the runtime, or taken.
-        """
+        """Add a route."""
         path = route.path
         if not path.startswith("/"):
             raise ValueError(f"the path {path!r} does not begin with a slash\nhint: write @server.route('/{path}')")
@@ -92,11 +88,6 @@ class ReadinessChecks:
 
     Concurrent probes share one run of a slow check. A check that takes longer than `patience` fails until the check
     returns.
-
-    Args:
-        patience: maximum seconds for one check.
-        keep: seconds to cache outcomes.
-        clock: function that returns seconds.
     """
 
     def __init__(
@@ -115,10 +106,6 @@ class ReadinessChecks:
         """Add a `def` or `async def` function without parameters.
 
         The check fails if the function raises an exception or returns False.
-
-        Raises:
-            TypeError: the function has parameters.
-            ValueError: a check of this name exists.
         """
         name = getattr(check, "__name__", repr(check))
         needed = [one.name for one in signature(check).parameters.values() if one.kind in _NEEDED]
@@ -181,7 +168,6 @@ async def _call(check: Check) -> Any:
 
 
 def _failure(call: asyncio.Task[Any], patience: float) -> str:
-    """Return the failure of a check as text for the log, or "" if the check succeeded."""
     if not call.done():
         return f"has not returned within {patience:g} seconds"
     if call.cancelled():

@@ -513,11 +513,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         return self._sealer
 
     def handle(self, call: Call, channel: ReplyChannel) -> Outcome:
-        """Answer one request: the result, its encoded form, or an awaitable of it.
-
-        Raises:
-            McpError: the error to send. The awaitable may also raise this error.
-        """
+        """Answer one request: the result, its encoded form, or an awaitable of it."""
         return (self._observed or self._dispatcher).handle(call, channel)
 
     def fast_path_runner(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
@@ -533,9 +529,6 @@ class Server(ObservabilityMixin, CompositionMixin):
         Args:
             alone: False for a mounted server, because the parent waits until all mounted servers have listed their
                 items.
-
-        Raises:
-            CatalogError: the environment selects an unknown mode, profile or dialect.
         """
         if self._loop is not None and self._loop is asyncio.get_running_loop():
             yield  # the lifespan is active already, for example in an application that contains this one

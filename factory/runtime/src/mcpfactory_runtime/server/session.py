@@ -33,12 +33,7 @@ DROP_AT: Final = 1 << 20
 
 
 class Session:
-    """Session of one client. Use a session only in the event loop.
-
-    Args:
-        server: the server.
-        send: function that sends one encoded message without line break.
-    """
+    """Session of one client. Use a session only in the event loop."""
 
     principal = ""
     private = False
@@ -208,18 +203,13 @@ class Session:
         self._send(jsonrpc.encode(jsonrpc.notification_message(self._wire(method, revision), params)))
 
     def _wire(self, method: str, revision: Revision | None) -> str:
-        """Return a method's name in a revision. Without `revision`, use the session's handshake revision."""
         if revision is None:
             peer = self.connection.peer
             return method if peer is None else peer.revision.wire(method)
         return revision.wire(method)
 
     async def request(self, method: str, params: Json) -> Json:
-        """Send a request and wait for the client's result.
-
-        Raises:
-            McpError: the client returned an error, or the revision does not have the request.
-        """
+        """Send a request and wait for the client's result."""
         return await self.ask(method, params, self._send)
 
     async def ask(self, method: str, params: Json, send: Callable[[bytes], None]) -> Json:
@@ -282,7 +272,6 @@ class Session:
             await asyncio.wait(list(self._tasks.values()))
 
     async def _wait(self, seconds: float) -> None:
-        """Wait for at most `seconds` until the current requests have ended."""
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()), timeout=seconds)
 

@@ -74,11 +74,7 @@ class Signature:
         self._defaults = defaults
 
     def bind(self, arguments: Json) -> Json:
-        """Return the validated and converted keyword arguments for the handler.
-
-        Raises:
-            ArgumentsError: an argument is invalid.
-        """
+        """Return the validated and converted keyword arguments for the handler."""
         try:
             bound: Json = self._validate(arguments)
         except ValidationError as error:
@@ -164,11 +160,7 @@ def takes_context(annotation: Any) -> bool:
 
 
 def resolved_hints(handler: Handler) -> dict[str, Any]:
-    """Return the handler's annotations with names resolved.
-
-    Raises:
-        TypeError: an annotation has a name that does not exist at run time.
-    """
+    """Return the handler's annotations with names resolved."""
     target = handler if inspect.isroutine(handler) else type(handler).__call__
     try:
         return get_type_hints(target, include_extras=True)
@@ -212,11 +204,7 @@ def generator_to_list(handler: Handler) -> Handler:
 
 
 def argument_binder(schema: Json) -> Callable[[Json], Json]:
-    """Return a function that checks arguments against a JSON Schema, and returns them or raises ArgumentsError.
-
-    Raises:
-        McpError: INTERNAL_ERROR if the schema is invalid.
-    """
+    """Return a function that checks arguments against a JSON Schema, and returns them or raises ArgumentsError."""
     from mcpfactory_runtime.schemas.references import UnusableSchemaError  # noqa: PLC0415 - only for generated tools
     from mcpfactory_runtime.schemas.validation import compile_schema  # noqa: PLC0415 - only for generated tools
     from mcpfactory_runtime.schemas.value_validation import ArgumentError  # noqa: PLC0415 - only for generated tools
@@ -307,7 +295,7 @@ def _refuse_defaults(handler: Handler, parameters: dict[str, tuple[Any, Any, boo
 
 
 def _problems(validator: Any, values: dict[str, Any]) -> Sequence[Any]:
-    """Return the problems that a validator finds. Return no problems if an author's validator raises another error."""
+    """Return the problems that a validator finds. Ignore other errors of an author's validator."""
     try:
         validator.validate_python(values)
     except ValidationError as error:

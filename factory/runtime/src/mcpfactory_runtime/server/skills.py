@@ -53,11 +53,7 @@ class FrontmatterError(ValueError):
 
 
 def read_frontmatter(text: str) -> dict[str, Any]:
-    """Return the front matter at the beginning of a text, as a JSON object.
-
-    Raises:
-        FrontmatterError: the front matter is missing or invalid.
-    """
+    """Return the front matter at the beginning of a text, as a JSON object."""
     found = _BLOCK.match(text)
     if found is None:
         raise FrontmatterError("no front matter\nhint: begin the file with a line ---, the fields, and a line ---")
@@ -65,8 +61,6 @@ def read_frontmatter(text: str) -> dict[str, Any]:
 
 
 class _FrontmatterReader:
-    """Parser of front matter."""
-
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
         self._next = 0
@@ -146,7 +140,6 @@ class _FrontmatterReader:
         return text if header.endswith("-") or not text else text + "\n"
 
     def _peek(self) -> str | None:
-        """Return the next line with content."""
         while self._next < len(self._lines):
             line = self._lines[self._next].rstrip(" ")
             if line and not line.lstrip(" ").startswith("#"):
@@ -231,11 +224,7 @@ class Skill:
         self.scan()
 
     def entry(self) -> Json:
-        """Return the `Skill` object of skills/list and skills/get, from the current files.
-
-        Raises:
-            SkillError: the folder can no longer be published.
-        """
+        """Return the `Skill` object of skills/list and skills/get, from the current files."""
         front = self._front()
         files = self.scan()
         return {
@@ -247,11 +236,7 @@ class Skill:
         }
 
     def scan(self) -> dict[str, _SkillFile]:
-        """Return the skill's files by path, with SKILL.md first. Read a file again only after a change.
-
-        Raises:
-            SkillError: the files are too many or too large, or a file is a link.
-        """
+        """Return the skill's files by path, with SKILL.md first. Read a file again only after a change."""
         found: dict[str, _SkillFile] = {}
         total = 0
         for name, path in sorted(self._walk(self.folder, ""), key=lambda pair: (pair[0] != _MAIN, pair[0])):
@@ -394,11 +379,7 @@ class Skills:
         return [self.publish(path, prefix) for path in found]
 
     async def answer(self, call: Call) -> Json:
-        """Answer a method of the skills extension.
-
-        Raises:
-            McpError: METHOD_NOT_FOUND if the server has no skills, or INVALID_PARAMS for an unknown URI.
-        """
+        """Answer a method of the skills extension."""
         if not self._published:
             raise McpError(METHOD_NOT_FOUND, f"Method not found: {call.method}")
         try:

@@ -48,8 +48,6 @@ def has_running_calls() -> bool:
 
 
 class _Work(NamedTuple):
-    """A call of a handler."""
-
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
     context: Context
@@ -71,8 +69,6 @@ class _Work(NamedTuple):
 
 
 class _Workers:
-    """The threads, and the queue of calls."""
-
     def __init__(self) -> None:
         self.forget()
 
@@ -85,11 +81,7 @@ class _Workers:
         self._waiting: SimpleQueue[_Work] = SimpleQueue()
 
     def put(self, work: _Work) -> None:
-        """Queue a call, and start a thread for the call if no thread is free.
-
-        Raises:
-            RuntimeError: no thread exists or can be started.
-        """
+        """Queue a call, and start a thread for the call if no thread is free."""
         with self._lock:
             if self.calls >= self._threads and self._threads < MAX_THREADS:
                 try:

@@ -59,9 +59,6 @@ def unstructured_result(value: Any) -> Json:
 
     Content blocks stay unchanged, bytes become base64, and other values become JSON text. Objects are also returned as
     structured content. In a list with content blocks, all other items become text blocks.
-
-    Raises:
-        TypeError: the value has no JSON form.
     """
     if isinstance(value, ToolResult):
         return value.to_dict()
@@ -115,7 +112,7 @@ def _converter(plain: Callable[[Any], Any], *, wraps: bool = True) -> Converter:
 
 
 def _plain_without_surrogates(plain: Callable[[Any], Any], value: Any, error: ValueError) -> Any:
-    """Convert a value to plain data if its strings contain lone surrogates. Raise `error` for any other value."""
+    """Convert a value to plain data if its strings contain lone surrogates. Otherwise raise `error`."""
     whole = replace_surrogates(value)
     if whole is value:
         raise error
@@ -123,7 +120,7 @@ def _plain_without_surrogates(plain: Callable[[Any], Any], value: Any, error: Va
 
 
 def _mixed_converter(convert: Converter) -> Converter:
-    """Return a converter for lists that may contain content blocks. Other items also become structured content."""
+    """Return a converter for lists that may contain content blocks."""
 
     def convert_mixed(value: Any) -> Json:
         if isinstance(value, list | tuple) and any(isinstance(one, Content) for one in value):

@@ -109,11 +109,7 @@ def transformed_tool(
 
 
 def check_options(tool: str, **options: Any) -> None:
-    """Check the names of options for a tool that is not listed yet.
-
-    Raises:
-        TypeError: an option is unknown.
-    """
+    """Check the names of options for a tool that is not listed yet."""
     known = TransformOptions.__annotations__
     if unknown := sorted(set(options) - set(known)):
         raise TypeError(f"tool {tool}: unknown option {', '.join(unknown)}\nhint: use one of {', '.join(known)}")
@@ -122,8 +118,6 @@ def check_options(tool: str, **options: Any) -> None:
 
 
 class _Handler:
-    """Handler that calls the inner tool and maps its result."""
-
     def __init__(self, inner: Tool, mapper: Mapper | None, convert: Converter) -> None:
         self._inner, self._mapper, self._convert = inner, mapper, convert
 
@@ -138,7 +132,7 @@ class _Handler:
 
 
 def _returned(tool: Tool, result: Json) -> Any:
-    """Return a tool's structured content without the `result` wrapper. Without structured content, return the text."""
+    """Return a tool's structured content without the `result` wrapper, or the text without structured content."""
     value = result.get("structuredContent")
     if value is None:
         return "\n".join(block["text"] for block in result.get("content", ()) if block.get("type") == "text")
@@ -204,7 +198,6 @@ def _check_argument_options(tool: str, name: str, change: ArgumentTransform) -> 
 
 
 def _check_value(tool: str, schema: Json, name: str, value: Any) -> None:
-    """Refuse a value that the inner tool does not accept."""
     alone = {**schema, "properties": {name: properties_of(schema)[name]}, "required": [name]}
     for key in _NAMING:
         alone.pop(key, None)
@@ -215,7 +208,6 @@ def _check_value(tool: str, schema: Json, name: str, value: Any) -> None:
 
 
 def _binder(schema: Json, changes: Mapping[str, ArgumentTransform], passed: Json) -> Callable[[Json], Json]:
-    """Return a function that checks the arguments of callers, and converts them to arguments of the inner tool."""
     known: list[Callable[[Json], Json]] = []
     unseen = set(properties_of(schema))
     refused = {name for name in changes if name not in passed or passed[name] != name} - unseen

@@ -50,11 +50,7 @@ class Catalog:
         self._listed: list[str] = []
 
     def add(self, rows: Sequence[GeneratedTool], profiles: Mapping[str, Sequence[str]]) -> None:
-        """Add the tools and profiles of one manifest. Call `select` afterwards to list the tools.
-
-        Raises:
-            ValueError: a name is taken.
-        """
+        """Add the tools and profiles of one manifest. Call `select` afterwards to list the tools."""
         for row in rows:
             if row.tool.name in self._rows or row.tool.name in self._registry.tools:
                 raise ValueError(
@@ -119,7 +115,6 @@ class Catalog:
         self._registry.version += 1
 
     def _in_dialect(self, rows: dict[str, GeneratedTool]) -> dict[str, GeneratedTool]:
-        """Return the rows in the selected dialect, by tool name."""
         if self.dialect == DIALECTS[0]:
             return rows
         from mcpfactory_runtime.schemas.client_dialects import DIALECTS as LIMITS  # noqa: PLC0415 - most clients need none
@@ -146,7 +141,6 @@ class Catalog:
         }
 
     def _offers(self, tool: Tool) -> bool:
-        """Return True if the profile `read-only` lists the tool, or if the tool is annotated as read-only."""
         return tool.name in self._listed or _reads(tool)
 
     def _includes(self, row: GeneratedTool) -> bool:
@@ -156,7 +150,6 @@ class Catalog:
 
 
 def _in_dialect(tool: Tool, name: str, limits: ClientLimits) -> Tool:
-    """Return a copy of a tool with another name and with the schema of the dialect."""
     from mcpfactory_runtime.schemas.client_dialects import adapt_tool  # noqa: PLC0415 - most clients need none
 
     def load(view: Tool) -> None:

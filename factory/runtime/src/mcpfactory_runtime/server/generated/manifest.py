@@ -73,10 +73,6 @@ def mount(
 
     `package` is the import name of the folder. `title` is the API's name if the manifest has no title. `loaded` is
     called with each single-operation tool after the tool's function is loaded.
-
-    Raises:
-        ManifestError: the manifest is missing or damaged, or has an unsupported format.
-        ValueError: a name is taken.
     """
     path = folder / "manifest.json"
     try:
@@ -123,8 +119,6 @@ def _notices(addresses: Json, environ: Mapping[str, str]) -> list[str]:
 
 
 class _Loader:
-    """Loader of a package's generated functions, which share one upstream client."""
-
     def __init__(self, package: str, loaded: Callable[[Tool], None] | None) -> None:
         self._package = package
         self._loaded = loaded
@@ -191,20 +185,12 @@ class Hooks:
         self._after: list[tuple[frozenset[str], After]] = []
 
     def add_before(self, names: tuple[str, ...], hook: Hook, known: Container[str]) -> Hook:
-        """Register a hook that runs before the named tools, or before all tools if `names` is empty.
-
-        Raises:
-            ValueError: a name is not in `known`.
-        """
+        """Register a hook that runs before the named tools, or before all tools if `names` is empty."""
         self._before.append((_checked(names, known), hook))
         return hook
 
     def add_after(self, names: tuple[str, ...], hook: Hook, known: Container[str]) -> Hook:
-        """Register a hook that runs after the named tools, or after all tools if `names` is empty.
-
-        Raises:
-            ValueError: a name is not in `known`.
-        """
+        """Register a hook that runs after the named tools, or after all tools if `names` is empty."""
         self._after.append((_checked(names, known), hook))
         return hook
 

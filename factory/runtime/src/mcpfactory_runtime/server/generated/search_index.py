@@ -175,7 +175,6 @@ class IndexedTool:
 
 
 def _collect(schema: Any, names: list[str], values: list[str], details: list[str], depth: int) -> None:
-    """Add names, enum values and descriptions of a schema's arguments to the lists."""
     if not isinstance(schema, dict) or depth > _DEPTH or len(names) >= _NAMES:
         return
     values += [value for value in schema.get("enum") or () if isinstance(value, str) and len(value) < _VALUE]
@@ -291,7 +290,6 @@ class SearchIndex:
     # -- words of the index that a term may mean --------------------------------------------------------------------
 
     def _possible_words(self, terms: Sequence[Term]) -> list[dict[str, float]]:
-        """Return the index words that each term may mean, with weights."""
         meant = [self._variants(term.options) for term in terms]
         for number in range(len(terms) - 1):
             joined = terms[number].options[0] + terms[number + 1].options[0]
@@ -335,7 +333,6 @@ class SearchIndex:
         }
 
     def _misspelt(self, word: str) -> dict[str, float]:
-        """Return the words of the index that differ from a misspelled word by one or two letters."""
         if not (_SHORTEST <= len(word) <= _LONGEST and word.isascii()):
             return {}
         most = 1 if len(word) < _LONG else 2
@@ -348,7 +345,6 @@ class SearchIndex:
     # -- weights ----------------------------------------------------------------------------------------------------
 
     def _matches(self, words: Mapping[str, float], pronoun: bool) -> dict[int, tuple[float, float, str]]:
-        """Return the score, the weight and the matching word of each tool for one term."""
         found: dict[int, tuple[float, float, str]] = {}
         for word, factor in words.items():
             rarity = factor * self._rarities[word]
@@ -385,15 +381,12 @@ class SearchIndex:
         return factor
 
     def _fit(self, number: int, words: Mapping[str, float]) -> float:
-        """Return the fraction of a tool's name and path that the question matches, weighted by rarity."""
         whole = self._core_worths[number]
         met = words.keys() & self._traits[number].core
         return sum(self._rarities[word] * words[word] for word in met) / whole if whole else 0.0
 
 
 class _Hits:
-    """Scores of the matching tools, and the share of the question that each tool matches."""
-
     def __init__(self, again: float) -> None:
         self.scores: dict[int, float] = {}
         self.whole = 0.0

@@ -259,7 +259,6 @@ _READS: Final[Json] = {"readOnlyHint": True, "openWorldHint": False}
 
 
 def _free_names(taken: Container[str]) -> tuple[str, str, str]:
-    """Return three unused tool names with the same infix."""
     for number in count():
         middle = ("", "api_", "server_")[number] if number < 3 else f"api{number}_"
         names = (f"search_{middle}tools", f"describe_{middle}tools", f"call_{middle}tool")
@@ -289,7 +288,6 @@ def _line(row: GeneratedTool) -> str:
 
 
 def _arguments(schema: Json) -> str:
-    """Return a tool's arguments as text. Optional arguments get a question mark, or are only counted."""
     needed = required_of(schema)
     rest = [name for name in properties_of(schema) if name not in needed]
     if len(rest) <= _OPTIONAL:
@@ -298,7 +296,6 @@ def _arguments(schema: Json) -> str:
 
 
 def _about(wire: Json) -> str:
-    """Return a tool's title, or its description if the title only repeats its name."""
     title, text = " ".join(wire.get("title", "").split()), " ".join(wire.get("description", "").split())
     if title and (not text or _bare(title) != _bare(wire["name"])):
         return title

@@ -22,7 +22,6 @@ from typing import Final
 
 
 def _sections() -> dict[str, list[str]]:
-    """Return the rows of each table in search_words.txt, by the name of the table."""
     sections: dict[str, list[str]] = {}
     for row in Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines():
         if row.startswith("["):
@@ -36,7 +35,6 @@ _SECTIONS: Final = _sections()
 
 
 def _rows(table: str, sign: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the rows of a table, each split at the first `sign`."""
     return (row.partition(sign) for row in _SECTIONS[table])
 
 
@@ -273,7 +271,6 @@ VERBS: Final = frozenset(_VERB_METHODS)
 
 @lru_cache(maxsize=1)
 def _tables() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
-    """Return the closely related stems and the distantly related stems of each stem."""
     tables: tuple[dict[str, set[str]], dict[str, set[str]]] = ({}, {})
     for words, arrow, meant in _rows("relations", ">"):
         stems = [stem(word) for word in words.split()]

@@ -106,11 +106,7 @@ class ErrorShaping(Middleware):
         self._words = dict(words)
 
     async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
-        """Call a tool.
-
-        Raises:
-            ToolError: the tool raised one of the exceptions.
-        """
+        """Call a tool."""
         try:
             return await call_next(call)
         except (ToolError, McpError, ArgumentsError):
@@ -218,11 +214,7 @@ class RateLimit(Middleware):
         self._by = by or _client
 
     async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
-        """Call a tool, or refuse the call.
-
-        Raises:
-            ToolError: the client exceeds the rate.
-        """
+        """Call a tool, or refuse the call."""
         name = call.name if call.name in self._rates else ""
         if name in self._rates:
             bucket = self._buckets[name].of(f"{call.name} {self._by(call.context)}")
@@ -280,7 +272,6 @@ class ResponseLimit(Middleware):
         return {**result, "content": self._content(result["content"])}
 
     def _content(self, blocks: list[Json]) -> list[Json]:
-        """Return the blocks that fit, in the original order, and a note about omitted parts."""
         left, found, cuts, gone = self._room, [], [], 0
         for block in blocks:
             size = _size(block)

@@ -118,11 +118,7 @@ class MiddlewareStack:
         self.tools = False
 
     def add(self, middleware: Any) -> None:
-        """Add an object with `on_request` or `on_tool`.
-
-        Raises:
-            TypeError: the object has neither method.
-        """
+        """Add an object with `on_request` or `on_tool`."""
         around_request, around_tool = _overridden(middleware, "on_request"), _overridden(middleware, "on_tool")
         if around_request is None and around_tool is None:
             raise TypeError(f"{middleware!r} has neither on_request nor on_tool\nhint: define one of these methods")
@@ -132,12 +128,7 @@ class MiddlewareStack:
             self.add_around_tools((), around_tool)
 
     def add_around_requests(self, methods: Iterable[str], layer: Layer) -> None:
-        """Add a function around requests with the given methods, or around all requests if `methods` is empty.
-
-        Raises:
-            TypeError: the function is not an `async def`.
-            ValueError: a method is unknown.
-        """
+        """Add a function around requests with the given methods, or around all requests if `methods` is empty."""
         chosen = frozenset(methods)
         known = {row.name for row in METHODS.values() if row.sender != "server" and not row.notification}
         for method in sorted(chosen - known):
@@ -146,11 +137,7 @@ class MiddlewareStack:
         self.requests = True
 
     def add_around_tools(self, names: Iterable[str], layer: Layer) -> None:
-        """Add a function around the named tools, or around all tools if `names` is empty.
-
-        Raises:
-            TypeError: the function is not an `async def`.
-        """
+        """Add a function around the named tools, or around all tools if `names` is empty."""
         self._tools.append((frozenset(names), _checked(layer)))
         self.tools = True
 
@@ -187,11 +174,6 @@ def call_through_layers(
 
 
 async def _step(layer: Layer, call_next: Callable[[Any], Awaitable[Json]], subject: Any) -> Json:
-    """Call one layer.
-
-    Raises:
-        TypeError: the layer returned no result, usually because `return` is missing.
-    """
     result = await layer(subject, call_next)
     if not isinstance(result, dict):
         name = getattr(layer, "__qualname__", repr(layer))

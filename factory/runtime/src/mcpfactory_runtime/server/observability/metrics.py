@@ -23,9 +23,6 @@ class Metrics:
 
     Args:
         registry: the registry of the series; None creates a separate registry.
-
-    Raises:
-        ValueError: the registry already has series of these names.
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:

@@ -114,13 +114,7 @@ class RequestObserver(Protocol):
 
 
 class ObservedHandler:
-    """Wrapper of a request handler that notifies observers of the beginning and end of each request.
-
-    Args:
-        handle: the wrapped function.
-        registry: registry of the names that may become labels.
-        clock: function that returns seconds.
-    """
+    """Wrapper of a request handler that notifies observers of the beginning and end of each request."""
 
     def __init__(self, handle: Handle, registry: Registry, clock: Callable[[], float] = time.perf_counter) -> None:
         self._handle = handle
@@ -129,11 +123,7 @@ class ObservedHandler:
         self.observers: list[RequestObserver] = []
 
     def handle(self, call: Call, channel: ReplyChannel) -> Outcome:
-        """Answer one request: the result, its encoded form, or an awaitable of it.
-
-        Raises:
-            McpError: the error to send. The awaitable may also raise this error.
-        """
+        """Answer one request: the result, its encoded form, or an awaitable of it."""
         begun = self._clock()
         request = ObservedRequest(call, channel, self._registry)
         try:

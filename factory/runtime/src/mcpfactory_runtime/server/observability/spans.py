@@ -41,12 +41,7 @@ _FAILED: Final = 400  # lowest HTTP status that counts as a failure of the API
 
 
 class Telemetry:
-    """Observer that records a span and the duration of each client request. API calls are child spans.
-
-    Args:
-        tracer_provider: provider that creates spans; None uses the program's provider.
-        meter_provider: provider that records durations; None uses the program's provider.
-    """
+    """Observer that records a span and the duration of each client request. API calls are child spans."""
 
     def __init__(
         self, tracer_provider: trace.TracerProvider | None = None, meter_provider: metrics.MeterProvider | None = None

@@ -52,12 +52,7 @@ class ForwardedCall:
         self._questions = 0
 
     async def answer(self, method: str, params: Json) -> Json:
-        """Return the caller's answer to a question from a server of the handshake lifecycle.
-
-        Raises:
-            McpError: the caller cannot answer.
-            InputRequired: the caller must repeat the request with an answer.
-        """
+        """Return the caller's answer to a question from a server of the handshake lifecycle."""
         self._questions += 1
         key = f"{self._questions}.{method}"
         try:
@@ -70,8 +65,6 @@ class ForwardedCall:
 
 
 class _Connection:
-    """A connection, and the calls in progress on this connection."""
-
     def __init__(self, declared: Json, owner: object | None) -> None:
         self.declared, self.owner = declared, owner
         self.client: Client | None = None
@@ -107,11 +100,6 @@ class RemoteConnections:
     a connection, not to a call. Each HTTP session therefore has a separate connection, which declares the capabilities
     of the session's client. A call without a session also gets a separate connection if the caller can answer
     questions.
-
-    Args:
-        name: the server's name, for errors.
-        connect: factory of clients.
-        most: maximum number of connections in addition to the first connection.
     """
 
     def __init__(self, name: str, connect: ClientFactory, most: int) -> None:
@@ -182,10 +170,7 @@ class RemoteConnections:
             connection.used = asyncio.get_running_loop().time()
 
     def _other(self, able: Json, session: SessionChannel | None) -> _Connection:
-        """Return the connection of a session, or an unused connection for a call without a session.
-
-        Create the connection if it does not exist.
-        """
+        """Return the connection of a session, or an unused connection for a call without a session."""
         now = asyncio.get_running_loop().time()
         for one in self._unused():
             if now - one.used > _IDLE:
@@ -220,7 +205,7 @@ class RemoteConnections:
             in_background(self._closing, connection.client.aclose())
 
     async def _opened(self, connection: _Connection) -> Client:
-        """Return the connection's client. Concurrent callers share one connection attempt and any error."""
+        """Open the connection if necessary. Concurrent callers share one attempt."""
         if connection.client is not None and connection.client.lost is None:
             return connection.client
         if connection.attempt is None:

@@ -137,8 +137,6 @@ class _ResourceReader:
 
 
 class _Contents(EmbeddedText):
-    """Unchanged contents of a remote resource."""
-
     __slots__ = ("_wire",)
 
     def __init__(self, wire: Json) -> None:
@@ -160,8 +158,6 @@ class _UncheckedArguments:
 
 
 class _PromptArguments(_UncheckedArguments):
-    """Unchecked arguments of a prompt."""
-
     def bind(self, given: Json) -> Json:
         """Return all arguments as one keyword argument for the handler."""
         return {"arguments": given}
@@ -230,11 +226,7 @@ def forwarded_capabilities(ctx: Context) -> Json:
 
 
 def forwarded_question(wanted: Any) -> Question[Any]:
-    """Convert a server's question to a `Question` for a client.
-
-    Raises:
-        McpError: the question is invalid.
-    """
+    """Convert a server's question to a `Question` for a client."""
     method = wanted.get("method") if isinstance(wanted, dict) else None
     params = (wanted.get("params") or {}) if method else {}
     try:
@@ -288,8 +280,6 @@ class _ForwardedForm(Elicit):
 
 
 class _ForwardedQuestion(Question[Json]):
-    """A question that is forwarded unchanged."""
-
     kind = "passed"
 
     def __init__(self, method: str, params: Json) -> None:

@@ -200,10 +200,7 @@ class RemoteServer(Server):
                             await self._update_listing(client)
 
     async def _subscription(self, client: Client, stack: AsyncExitStack) -> Subscription | None:
-        """Subscribe to the server's notifications.
-
-        Return None if the server sends no notifications, or refuses the subscription.
-        """
+        """Subscribe to notifications. Return None if the server sends no notifications or refuses."""
         able = client.capabilities
         # In the handshake lifecycle, servers may send notifications that they do not declare.
         kinds = {kind: not client.modern or (able.get(kind) or {}).get("listChanged") is True for kind in _LIST_KINDS}
@@ -279,7 +276,7 @@ class RemoteServer(Server):
         return super()._replaced(tool, made)
 
     def _relayed(self, kind: str, wire: Json) -> Any:
-        """Return a relay to one item of the server. If the item is unusable, log a warning and return None."""
+        """Return a relay of an item, or None if the item is unusable."""
         if kind == "tools":
             if not wire["name"].isprintable() or not 0 < len(wire["name"]) <= _LONGEST_NAME:
                 return self._left_out(repr(wire["name"][:_LONGEST_NAME]), "its name is not a valid tool name")
@@ -304,7 +301,7 @@ class RemoteServer(Server):
     # -- calls -----------------------------------------------------------------------------------------------------
 
     async def _pass_on(self, method: str, params: Json, ctx: Context) -> Json:
-        """Forward a request. Convert connection errors to ToolError."""
+        """Forward a request, and convert connection errors to ToolError."""
         try:
             for again in (True, False):
                 async with self._connections.exchange(ctx) as exchange:
@@ -340,7 +337,6 @@ class RemoteServer(Server):
                 await asyncio.gather(work, return_exceptions=True)
 
     def _unreachable(self, error: Exception) -> ToolError:
-        """Return an error without details for the caller, and log the details."""
         log.warning("a call to %s failed: %s", self.name, error)
         hint = "the next call reconnects; this call may have had effects"
         return ToolError(f"The server {self.name} cannot answer: {_first_words(error)}\nhint: {hint}")
@@ -370,7 +366,7 @@ _LIST_KINDS: Final[tuple[Literal["tools", "resources", "prompts"], ...]] = ("too
 
 
 def _explained(error: McpError, name: str) -> McpError:
-    """Return the error of a call. Add a hint if the server can ask questions only in older revisions."""
+    """Add a hint to the error if the server can ask questions only in older revisions."""
     if error.code == INVALID_REQUEST and any(method in str(error) for method in _QUESTIONS):
         hint = f"{name} can ask questions only in older revisions: connect to it with mode='legacy'"
         return McpError(error.code, f"{error}\nhint: {hint}", error.data)
@@ -378,7 +374,6 @@ def _explained(error: McpError, name: str) -> McpError:
 
 
 async def _templates(client: Client) -> list[Json]:
-    """Return the resource templates, or [] if the server cannot list templates."""
     try:
         return await client.list_resource_templates()
     except McpError as error:
@@ -388,7 +383,6 @@ async def _templates(client: Client) -> list[Json]:
 
 
 async def _first_of(*waits: Any) -> Any:
-    """Return the result of the awaitable that finishes first. Cancel all other awaitables."""
     tasks = [asyncio.ensure_future(one) for one in waits]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -406,7 +400,6 @@ def _connector(
     env: Mapping[str, str] | None,
     cwd: str | os.PathLike[str] | None,
 ) -> tuple[Callable[..., Client], str]:
-    """Return a function that creates a client of the target, and a name for the target."""
     if isinstance(target, str):
         if not host_port_of(target):
             raise ValueError(

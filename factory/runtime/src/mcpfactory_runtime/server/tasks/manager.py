@@ -221,11 +221,7 @@ class TaskManager:
     # -- creating and running ------------------------------------------------------------------------------------
 
     async def create(self, tool: str, owner: str, ttl: int | None) -> Task:
-        """Create and store a task. `ttl` is the requested lifetime in milliseconds.
-
-        Raises:
-            McpError: INVALID_REQUEST if too many tasks of the principal are running.
-        """
+        """Create and store a task. `ttl` is the requested lifetime in milliseconds."""
         options = self.options
         if sum(run.owner == owner for run in self._runs.values()) >= options.limit:
             raise McpError(
@@ -273,11 +269,7 @@ class TaskManager:
     # -- reading and changing ------------------------------------------------------------------------------------
 
     async def get(self, task_id: object, owner: str) -> Task:
-        """Return a principal's task.
-
-        Raises:
-            McpError: INVALID_PARAMS if the task does not exist or has another owner.
-        """
+        """Return a principal's task."""
         if not isinstance(task_id, str):
             raise McpError(INVALID_PARAMS, "Invalid params: taskId must be a string")
         task = await self.store.get(task_id)
@@ -301,9 +293,6 @@ class TaskManager:
         """Add answers by key to a task. Ignore unknown keys.
 
         Each answer is `{"result": …}` or `{"error": …}`.
-
-        Raises:
-            McpError: INVALID_PARAMS if an answer does not match its question. After an error, no answer is added.
         """
         run = self._runs.get(task.id)
         for key, answer in answers.items():
@@ -426,7 +415,6 @@ class TaskFollower:
 
 
 def _ending(handler: asyncio.Task[Json]) -> Change:
-    """Return the final change of a task whose handler has ended."""
     if handler.cancelled():
         return lambda task: task.cancelled("The handler was cancelled.")
     error = handler.exception()

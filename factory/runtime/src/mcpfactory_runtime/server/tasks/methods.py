@@ -44,14 +44,7 @@ if TYPE_CHECKING:
 
 
 class TaskChannel:
-    """Reply channel of a task. Notifications contain the task's ID.
-
-    Args:
-        session_channel: the session for notifications. Without a session, notifications are dropped.
-        principal: the caller that created the task.
-        task_id: the task's ID.
-        allowance: the creator's remaining rate limits.
-    """
+    """Reply channel of a task. Notifications contain the task's ID."""
 
     private = False
     subscriptions: set[str] = set()  # noqa: RUF012 - never written: a task cannot subscribe
@@ -175,11 +168,7 @@ class TaskMethods:
         }
 
     def answer(self, call: Call, channel: ReplyChannel) -> Awaitable[Json]:
-        """Return the result of one of the task methods, without envelope.
-
-        Raises:
-            McpError: the call is refused. The returned awaitable may also raise this error.
-        """
+        """Return the result of one of the task methods, without envelope."""
         if not call.peer.revision.modern:
             return self._core[call.method](call, channel)
         if not call.peer.declares("extensions", TASKS):
@@ -216,11 +205,7 @@ class TaskMethods:
         return asked
 
     async def call_tool(self, tool: Tool, arguments: Json, call: Call, channel: ReplyChannel) -> Json:
-        """Run a call as a task. Return the task, or the tool's result if no task was created.
-
-        Raises:
-            McpError: the call is refused, or the handler raised this error before the task was created.
-        """
+        """Run a call as a task. Return the task, or the tool's result if no task was created."""
         ttl = _requested_ttl(call)
         owner = channel.principal
         created: asyncio.Future[Task] = asyncio.get_running_loop().create_future()
@@ -382,11 +367,7 @@ class TaskMethods:
     # -- subscriptions/listen ------------------------------------------------------------------------------------
 
     async def visible_tasks(self, task_ids: object, call: Call, channel: ReplyChannel) -> list[Task]:
-        """Return the caller's tasks among the task IDs of a `subscriptions/listen` request.
-
-        Raises:
-            McpError: MISSING_CAPABILITY, or INVALID_PARAMS for an invalid list.
-        """
+        """Return the caller's tasks among the task IDs of a `subscriptions/listen` request."""
         if not call.peer.declares("extensions", TASKS):
             raise missing_extension()
         if not isinstance(task_ids, list) or not all(isinstance(task_id, str) for task_id in task_ids):
@@ -427,7 +408,6 @@ def can_identify_client(channel: ReplyChannel) -> bool:
 
 
 def _requested_ttl(call: Call) -> int | None:
-    """Return the task lifetime in milliseconds that a handshake client requests, or None."""
     requested = None if call.peer.revision.modern else call.params.get("task")
     if requested is None:
         return None
