@@ -217,7 +217,7 @@ Transform = Callable[[Tool], Tool | None]
 
 
 class _Offered(NamedTuple):
-    """An item of a part, and the parent's item for this item. `outer` is None if the parent registers no item."""
+    """A part's item, and the corresponding item of the parent. `outer` is None if the parent has no such item."""
 
     inner: Any
     outer: Any
@@ -250,8 +250,8 @@ class MountedServer:
     def sync_items(self) -> set[str]:
         """Update the parent's items from the part, and return the names of the changed lists.
 
-        Keep removals and replacements that the parent's author made. Omit an item with a warning if the parent already
-        uses the item's name.
+        Keep removals and replacements that the parent's author made. Log a warning and omit an item if the parent
+        already uses the item's name.
         """
         own, changed = self.part.registry, set()
         for kind, taken in self._taken.items():
@@ -416,7 +416,7 @@ def reading_tools(registry: Registry) -> list[Tool]:
         """Read a resource.
 
         Args:
-            uri: URI from list_resources, or one of its URI templates filled in
+            uri: a URI from list_resources, or a URI that matches one of the URI templates
             ctx: the call's context
         """
         return [_block(one) for one in await ctx.read_resource(uri)]
@@ -431,7 +431,7 @@ def reading_tools(registry: Registry) -> list[Tool]:
         Args:
             name: name from list_prompts
             ctx: the call's context
-            arguments: values by the names from list_prompts
+            arguments: values of the prompt's arguments, by name
         """
         return {"messages": await ctx.get_prompt(name, **(arguments or {}))}
 

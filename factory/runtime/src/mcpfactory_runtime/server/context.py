@@ -62,7 +62,7 @@ class Context(InjectedParameter):
         self._thread = threading.get_ident()
         self._answers: Json | None = None
         self._unasked: Json = {}  # answers to questions that the handler has not asked yet
-        self._opened: OpenedState | None = None  # content of the request's `requestState`; None after its first use
+        self._opened: OpenedState | None = None  # content of the request's `requestState`; None after the first use
         self._used: Json = {}
         self._count = 0
         self._reported = float("-inf")
@@ -91,7 +91,7 @@ class Context(InjectedParameter):
 
     @property
     def meta(self) -> Json:
-        """Return the request's `_meta`, or {} without one."""
+        """Return the request's `_meta`, or {} if the request has no `_meta`."""
         meta = self._call.params.get("_meta")
         return meta if isinstance(meta, dict) else {}
 
@@ -167,8 +167,8 @@ class Context(InjectedParameter):
     ) -> Awaitable[None]:
         """Report progress to a client that requested progress notifications (basic/utilities/progress).
 
-        A value that does not exceed the last value is dropped. Above the server's rate limit, only the newest value is
-        sent, at the latest when the handler ends.
+        A value that does not exceed the last value is dropped. Above the server's rate limit, older values are dropped.
+        The newest value is sent no later than the handler's end.
         """
         token = self.meta.get("progressToken")
         if (type(token) is not str and type(token) is not int) or progress <= self._reported or self._ended:
@@ -391,7 +391,7 @@ class Context(InjectedParameter):
             try:
                 agreed = (await self.ask(**{question.key: question}))[question.key].accepted
             except McpError as error:
-                if modern and self.task_id is None:  # raised because the request itself is invalid
+                if modern and self.task_id is None:  # the request is invalid, so raise the original error
                     raise
                 raise ToolError(question.failed(error)) from None
             if not agreed:
@@ -475,7 +475,7 @@ class Context(InjectedParameter):
         """Refuse the request unless the client declared a capability: `ctx.require("sampling", "tools")`.
 
         Raises:
-            McpError: MISSING_CAPABILITY (handshake revisions: INVALID_REQUEST).
+            McpError: MISSING_CAPABILITY, or INVALID_REQUEST in a handshake revision.
         """
         missing = self._call.peer.missing(*path)
         if missing is not None:

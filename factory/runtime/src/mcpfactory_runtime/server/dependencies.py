@@ -202,7 +202,7 @@ async def _wait_uncancelled(future: asyncio.Future[Any]) -> Any:
             cancelled = error
     if cancelled is not None:
         if not future.cancelled():
-            future.exception()  # marks the exception as retrieved, because no other code reads it
+            future.exception()  # mark the exception as retrieved, so that asyncio logs no warning
         raise cancelled
     return future.result()
 

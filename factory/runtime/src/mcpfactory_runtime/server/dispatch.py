@@ -86,7 +86,7 @@ class Dispatcher:
         }
 
     def handle(self, call: Call, channel: ReplyChannel) -> Outcome:
-        """Return the result of a call, or an awaitable of it."""
+        """Return the result of a call, or an awaitable of the result."""
         method = call.method
         answer = self._methods.get(method)
         capability = METHODS[method].capability

@@ -35,7 +35,7 @@ class InputRequired(BaseException):
 
 
 def is_keyboard_interrupt(error: BaseException) -> bool:
-    """Return True if an exception comes from Ctrl-C, which ends the process.
+    """Return True if an exception comes from Ctrl-C and must end the process.
 
     If the event loop or a server handles Ctrl-C, a KeyboardInterrupt comes from the handler and counts as an error.
     """

@@ -36,10 +36,10 @@ class ServerInterface(Protocol):
         version: the server's own version.
         info: the server's `Implementation` object.
         instructions: hints for the model.
-        page_size: items on one page of a list; None for all.
+        page_size: items on one page of a list, or None for all.
         max_message_size: maximum size of a message in bytes.
         cache: milliseconds that clients may cache lists, and the scope of this cache.
-        question_timeout: seconds for a client to answer a question; None for no limit.
+        question_timeout: seconds for a client to answer a question, or None for no limit.
         hub: recipients of notifications about changes.
         closing: set when the server ends.
         state: the value yielded by the lifespan.
@@ -174,7 +174,7 @@ class ReplyChannel(Protocol):
     """Reply channel to the client of a request. Use the channel only in the event loop.
 
     Attributes:
-        principal: the caller that the access token identifies; "" without authorization.
+        principal: the caller that the access token identifies, or "" without authorization.
         private: True if no other client can use this channel, as on stdio.
         subscriptions: the resources to which a session subscribed.
         allowance: the client's remaining rate limits.
@@ -233,7 +233,7 @@ def apply_decorator(register: Callable[[Any], Any], given: Any, options: dict[st
 
 
 def lifespan_manager(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a lifespan as a function that returns a context manager."""
+    """Convert a lifespan to a function that returns a context manager."""
     if isasyncgenfunction(function):
         return asynccontextmanager(function)
     wrong = iscoroutinefunction(function) or isgeneratorfunction(function)

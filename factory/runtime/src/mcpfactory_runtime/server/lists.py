@@ -74,7 +74,7 @@ def unknown_cursor() -> McpError:
     return McpError(INVALID_PARAMS, "Invalid params: unknown cursor. hint: start again without one")
 
 
-# member of the filter → (notification, capability that must be advertised)  (basic/patterns/subscriptions)
+# member of the filter → (notification, required server capability), see basic/patterns/subscriptions
 KINDS: Final[dict[str, tuple[str, str]]] = {
     "toolsListChanged": ("notifications/tools/list_changed", "tools"),
     "promptsListChanged": ("notifications/prompts/list_changed", "prompts"),

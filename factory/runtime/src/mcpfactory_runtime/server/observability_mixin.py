@@ -97,8 +97,8 @@ class ObservabilityMixin:
         """Record a span and the duration of each request. API calls are child spans. Idempotent.
 
         Args:
-            tracer_provider: tracer provider of OpenTelemetry; None uses the program's provider.
-            meter_provider: meter provider of OpenTelemetry; None uses the program's provider.
+            tracer_provider: tracer provider of OpenTelemetry, or None for the program's provider.
+            meter_provider: meter provider of OpenTelemetry, or None for the program's provider.
 
         Raises:
             RuntimeError: OpenTelemetry is not installed.
@@ -131,7 +131,7 @@ class ObservabilityMixin:
         """Log each request, and write all logs of this process as one JSON object per line. Idempotent.
 
         Args:
-            stream: the output; None means stderr.
+            stream: the output, or None for stderr.
         """
         if not self._logged:
             from mcpfactory_runtime.server.observability.observed_request import RequestLogger, install_json_logging  # noqa: PLC0415 - most servers log text

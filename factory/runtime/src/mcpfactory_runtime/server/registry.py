@@ -71,7 +71,7 @@ class Tool:
 
     Attributes:
         wire: the tool's object in tools/list, in the form of the newest revision.
-        handler: the function to call; None until `load` was called.
+        handler: the function to call, or None until `load` was called.
         bind: function that checks arguments and returns keyword arguments, or raises ArgumentsError.
         context: name of the parameter that takes the Context, or None.
         convert: function that converts the handler's return value to a result.
@@ -80,8 +80,8 @@ class Tool:
         task: "optional" if calls may be tasks, "required" if calls must be tasks, None if calls are never tasks.
         defer_task: True if the handler decides when the call becomes a task.
         inline: True runs a `def` handler on the event loop.
-        timeout: seconds after which a call fails; None for no limit.
-        resolve_target: function from the arguments to the tool that this tool calls; None for most tools.
+        timeout: seconds after which a call fails, or None for no limit.
+        resolve_target: function that returns the tool that a call with given arguments calls, or None.
     """
 
     __slots__ = (
@@ -177,7 +177,7 @@ class Tool:
 
 
 RunHandler = Callable[[Tool, Json, Callable[[], InjectedParameter]], Awaitable[Json]]
-"""A function that calls a tool's handler with unchecked arguments and a function that creates the context."""
+"""A function that calls a tool's handler, given the tool, the unchecked arguments and a context factory."""
 
 Around = Callable[[Tool, Json, InjectedParameter, RunHandler], Awaitable[Json]]
 """A function that calls a tool inside its middleware."""

@@ -169,7 +169,7 @@ class EmbeddedText(Content):
         self.uri, self.text, self.mime_type = uri, text, mime_type
 
     def contents(self) -> Json:
-        """Return the inner object, as in the result of `resources/read`."""
+        """Return the resource's contents, as in the result of `resources/read`."""
         return _without_none({"uri": self.uri, "mimeType": self.mime_type, "text": self.text})
 
     def body(self) -> Json:
@@ -195,7 +195,7 @@ class EmbeddedBlob(Content):
         self.uri, self.data, self.mime_type = uri, _base64(data), mime_type
 
     def contents(self) -> Json:
-        """Return the inner object, as in the result of `resources/read`."""
+        """Return the resource's contents, as in the result of `resources/read`."""
         return _without_none({"uri": self.uri, "mimeType": self.mime_type, "blob": self.data})
 
     def body(self) -> Json:

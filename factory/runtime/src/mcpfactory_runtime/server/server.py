@@ -60,7 +60,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         website_url: URL of further documentation.
         icons: icons in wire format.
         lifespan: see `Server.lifespan`.
-        page_size: items per page of a list; None lists everything at once.
+        page_size: items per page of a list, or None to list everything at once.
         max_message_size: maximum size of a received message in bytes.
         ttl_ms: milliseconds that clients may cache lists and resources. Only clients of the newest revision get this
             value.
@@ -440,7 +440,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         return self.extensions.skills.publish_all(folder, prefix)
 
     def app(self, uri: str, **options: Unpack[AppOptions]) -> None:
-        """Publish a page that hosts show for results of tools with `app=uri`.
+        """Publish a page that hosts show with results of tools. A tool refers to the page by the option `app=uri`.
 
         Args:
             uri: `ui://…`.
@@ -513,7 +513,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         return self._sealer
 
     def handle(self, call: Call, channel: ReplyChannel) -> Outcome:
-        """Answer one request: the result, its encoded form, or an awaitable of it."""
+        """Answer one request."""
         return (self._observed or self._dispatcher).handle(call, channel)
 
     def fast_path_runner(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:

@@ -32,7 +32,7 @@ Handler = Callable[..., Any]
 
 
 class InjectedParameter:
-    """Base class of annotations such as `Context`. The server supplies the values of such parameters."""
+    """Base class of annotations such as `Context`, which mark parameters whose values come from the server."""
 
     __slots__ = ()
 
@@ -204,7 +204,7 @@ def generator_to_list(handler: Handler) -> Handler:
 
 
 def argument_binder(schema: Json) -> Callable[[Json], Json]:
-    """Return a function that checks arguments against a JSON Schema, and returns them or raises ArgumentsError."""
+    """Return a function that checks arguments against a JSON Schema."""
     from mcpfactory_runtime.schemas.references import UnusableSchemaError  # noqa: PLC0415 - only for generated tools
     from mcpfactory_runtime.schemas.validation import compile_schema  # noqa: PLC0415 - only for generated tools
     from mcpfactory_runtime.schemas.value_validation import ArgumentError  # noqa: PLC0415 - only for generated tools

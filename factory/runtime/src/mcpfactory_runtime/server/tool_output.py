@@ -27,7 +27,7 @@ def make_output_converter(annotation: Any, structured: bool | None) -> tuple[Con
     """Return the function that converts a tool's return values to results, and the tool's output schema.
 
     Args:
-        annotation: the return annotation; `inspect.Signature.empty` if there is no annotation.
+        annotation: the return annotation, or `inspect.Signature.empty`.
         structured: True requires structured output. False forbids structured output. None lets the annotation decide.
 
     Raises:

@@ -75,7 +75,7 @@ def transformed_tool(
 
     Args:
         inner: the tool to call.
-        rename: the new name; "" keeps the name.
+        rename: the new name, or "" to keep the name.
         title: the display name.
         description: the description for the model.
         arguments: changes by the inner tool's argument names.
@@ -132,7 +132,7 @@ class _Handler:
 
 
 def _returned(tool: Tool, result: Json) -> Any:
-    """Return a tool's structured content without the `result` wrapper, or the text without structured content."""
+    """Return a tool's structured content without the `result` wrapper. If none exists, return the text."""
     value = result.get("structuredContent")
     if value is None:
         return "\n".join(block["text"] for block in result.get("content", ()) if block.get("type") == "text")

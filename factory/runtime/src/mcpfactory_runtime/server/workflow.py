@@ -31,7 +31,7 @@ async def step(ctx: Context, tool: str, /, **arguments: Any) -> Any:
     except ToolError as error:
         raise ToolError(f"{tool}: {error}") from None
     if isinstance(answer, Mapping) and answer.keys() == {"result"} and not isinstance(answer["result"], Mapping):
-        return answer["result"]  # unwrap the member `result`: servers wrap values that are not objects
+        return answer["result"]  # unwrap the member `result`, because servers wrap values that are not objects
     return answer
 
 

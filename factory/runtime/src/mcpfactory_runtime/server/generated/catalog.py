@@ -32,7 +32,7 @@ class Catalog:
     """The generated tools of one server.
 
     Attributes:
-        title: the API's display name; "" before the first manifest is mounted.
+        title: the API's display name, or "" before the first manifest is mounted.
         environment_error: error message about the environment variables, or "".
         notices: messages for the operator.
     """

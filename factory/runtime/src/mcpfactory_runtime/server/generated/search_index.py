@@ -52,14 +52,14 @@ _DETAILS: Final = 20  # maximum number of arguments whose descriptions are index
 _DETAIL: Final = 120  # maximum characters of each argument's description
 _NAMES: Final = 60  # maximum number of argument names
 _VALUES: Final = 80  # maximum number of enum values
-_VALUE: Final = 40  # maximum characters of an enum value; longer values are not indexed
+_VALUE: Final = 40  # characters; enum values of this length or more are not indexed
 _DEPTH: Final = 4  # maximum nesting level of schemas
 
-# `_learned`: minimum fraction of a word's tools that have the subject in name or path.
+# Minimum fraction of the tools with a word that have the word's subject in name or path.
 _SUPPORT: Final = 0.5
-# `_learned`: minimum ratio of the subject's frequency among a word's tools to its frequency among all tools.
+# Minimum factor by which a word's subject is more frequent among the tools with the word than among all tools.
 _LIFT: Final = 3.0
-_COMMON: Final = 0.2  # `_learned`: maximum fraction of all tools that contain the word
+_COMMON: Final = 0.2  # fraction of all tools; words in more tools have no subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class IndexedTool:
         group: the tool's module.
         values: permitted values of the arguments.
         details: descriptions of the arguments.
-        reads: True if the tool is read-only; None if unknown.
+        reads: True if the tool is read-only, or None if unknown.
     """
 
     name: str

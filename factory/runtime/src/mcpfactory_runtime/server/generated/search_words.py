@@ -140,7 +140,7 @@ _ASIDES: Final = {
     )
     for word in words.split()
 }
-"""Maps the first word of a part of a question to the `Term.distance` of the part."""
+"""`Term.distance` of a part of a question, by the part's first word."""
 
 _ASKER: Final = 3  # `Term.distance` of "user" and "member", which are added to a question with "who"
 _ASKERS: Final = frozenset({"who", "whose", "whom"})

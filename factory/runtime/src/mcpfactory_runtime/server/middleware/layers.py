@@ -142,7 +142,7 @@ class MiddlewareStack:
         self.tools = True
 
     def tool_names(self) -> frozenset[str]:
-        """Return the tools that middleware selects by name."""
+        """Return the names of tools for which middleware is registered."""
         return frozenset().union(*(names for names, _ in self._tools))
 
     def around_request(self, method: str) -> list[Layer]:
@@ -210,7 +210,7 @@ def _checked(layer: Layer) -> Layer:
 
 
 def middleware_decorator(add: Callable[[Iterable[str], Any], None], given: tuple[Any, ...]) -> Any:
-    """Register the middleware of a decorator with or without names, and return the decorator's result."""
+    """Register decorated middleware, and return the decorator's result."""
     if len(given) == 1 and not isinstance(given[0], str):
         add((), given[0])
         return given[0]

@@ -22,7 +22,7 @@ class Metrics:
     bounded.
 
     Args:
-        registry: the registry of the series; None creates a separate registry.
+        registry: registry of the series, or None to create a separate registry.
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:

@@ -41,15 +41,15 @@ class ObservedRequest:
 
     Attributes:
         method: the method's name in the newest revision.
-        tool: name of the called tool, even in search mode; "" for other requests and for unregistered names.
-        prompt: name of the requested prompt; "" for other requests and for unregistered names.
+        tool: name of the called tool, even in search mode, or "" for other requests and for unregistered names.
+        prompt: name of the requested prompt, or "" for other requests and for unregistered names.
         revision: the protocol revision of the request.
         seconds: duration of the request.
         code: the code of the JSON-RPC error that ended the request, or None.
-        failure: "" for a success; otherwise `tool_error`, `cancelled`, or the code as text.
+        failure: "" for a success, or `tool_error`, `cancelled` or the code as text.
         message: the message of the JSON-RPC error.
-        trace_id: ID of the trace in hexadecimal digits; "" without tracing.
-        span_id: ID of the span in hexadecimal digits; "" without tracing.
+        trace_id: ID of the trace in hexadecimal digits, or "" without tracing.
+        span_id: ID of the span in hexadecimal digits, or "" without tracing.
         kept: data that observers store until the request ends.
     """
 
@@ -75,7 +75,7 @@ class ObservedRequest:
 
     @property
     def title(self) -> str:
-        """Return the method, and the tool or prompt."""
+        """Return the method and the name of the tool or prompt."""
         return " ".join(filter(None, (self.method, self.tool or self.prompt)))
 
     @property
@@ -123,7 +123,7 @@ class ObservedHandler:
         self.observers: list[RequestObserver] = []
 
     def handle(self, call: Call, channel: ReplyChannel) -> Outcome:
-        """Answer one request: the result, its encoded form, or an awaitable of it."""
+        """Answer one request."""
         begun = self._clock()
         request = ObservedRequest(call, channel, self._registry)
         try:
@@ -248,7 +248,7 @@ def install_json_logging(stream: TextIO | None = None) -> None:
     """Write all later log records of the process as JSON lines. Idempotent.
 
     Args:
-        stream: the output; None means stderr.
+        stream: the output, or None for stderr.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter())

@@ -35,7 +35,7 @@ from mcpfactory_runtime.tracing import CURRENT, CallTracer
 Attributes = dict[str, str | int]
 
 _SCOPE: Final = "mcpfactory_runtime"
-_PROPAGATOR: Final = TraceContextTextMapPropagator()  # without baggage, which could send a client's data to APIs
+_PROPAGATOR: Final = TraceContextTextMapPropagator()  # no baggage, because baggage could pass a client's data to APIs
 _FIELDS: Final = ("traceparent", "tracestate")
 _FAILED: Final = 400  # lowest HTTP status that counts as a failure of the API
 

@@ -112,7 +112,7 @@ class RemoteConnections:
         """Reset the state for a new event loop. Call `aclose` before this method."""
         self._first = _Connection(_EVERYTHING, None)
         self.reconnected = asyncio.Event()
-        """Set after a call has opened the first connection again."""
+        """Event that is set after the first connection was opened again."""
 
     @property
     def first(self) -> Client | None:

@@ -1,8 +1,8 @@
 """Relays for the tools, resources and prompts of a remote server.
 
-A server of the per-request lifecycle asks a question by ending the request (`input_required`). The relay asks the
-caller in the caller's lifecycle. A caller in the per-request lifecycle repeats the call with the answer. The relay then
-sends the call to the server again, from the start, and repeats the caller's earlier answers.
+A server of the per-request lifecycle asks a question by ending the request (`input_required`). The relay forwards the
+question to the caller. A caller in the per-request lifecycle repeats the call with the answer. The relay then sends the
+call to the server again, from the start, and repeats the caller's earlier answers.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ class _RelayedUris:
 
 
 _ROUNDS: Final = 20  # maximum rounds of questions per call
-_FORWARDED: Final = ("elicitation", "sampling", "roots")  # client capabilities that a server needs to ask questions
+_FORWARDED: Final = ("elicitation", "sampling", "roots")  # capabilities of clients that can answer questions
 
 
 def _same(value: Any) -> Any:

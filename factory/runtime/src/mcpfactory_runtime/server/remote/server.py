@@ -72,7 +72,7 @@ class RemoteServer(Server):
         env: environment variables of the process. The process inherits only variables that every program needs.
         cwd: working directory of the process.
         connect_timeout: maximum seconds for which the local server's start waits for the remote server.
-        timeout: seconds to wait for one response; None waits until the caller cancels.
+        timeout: seconds to wait for one response, or None to wait until the caller cancels.
         max_connections: maximum number of additional connections for separate sessions, if the server uses a handshake
             revision.
         options: further options of `Client`, such as `revision` and `mode`.
@@ -200,7 +200,7 @@ class RemoteServer(Server):
                             await self._update_listing(client)
 
     async def _subscription(self, client: Client, stack: AsyncExitStack) -> Subscription | None:
-        """Subscribe to notifications. Return None if the server sends no notifications or refuses."""
+        """Subscribe to notifications. Return None if the server sends no notifications or refuses the subscription."""
         able = client.capabilities
         # In the handshake lifecycle, servers may send notifications that they do not declare.
         kinds = {kind: not client.modern or (able.get(kind) or {}).get("listChanged") is True for kind in _LIST_KINDS}

@@ -192,7 +192,7 @@ class TaskMethods:
             if tool.task == "required":
                 raise missing_extension()
             return False
-        # The client decides if the tool permits both forms (basic/utilities/tasks, Tool-Level Negotiation).
+        # If the tool permits both forms, the client decides (basic/utilities/tasks, Tool-Level Negotiation).
         asked = "tasks/result" in revision.requests and call.params.get("task") is not None
         if asked and tool.task is None:
             raise McpError(METHOD_NOT_FOUND, f"The tool {tool.name} cannot be called as a task")
