@@ -27,15 +27,7 @@ class _ProviderRow:
 
 
 def read_auth_environment(environ: Mapping[str, str]) -> Authorization | OAuthProxy | None:
-    """Return the access rules from environment variables, or None if no such variable is set.
-
-    MCPFACTORY_AUTH_PROVIDER selects a row of `_PROVIDERS`. Without a provider, `Authorization.from_environment` reads
-    the variables.
-
-    Raises:
-        AuthorizationError: a setting is missing, unknown or invalid.
-        RuntimeError: a library is missing.
-    """
+    """Return the access rules from environment variables, or None if no such variable is set."""
     if f"{PREFIX}PROVIDER" not in environ:
         return Authorization.from_environment(environ)
     given = {name.removeprefix(PREFIX): value for name, value in environ.items() if name.startswith(PREFIX)}

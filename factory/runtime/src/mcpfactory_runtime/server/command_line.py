@@ -32,10 +32,7 @@ class _Runnable(Protocol):  # the methods are documented at `Server`, which this
 
 
 def run(server: _Runnable, arguments: Sequence[str] | None) -> None:
-    """Run a server's command line.
-
-    If `arguments` is None, read `sys.argv[1:]`. Exit with status 2 if an argument is invalid.
-    """
+    """Run a server's command line. Exit with status 2 if an argument is invalid."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
         server.rates  # noqa: B018 - reports an invalid MCPFACTORY_RATES now, not at the first request

@@ -48,7 +48,7 @@ class CompositionMixin:
         self.parts: list[Any] = []
         """Servers that are mounted in this server."""
         self.wholes: dict[Any, None] = {}
-        """Parents of this server. The parents' clients are notified of changes to this server."""
+        """Servers in which this server is mounted."""
         self._mounted: list[MountedServer] = []
         self._transforms: list[_Transform] = []
 
@@ -225,10 +225,7 @@ class _Offered(NamedTuple):
 
 
 class MountedServer:
-    """A part mounted in its parent.
-
-    `transform` returns the parent's version of a tool, or None to omit the tool.
-    """
+    """A part mounted in its parent."""
 
     def __init__(self, registry: Registry, part: ServerInterface, prefix: str, transform: Transform) -> None:
         self.part = part

@@ -33,13 +33,6 @@ class Consent(Elicit):
         what: the action, as one sentence with names and amounts.
         bound_to: JSON values that the consent also covers, such as IDs that the sentence omits.
         otherwise: beginning of the message about missing consent, such as "Nothing was sent".
-
-    Attributes:
-        digest: SHA-256 of the sentence and the bound values.
-        key: the question's name. Each combination of sentence and bound values has a different name.
-
-    Raises:
-        TypeError: a bound value is not JSON.
     """
 
     kind = "consent"

@@ -30,12 +30,7 @@ _RECORD: Final = os.environ.get("MCPFACTORY_TOOL_RECORD", "")
 async def run_tool(
     tool: Tool, arguments: Json, make_context: Callable[[], InjectedParameter], around: Around | None = None
 ) -> Json:
-    """Run a tool, and return the result without projection and envelope. Failures become results with `isError`.
-
-    Raises:
-        McpError: the handler raised this error.
-        InputRequired: the handler must ask the client first.
-    """
+    """Run a tool, and return the result without projection and envelope. Failures become results with `isError`."""
     try:
         if around is not None:
             return await around(tool, arguments, make_context(), run_handler)
@@ -64,11 +59,7 @@ def is_fast_path_tool(tool: Tool) -> bool:
 
 
 def run_fast_path(tool: Tool, arguments: Json) -> Json:
-    """Run a fast-path tool in this thread, and return the result.
-
-    Raises:
-        McpError: the handler raised this error, or was canceled.
-    """
+    """Run a fast-path tool in this thread, and return the result."""
     handler = tool.handler
     assert handler is not None
     try:
@@ -131,11 +122,6 @@ async def call_other(
     If the result has no structured content, return the text. The result is never shortened. The tool need not be
     listed. The tool's argument checks, defaults and hooks apply. If `principal` is given, the principal needs the
     tool's scopes.
-
-    Raises:
-        ToolError: the tool failed, does not exist, or needs scopes that the access token lacks.
-        McpError: the tool raised this error.
-        InputRequired: the tool must ask the client first.
     """
     tool = registry.tool(name)
     if tool is None:

@@ -148,7 +148,7 @@ class MetricsInterface(Protocol):
     """Metrics of a server."""
 
     def expose(self, accept: str, sessions: int) -> tuple[str, bytes]:
-        """Return a content type that `accept` permits, and the metrics in this format. Thread-safe."""
+        """Return a content type that `accept` permits, and the metrics in this format. This method is thread-safe."""
 
 
 class SharedStoreUser(Protocol):

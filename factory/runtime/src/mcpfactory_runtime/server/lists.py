@@ -23,9 +23,6 @@ def page(items: Mapping[str, Json], params: Json, size: int | None) -> tuple[lis
     """Return at most `size` items after the cursor in `params`, and the cursor of the next page.
 
     If `size` is None, a page has as many items as fit into a message that clients accept.
-
-    Raises:
-        McpError: INVALID_PARAMS for a cursor that does not belong to the list (server/utilities/pagination).
     """
     keys = list(items)
     start = 0

@@ -73,7 +73,7 @@ class ObservabilityMixin:
         return register
 
     def add_metrics(self, registry: CollectorRegistry | None = None) -> None:
-        """Count requests, and serve Prometheus metrics at `/metrics` over HTTP. Idempotent.
+        """Count requests, and serve Prometheus metrics at `/metrics` over HTTP. A repeated call has no effect.
 
         Args:
             registry: registry of prometheus_client. `REGISTRY` also serves the program's own series. None creates a
@@ -94,7 +94,7 @@ class ObservabilityMixin:
     def add_telemetry(
         self, tracer_provider: TracerProvider | None = None, meter_provider: MeterProvider | None = None
     ) -> None:
-        """Record a span and the duration of each request. API calls are child spans. Idempotent.
+        """Record a span and the duration of each request. API calls are child spans. A repeated call has no effect.
 
         Args:
             tracer_provider: tracer provider of OpenTelemetry, or None for the program's provider.
@@ -128,7 +128,7 @@ class ObservabilityMixin:
         self._flush = flush_telemetry
 
     def add_json_log(self, stream: TextIO | None = None) -> None:
-        """Log each request, and write all logs of this process as one JSON object per line. Idempotent.
+        """Log each request, and write all logs of this process as JSON lines. A repeated call has no effect.
 
         Args:
             stream: the output, or None for stderr.

@@ -96,9 +96,6 @@ def to_resource_contents(value: Any, uri: str, mime_type: str | None, revision: 
     """Convert a resource handler's return value to `contents`.
 
     Text and bytes stay unchanged. Embedded resources keep their URIs. Other values become JSON text.
-
-    Raises:
-        McpError: the handler returned None, because the resource does not exist.
     """
     if value is None:
         raise not_found(uri, revision)

@@ -463,13 +463,13 @@ class Server(ObservabilityMixin, CompositionMixin):
     # -- changes -------------------------------------------------------------------------------------------------
 
     def notify_changed(self, what: Literal["tools", "resources", "prompts"]) -> None:
-        """Notify clients of this server and its parents that a list changed. Thread-safe."""
+        """Notify clients of this server and its parents that a list changed. This method is thread-safe."""
         self._publish(KINDS[f"{what}ListChanged"][0], {})
         for whole in tuple(self.wholes):
             whole.sync_mounted_part(self)
 
     def notify_resource_updated(self, uri: str) -> None:
-        """Notify subscribers at this server and its parents that a resource changed. Thread-safe."""
+        """Notify subscribers at this server and its parents that a resource changed. This method is thread-safe."""
         self._publish(UPDATED, {"uri": uri})
         for whole in tuple(self.wholes):
             whole.notify_resource_updated(uri)

@@ -99,14 +99,7 @@ class Signature:
 
 
 def read_signature(handler: Handler) -> Signature:
-    """Read a handler's signature.
-
-    Args:
-        handler: a function, a method, or an object with `__call__`.
-
-    Raises:
-        TypeError: a parameter is `*args`, is positional-only, or has an annotation without a schema.
-    """
+    """Read a handler's signature."""
     hints = resolved_hints(handler)
     description, sentences = read_docstring(inspect.getdoc(handler))
     parameters: dict[str, tuple[Any, Any, bool]] = {}

@@ -197,9 +197,6 @@ class Skill:
         root: the URI of the directory.
         uri: the URI of SKILL.md.
         name, description: fields of the front matter at the time of publication.
-
-    Raises:
-        SkillError: the directory is not a skill.
     """
 
     def __init__(self, folder: Path, prefix: str) -> None:

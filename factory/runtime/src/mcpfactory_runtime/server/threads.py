@@ -22,9 +22,6 @@ def in_thread(handler: Callable[..., Any], arguments: dict[str, Any]) -> asyncio
 
     Returns:
         The future of the handler's result. If you cancel the future before the handler has started, the handler never runs. If you cancel the future later, the handler runs to its end, and the result is dropped.
-
-    Raises:
-        RuntimeError: no thread exists or can be started. The handler is not called.
     """
     loop = asyncio.get_running_loop()
     future = loop.create_future()

@@ -26,12 +26,8 @@ _OF_ANYTHING: Final = (list, list[Any], tuple, tuple[Any, ...], Sequence, Sequen
 def make_output_converter(annotation: Any, structured: bool | None) -> tuple[Converter, Json | None]:
     """Return the function that converts a tool's return values to results, and the tool's output schema.
 
-    Args:
-        annotation: the return annotation, or `inspect.Signature.empty`.
-        structured: True requires structured output. False forbids structured output. None lets the annotation decide.
-
-    Raises:
-        TypeError: `structured=True`, but the annotation is missing or describes content.
+    `structured` is True to require structured output, and False to forbid structured output. If `structured` is None,
+    the annotation decides.
     """
     if structured is False or _is_content(annotation):
         if structured:

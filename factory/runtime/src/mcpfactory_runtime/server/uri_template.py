@@ -33,9 +33,6 @@ class UriTemplate:
         text: the template as written.
         names: the template's variables, in order.
         optional: query variables, which a URI may omit.
-
-    Raises:
-        ValueError: the template is malformed.
     """
 
     __slots__ = ("_pattern", "_segments", "names", "optional", "text")

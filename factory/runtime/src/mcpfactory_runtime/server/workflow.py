@@ -21,11 +21,7 @@ EACH: Final = _Each()
 
 
 async def step(ctx: Context, tool: str, /, **arguments: Any) -> Any:
-    """Call a tool of this server and return the unwrapped answer. Omit arguments that are UNSET.
-
-    Raises:
-        ToolError: the tool failed. The message begins with the tool's name.
-    """
+    """Call a tool of this server and return the unwrapped answer. Omit arguments that are UNSET."""
     try:
         answer = await ctx.call(tool, **_given(arguments))
     except ToolError as error:

@@ -66,11 +66,7 @@ class Catalog:
         return (_FULL, _READ_ONLY, *(name for name in self._profiles if name not in {_FULL, _READ_ONLY}))
 
     def select(self, mode: str | None = None, profile: str | None = None, dialect: str | None = None) -> None:
-        """List the tools that a mode, a profile and a dialect select. None keeps the current value.
-
-        Raises:
-            CatalogError: the mode, profile or dialect is unknown. The selection stays unchanged.
-        """
+        """List the tools that a mode, a profile and a dialect select. None keeps the current value."""
         mode, profile, dialect = mode or self.mode, profile or self.profile, dialect or self.dialect
         if mode not in MODES:
             raise CatalogError(f"unknown mode {mode!r}\nhint: use {' or '.join(MODES)}")

@@ -104,12 +104,7 @@ Subject = TypeVar("Subject")
 
 
 class MiddlewareStack:
-    """A server's middleware around requests and around tools.
-
-    Attributes:
-        requests: True if any middleware surrounds requests.
-        tools: True if any middleware surrounds tools.
-    """
+    """A server's middleware around requests and around tools."""
 
     def __init__(self) -> None:
         self._requests: list[tuple[frozenset[str], Layer]] = []

@@ -20,9 +20,6 @@ class Metrics:
 
     Names from clients become labels only if the server has registered these names, so that the number of series is
     bounded.
-
-    Args:
-        registry: registry of the series, or None to create a separate registry.
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
@@ -50,7 +47,7 @@ class Metrics:
         self._durations.labels(*labels).observe(request.seconds)
 
     def expose(self, accept: str, sessions: int) -> tuple[str, bytes]:
-        """Return a content type that `accept` permits, and all series in this format. Thread-safe."""
+        """Return a content type that `accept` permits, and all series in this format. This method is thread-safe."""
         self._sessions.set(sessions)
         encode, content_type = choose_encoder(accept)
         return content_type, encode(self.registry)

@@ -245,11 +245,7 @@ class RequestLogger:
 
 
 def install_json_logging(stream: TextIO | None = None) -> None:
-    """Write all later log records of the process as JSON lines. Idempotent.
-
-    Args:
-        stream: the output, or None for stderr.
-    """
+    """Write all later log records of the process as JSON lines to `stream` or stderr."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(handlers=[handler], force=True)

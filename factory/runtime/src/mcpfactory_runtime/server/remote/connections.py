@@ -40,8 +40,6 @@ class ForwardedCall:
     """A forwarded call.
 
     Attributes:
-        ctx: the caller's context.
-        client: the client of the connection.
         asked: set to a question if the caller must repeat the request with an answer.
     """
 

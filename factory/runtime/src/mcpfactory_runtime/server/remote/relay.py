@@ -200,11 +200,6 @@ async def forward(
     A server of the per-request lifecycle also gets the caller's capabilities, name and log level. The caller's access
     token is never forwarded. `plain` converts all data from the server. If `timeout` is None, wait until the caller
     cancels.
-
-    Raises:
-        McpError: the server returned an error, or the caller cannot answer the server's question.
-        InputRequired: the caller must answer a question first.
-        ConnectionLostError, HttpError, ProtocolError, TimeoutError: as for `Client.request`.
     """
     sent = {**params, "_meta": (_meta(ctx) if client.modern else {}) | _trace(ctx)}
     answered: Json = {}
