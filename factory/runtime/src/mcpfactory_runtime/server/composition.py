@@ -137,7 +137,7 @@ class CompositionMixin:
     def add_reading_tools(self) -> None:
         """Add tools that read resources and prompts, for clients that support only tools.
 
-        The tools are list_resources, read_resource, list_prompts and get_prompt. Request middleware gets calls of these
+        The tools are list_resources, read_resource, list_prompts and get_prompt. Request middleware gets calls of the
         four tools as `tools/call`, not as `resources/read` or `prompts/get`.
 
         Raises:
@@ -177,11 +177,9 @@ class CompositionMixin:
         raise NotImplementedError
 
     def _replaced(self, tool: Tool, made: Tool) -> bool:
-        """Record that `made` replaces `tool`. Return False if `tool` does not belong to a part."""
         return any(mounted.replace_tool(tool, made) for mounted in self._mounted)
 
     def _transformed(self, tool: Tool) -> Tool | None:
-        """Return a part's tool after the author's transformations, or None if a transformation failed."""
         for change in self._transforms:
             if change.name == tool.name:
                 from mcpfactory_runtime.server.transform import transformed_tool  # noqa: PLC0415 - as in `transform_tool`
@@ -317,8 +315,6 @@ class MountedServer:
 
 
 class _PartContext(Context):
-    """Context that gives a part's handler the parent's request and the part's state."""
-
     __slots__ = ("_part",)
 
     def __init__(self, context: Context, part: ServerInterface) -> None:

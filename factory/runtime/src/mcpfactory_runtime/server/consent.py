@@ -68,7 +68,7 @@ class Consent(Elicit):
     def confirmation_code_message(self, code: str, given: str) -> str:
         """Return the tool's message with a new consent code, for a client that cannot ask its user.
 
-        If `given` is not empty, the message also reports that this code is invalid.
+        If `given` is not empty, the message also reports that `given` is invalid.
         """
         wrong = "; the given confirm code is for something else, was used already, or is too old" if given else ""
         return (

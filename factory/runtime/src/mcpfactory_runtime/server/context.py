@@ -47,7 +47,7 @@ _DONE: Final = _Done()
 class Context(InjectedParameter):
     """The request that a handler serves: `async def search(query: str, ctx: Context)`.
 
-    The server passes the context to each parameter with this annotation. `await` before a notification such as
+    The server passes the context to each parameter with the annotation `Context`. `await` before a notification such as
     `ctx.info(…)` is optional. `def` handlers can also send notifications.
     """
 
@@ -132,7 +132,7 @@ class Context(InjectedParameter):
     def session_id(self) -> str | None:
         """Return the ID of the Streamable HTTP session.
 
-        Return None for requests of the newest revision, and on other transports.
+        Return None for requests of the newest revision, and on transports other than Streamable HTTP.
         """
         session = self._origin.session_channel
         return None if session is None else session.session_id
@@ -418,7 +418,7 @@ class Context(InjectedParameter):
         """Ask several questions at once, and return the answers by the names of the questions.
 
         In the handshake lifecycle, each question is a request to the client, and the handler waits for the answers. In
-        the per-request lifecycle, the handler ends at this call. When the client has answered, the server reruns the
+        the per-request lifecycle, a call of `ask` ends the handler. When the client has answered, the server reruns the
         handler from the beginning. Code before a question may therefore run twice. Every run must use the same question
         names.
         """
@@ -464,7 +464,6 @@ class Context(InjectedParameter):
             self._refuse(path, missing, ", which the client did not declare")
 
     def _lacks(self, question: Question[Any]) -> Json | None:
-        """Return the missing client capabilities in wire format, or None if the client can answer the question."""
         peer: Peer = self._call.peer
         missing = question.missing_capability(peer)
         if question.method not in peer.revision.client_requests:

@@ -213,7 +213,7 @@ _COLLECTING: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KE
 def _parameters(provider: Provider) -> Iterator[tuple[inspect.Parameter, Any]]:
     try:
         signature = inspect.signature(provider)
-    except ValueError:  # a built-in type may have no signature: call it without arguments
+    except ValueError:  # a built-in type may have no signature, and is called without arguments
         return
     hints = resolved_hints(vars(provider).get("__init__", object.__init__) if isinstance(provider, type) else provider)
     for parameter in signature.parameters.values():

@@ -175,7 +175,7 @@ class Dispatcher:
             tool, arguments = self._find_tool(call)
             if tool.task is not None or not is_fast_path_tool(tool):
                 return None
-        except McpError:  # `handle` raises this error again
+        except McpError:  # `handle` raises the error again
             return None
         bucket = channel.allowance.calls
         if bucket is not None and not bucket.take():
@@ -353,7 +353,6 @@ class Dispatcher:
         return {}
 
     async def _listen(self, call: Call, channel: ReplyChannel) -> Json:
-        """Send the notifications that the filter selects, until the peer closes the stream or the server ends."""
         chosen = SubscriptionFilter(call.params, self._host.capabilities)
         tag = {META_SUBSCRIPTION: call.id}
         tasks = []

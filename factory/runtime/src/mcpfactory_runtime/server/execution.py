@@ -37,7 +37,7 @@ async def run_tool(
         return await run_handler(tool, arguments, make_context)
     except (McpError, InputRequired, asyncio.CancelledError):
         raise
-    except BaseException as error:  # log any other exception, and return an error result
+    except BaseException as error:  # log the handler's exception, and return an error result
         if is_keyboard_interrupt(error):
             raise
         return _failure(tool, error)
@@ -140,7 +140,6 @@ async def call_other(
 
 
 def _check_scopes(tool: Tool, arguments: Json, principal: str) -> None:
-    """Raise ToolError if the caller's access token lacks a scope that the called tool needs."""
     target = None if tool.resolve_target is None else tool.resolve_target(arguments)
     needed = (*tool.scopes, *(() if target is None else target.scopes))
     lacking = set(needed) - getattr(principal, "scopes", frozenset())

@@ -93,7 +93,7 @@ class ServerInterface(Protocol):
         """Answer one request.
 
         Raises:
-            McpError: the error to send. The awaitable may also raise this error.
+            McpError: the error to send. The returned awaitable may also raise McpError.
         """
 
     def fast_path_runner(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
@@ -196,7 +196,7 @@ class ReplyChannel(Protocol):
         """Send a request to a client of the handshake lifecycle, and wait for the result."""
 
     def close_stream(self, retry: int | None) -> None:
-        """End the HTTP response early. Do nothing on other transports."""
+        """End the HTTP response early. On transports other than HTTP, do nothing."""
 
 
 class SessionChannel(ReplyChannel, Protocol):

@@ -1,7 +1,7 @@
 """Pages of lists, and subscriptions to changes.
 
-A cursor contains the key of a page's last item. A cursor therefore stays valid while other items change. Subscribers
-are handshake sessions and `subscriptions/listen` streams.
+A cursor contains the key of a page's last item, and stays valid while other items change. Subscribers are handshake
+sessions and `subscriptions/listen` streams.
 """
 
 from __future__ import annotations

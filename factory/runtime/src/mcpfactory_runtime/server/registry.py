@@ -242,7 +242,7 @@ class Prompt:
 class CompletionHandler:
     """The completion handler of a server.
 
-    The handler takes the first one, two or three of these values: reference, argument, completion context.
+    The handler takes up to three values: reference, argument, completion context.
     """
 
     __slots__ = ("context", "handler", "is_async", "names")

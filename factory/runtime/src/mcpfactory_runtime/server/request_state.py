@@ -77,7 +77,7 @@ class RequestStateSealer:
 
     @classmethod
     def from_environment(cls, server: str = "") -> RequestStateSealer:
-        """Return a sealer with the key in MCPFACTORY_STATE_KEY. Without this variable, create a new key."""
+        """Return a sealer with the key in MCPFACTORY_STATE_KEY. Without MCPFACTORY_STATE_KEY, create a new key."""
         given = os.environ.get("MCPFACTORY_STATE_KEY")
         return cls(given.encode() if given else os.urandom(32), server)
 

@@ -114,7 +114,7 @@ def to_resource_contents(value: Any, uri: str, mime_type: str | None, revision: 
 def bind_prompt_arguments(prompt: Prompt, params: Json) -> Json:
     """Convert the arguments of prompts/get to arguments of the prompt's handler.
 
-    If the strings do not match the parameters' types, they are parsed as JSON.
+    Strings that do not match a parameter's type are parsed as JSON.
     """
     given = params.get("arguments")
     if given is None:

@@ -66,7 +66,7 @@ class Server(ObservabilityMixin, CompositionMixin):
             value.
         cache_scope: `public` if no list or resource depends on the caller.
         tasks: storage of tasks: the path of a database, a `TaskStore` or `TaskOptions`. The default is the database in
-            MCPFACTORY_TASKS_DB, or memory without that variable.
+            MCPFACTORY_TASKS_DB, or memory if the variable is not set.
         rates: rate limits per client, such as `{"calls": "600/m"}` (docs/reference/server-api.md, Rates).
         question_timeout: seconds after which a question to a client of a handshake revision is canceled; None means
             never.
@@ -432,7 +432,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         return self.extensions.skills.publish(folder, prefix)
 
     def add_skills(self, folder: str | PathLike[str], *, prefix: str = "") -> list[str]:
-        """Publish every folder in `folder` that contains a SKILL.md. Return the URIs, sorted by folder name.
+        """Publish every subfolder of `folder` that contains a SKILL.md. Return the URIs, sorted by folder name.
 
         Raises:
             SkillError: no skill was found, or a skill cannot be published.

@@ -144,7 +144,7 @@ class Session:
             log.error("%s failed: GeneratorExit", call.method)
             answer = McpError(INTERNAL_ERROR, "Internal error")
         finally:
-            # Remove the task here: a callback of the task would cost one event loop iteration per call.
+            # Remove the task here, because a callback of the task would cost one event loop iteration per call.
             self._tasks.pop(call, None)
         if self.connection.in_flight.get(call.id) is call:
             self.reply(call, answer)
@@ -172,7 +172,7 @@ class Session:
         task = self._tasks.get(call)
         if task is not None:
             task.cancel()
-            # This callback is needed if the task was canceled before its start.
+            # needed if the task was canceled before its start
             task.add_done_callback(lambda _: self._tasks.pop(call, None))
 
     def _start_batch(self, batch: Batch) -> None:
@@ -312,7 +312,7 @@ async def answer_or_error(call: Call, outcome: Awaitable[Json]) -> Json | McpErr
         return error
     except asyncio.CancelledError:
         raise
-    except BaseException as error:  # other errors also need a response: callers must not wait forever
+    except BaseException as error:  # other errors also need a response, because callers must not wait forever
         if is_keyboard_interrupt(error):
             raise
         log.exception("%s failed", call.method)

@@ -32,7 +32,7 @@ Handler = Callable[..., Any]
 
 
 class InjectedParameter:
-    """Base class of annotations such as `Context`, which mark parameters whose values come from the server."""
+    """Base class of annotations, such as `Context`, for parameters whose values the server supplies."""
 
     __slots__ = ()
 
@@ -288,7 +288,7 @@ def _refuse_defaults(handler: Handler, parameters: dict[str, tuple[Any, Any, boo
 
 
 def _problems(validator: Any, values: dict[str, Any]) -> Sequence[Any]:
-    """Return the problems that a validator finds. Ignore other errors of an author's validator."""
+    """Return the problems that a validator finds."""
     try:
         validator.validate_python(values)
     except ValidationError as error:

@@ -108,7 +108,7 @@ def _converter(plain: Callable[[Any], Any], *, wraps: bool = True) -> Converter:
 
 
 def _plain_without_surrogates(plain: Callable[[Any], Any], value: Any, error: ValueError) -> Any:
-    """Convert a value to plain data if its strings contain lone surrogates. Otherwise raise `error`."""
+    """Convert a value whose strings contain lone surrogates to plain data."""
     whole = replace_surrogates(value)
     if whole is value:
         raise error

@@ -71,7 +71,7 @@ def transformed_tool(
     arguments: Mapping[str, ArgumentTransform] | None = None,
     result: Mapper | None = None,
 ) -> Tool:
-    """Return a tool that calls another tool, with the same scopes, annotations and task support.
+    """Return a tool that calls `inner`, and that has the same scopes, annotations and task support.
 
     Args:
         inner: the tool to call.
@@ -132,7 +132,7 @@ class _Handler:
 
 
 def _returned(tool: Tool, result: Json) -> Any:
-    """Return a tool's structured content without the `result` wrapper. If none exists, return the text."""
+    """Return a tool's structured content without the `result` wrapper. Without structured content, return the text."""
     value = result.get("structuredContent")
     if value is None:
         return "\n".join(block["text"] for block in result.get("content", ()) if block.get("type") == "text")

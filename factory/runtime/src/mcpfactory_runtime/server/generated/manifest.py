@@ -148,7 +148,6 @@ class _Loader:
 
 
 def _bounded_result(value: Any) -> Json:
-    """Return a workflow's result, shortened to the size limit of API responses."""
     from mcpfactory_runtime.upstream.truncate import dump_json, shorten  # noqa: PLC0415 - only for workflows
 
     size = len(dump_json(value))

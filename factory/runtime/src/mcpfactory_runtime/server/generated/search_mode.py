@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 
 CALLS: Final = "mcpfactory/calls"
-"""Key in `_meta` that marks the tool that calls other tools."""
+"""Key in `_meta` of the tool that calls other tools."""
 
 _DEFAULT_COUNT: Final = 8  # default number of tools in a search result
 _MAX_COUNT: Final = 50
 _NAMED: Final = 10  # maximum number of tools that a search result lists only by name
-_OPTIONAL: Final = 3  # maximum number of optional arguments to list by name; a longer list is replaced by its length
+_OPTIONAL: Final = 3  # maximum number of optional arguments to list by name; a longer list is replaced by a number
 _MAX_DESCRIBED: Final = 10
 _DESCRIPTION_SIZE: Final = 40_000  # maximum characters of all complete descriptions in one response
 _OUTLINES_SIZE: Final = 12_000  # maximum characters of all outlines in one response

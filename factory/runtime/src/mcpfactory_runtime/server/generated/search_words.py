@@ -237,7 +237,6 @@ def _terms(normalized: str, *, mine: bool) -> tuple[Term, ...]:
 
 
 def _methods(words: list[str]) -> frozenset[str]:
-    """Return the HTTP methods that the first significant word suggests. A plural suggests a list."""
     for word in words[:_FIRST_WORDS]:
         options = [METHODS[option] for option in word.strip(_OPTION).split(_OPTION) if option in METHODS]
         if options:

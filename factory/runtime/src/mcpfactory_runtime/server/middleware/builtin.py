@@ -236,7 +236,7 @@ _NAMED: Final = 5  # maximum number of shortened values that the note lists
 class ResponseLimit(Middleware):
     """Middleware that shortens results above a number of characters, and adds a note about omitted parts.
 
-    Lists and texts lose their end. Images and other content are omitted if they do not fit. A result with an output
+    Lists and texts are cut at the end. Images and other content that do not fit are omitted. A result with an output
     schema is replaced by an error, because a shortened result would violate the schema. Results of `Context.call` stay
     complete.
 

@@ -1,8 +1,8 @@
 """Relays for the tools, resources and prompts of a remote server.
 
 A server of the per-request lifecycle asks a question by ending the request (`input_required`). The relay forwards the
-question to the caller. A caller in the per-request lifecycle repeats the call with the answer. The relay then sends the
-call to the server again, from the start, and repeats the caller's earlier answers.
+question to the caller. When the answer arrives, the relay sends the call again from the start, with all earlier
+answers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mcpfactory_runtime.server.results import EmbeddedText
 from mcpfactory_runtime.types import Json
 
 PassOn = Callable[[str, Json, Context], Awaitable[Json]]
-"""A function that forwards a request with a method, params and the caller's context, and returns the result."""
+"""Function that forwards a request, given a method, params and the caller's context."""
 
 # Error codes for a missing resource in all revisions (server/resources, Error Handling).
 _NOT_FOUND: Final = {INVALID_PARAMS, -32002}

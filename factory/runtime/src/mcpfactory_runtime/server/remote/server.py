@@ -176,7 +176,6 @@ class RemoteServer(Server):
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def _watch(self, client: Client) -> None:
-        """List the server's items, and update the list after change notifications, until the connection ends."""
         while client.lost is None:
             self._following.clear()
             self._connections.reconnected.clear()
@@ -247,7 +246,7 @@ class RemoteServer(Server):
                 self.notify_changed(kind)
 
     def _list(self, kind: str, wires: list[Json]) -> bool:
-        """Register the items of one kind. Return True if an item has changed. Keep the objects of unchanged items."""
+        """Register the items of one kind. Return True if an item has changed."""
         wanted: dict[str, Json] = {}
         keyed = [(key, wire) for wire in wires if isinstance(key := wire.get(_KINDS[kind][0]), str)]
         repeated = [key for key, wire in keyed if wanted.setdefault(key, wire) is not wire]
@@ -276,7 +275,6 @@ class RemoteServer(Server):
         return super()._replaced(tool, made)
 
     def _relayed(self, kind: str, wire: Json) -> Any:
-        """Return a relay of an item, or None if the item is unusable."""
         if kind == "tools":
             if not wire["name"].isprintable() or not 0 < len(wire["name"]) <= _LONGEST_NAME:
                 return self._left_out(repr(wire["name"][:_LONGEST_NAME]), "its name is not a valid tool name")

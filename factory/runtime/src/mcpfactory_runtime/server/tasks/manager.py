@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 RELATED: Final = "io.modelcontextprotocol/related-task"
-"""Key in `_meta` for the task that a message belongs to. Only the core feature uses this key."""
+"""In the core feature, key in `_meta` for the task that a message belongs to."""
 
 
 def core_task_object(task: Task, poll_interval: int) -> Json:
@@ -251,7 +251,7 @@ class TaskManager:
         return run
 
     def run(self, task_id: str) -> TaskRun:
-        """Return the run of a task whose handler runs in this process."""
+        """Return the `TaskRun` of a running task."""
         return self._runs[task_id]
 
     async def _supervise(self, run: TaskRun, watch: Watcher) -> None:
@@ -274,7 +274,7 @@ class TaskManager:
             raise McpError(INVALID_PARAMS, "Invalid params: taskId must be a string")
         task = await self.store.get(task_id)
         if task is None or task.owner != owner:
-            # One error for missing, expired and foreign tasks, so that callers learn nothing about foreign tasks.
+            # Report missing, expired and foreign tasks alike, so that callers learn nothing about foreign tasks.
             raise McpError(INVALID_PARAMS, "Invalid params: there is no such task, or it has expired")
         return task
 

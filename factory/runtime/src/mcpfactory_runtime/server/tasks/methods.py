@@ -1,4 +1,4 @@
-"""Protocol methods of tasks, and the context of their handlers."""
+"""Protocol methods of tasks, and the context of task handlers."""
 
 from __future__ import annotations
 
@@ -296,7 +296,7 @@ class TaskMethods:
         return result
 
     async def _result(self, call: Call, channel: ReplyChannel) -> Json:
-        """Return the result of a task when the task ends. Until then, send the task's questions to the client."""
+        """Send a task's questions to the client until the task ends, and return the task's result."""
         task = await self._find(call, channel)  # refuse tasks of other owners before watching the task
         ending = asyncio.ensure_future(self._server.closing.wait())
         asking: dict[str, asyncio.Task[None]] = {}
