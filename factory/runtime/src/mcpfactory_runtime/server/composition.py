@@ -57,7 +57,7 @@ class CompositionMixin:
 
         The part's HTTP routes keep their paths. The prefix is added to the names of the part's readiness checks.
 
-        Later changes to the part's items also change this server. The part's handlers run with the part's tool
+        If the part's items change later, this server's items also change. The part's handlers run with the part's tool
         middleware and lifespan. The part's instructions, request middleware and rate limits have no effect in this
         server.
 
@@ -100,8 +100,8 @@ class CompositionMixin:
         """Replace a tool with a transformed tool that calls the original tool.
 
         The original tool is hand-written or belongs to a part. To transform a generated tool, use `[tools.NAME]` in
-        `mcpfactory.toml`, or mount the generated server and call this method on the parent. A remote part's tools are
-        transformed once the remote server has listed them.
+        `mcpfactory.toml`, or mount the generated server and call `transform_tool` on the parent. A remote part's tools
+        are transformed once the remote server has listed them.
 
         Args:
             name: the tool's current name. Tool middleware gets the new name.
@@ -159,7 +159,7 @@ class CompositionMixin:
         )
 
     async def wait_until_listed(self) -> None:
-        """Wait until every part has listed its items or failed. Warn of transformations whose tool does not exist."""
+        """Wait until every part has listed its items or failed. Log transformations of missing tools."""
         await asyncio.gather(*(part.wait_until_listed() for part in self.parts))
         for change in self._transforms:
             if not change.used and not self.may_have_tool(change.name):

@@ -34,7 +34,7 @@ _DEFAULT_LEVEL: Final = LOG_LEVELS["info"]
 
 
 class _Done:
-    """An awaitable that is already done, so that handlers may omit `await` before `ctx.info(…)`."""
+    """Awaitable without effect, which notifications such as `ctx.info(…)` return."""
 
     def __await__(self) -> Generator[None]:
         return
@@ -146,8 +146,8 @@ class Context(InjectedParameter):
     def session_state(self) -> Json:
         """Return the storage that handlers share within one stdio connection or one HTTP session.
 
-        In the newest revision, HTTP has no sessions, and the storage lasts only for the request. The storage is not
-        shared with other processes.
+        Over HTTP in the newest revision, the storage lasts only for the request. The storage is not shared with other
+        processes.
         """
         session = self._origin.session_channel
         return self.request_state if session is None else session.session_state

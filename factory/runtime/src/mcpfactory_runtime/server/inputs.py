@@ -304,7 +304,7 @@ _MOST: Final = 100  # maximum number of values in one completion (server/utiliti
 class Reference(NamedTuple):
     """The prompt or resource template whose argument is completed.
 
-    `type` is `ref/prompt` or `ref/resource`. A prompt has a `name`. A resource template has a `uri`.
+    If `type` is `ref/prompt`, `name` is set. If `type` is `ref/resource`, `uri` is set.
     """
 
     type: str

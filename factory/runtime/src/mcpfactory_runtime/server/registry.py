@@ -81,7 +81,7 @@ class Tool:
         defer_task: True if the handler decides when the call becomes a task.
         inline: True runs a `def` handler on the event loop.
         timeout: seconds after which a call fails, or None for no limit.
-        resolve_target: function that returns the tool that a call with given arguments calls, or None.
+        resolve_target: function that returns the called tool for given arguments, or None.
     """
 
     __slots__ = (

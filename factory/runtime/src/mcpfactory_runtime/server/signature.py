@@ -140,7 +140,7 @@ def _description(annotation: Any) -> str:
 
 
 def handler_parameter_names(handler: Handler) -> tuple[list[str], str | None]:
-    """Return the names of all parameters except the Context parameter, and the Context parameter's name or None."""
+    """Return the names of all parameters except the Context parameter, and the name of the Context parameter."""
     hints = resolved_hints(handler)
     names = list(inspect.signature(handler).parameters)
     context = next((name for name in names if takes_context(hints.get(name))), None)

@@ -213,7 +213,7 @@ def _join_separable_verbs(normalized: str) -> str:
 
 
 def _options(normalized: str) -> str:
-    """Replace each phrase of a question with a token that lists the words that the phrase may mean."""
+    """Replace each phrase of a question with a token that lists the phrase's meanings."""
     return _PHRASE.sub(lambda found: _OPTION + PHRASES[found[0]].replace(" ", _OPTION), normalized)
 
 

@@ -204,7 +204,7 @@ def set_up_telemetry(name: str) -> None:
 
 
 def flush_telemetry(patience: float = _PATIENCE) -> None:
-    """Send the remaining data, but wait for at most `patience` seconds."""
+    """Send the remaining data within at most `patience` seconds."""
     sending = Thread(target=_flush, daemon=True)
     sending.start()
     sending.join(patience)

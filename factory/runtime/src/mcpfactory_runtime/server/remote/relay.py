@@ -34,7 +34,7 @@ _NOT_FOUND: Final = {INVALID_PARAMS, -32002}
 class RelayNames:
     """Map of remote names and URIs to local names and URIs.
 
-    The base class keeps all names and URIs.
+    The base class keeps all names and URIs unchanged.
     """
 
     def name(self, inner: str) -> str:
