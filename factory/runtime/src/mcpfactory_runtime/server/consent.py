@@ -66,10 +66,7 @@ class Consent(Elicit):
         return f"{self._otherwise}: a person must agree to this, and this client cannot ask one. ({self._what})\nhint: {more}"
 
     def confirmation_code_message(self, code: str, given: str) -> str:
-        """Return the tool's message with a new consent code, for a client that cannot ask its user.
-
-        If `given` is not empty, the message also reports that `given` is invalid.
-        """
+        """Return the tool's message with a new consent code, for a client that cannot ask its user."""
         wrong = "; the given confirm code is for something else, was used already, or is too old" if given else ""
         return (
             f"{self._otherwise}: a person must agree to this first, and this client cannot ask one{wrong}. ({self._what})\n"

@@ -138,7 +138,7 @@ class _Maker:
         return bool(self._contexts) or any(maker.wants_context for maker in self._makers.values())
 
     async def make(self, context: Any, stack: AsyncExitStack, made: dict[Provider, Any]) -> Any:
-        """Return the provider's value for a call, and store the value in `made`. `stack` closes the value later."""
+        """Return the provider's value for a call, and store the value in `made`."""
         if self.provider in made:
             return made[self.provider]
         replacement = _overrides.get(self.provider)

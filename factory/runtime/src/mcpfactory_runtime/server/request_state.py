@@ -46,7 +46,7 @@ class OpenedState(NamedTuple):
 
 
 class UsedStates:
-    """States that this process has already accepted. Expired states are removed."""
+    """States that this process has already accepted."""
 
     def __init__(self) -> None:
         self._used: dict[str, float] = {}

@@ -55,10 +55,7 @@ def _serving(registry: Registry, uri: str) -> tuple[Resource, Json] | None:
 async def read_local_resource(
     registry: Registry, uri: str, context: InjectedParameter, revision: Revision
 ) -> list[Json]:
-    """Return the contents of a resource for a handler of the same server.
-
-    Exceptions of the resource's handler propagate unchanged.
-    """
+    """Return the contents of a resource for a handler of the same server."""
     found = _serving(registry, uri)
     value = None if found is None else await _run_own(found[0], found[1], context)
     if found is None or value is None:
@@ -67,10 +64,7 @@ async def read_local_resource(
 
 
 async def get_local_prompt(registry: Registry, name: str, arguments: Json, context: InjectedParameter) -> list[Json]:
-    """Return the messages of a prompt for a handler of the same server.
-
-    Exceptions of the prompt's handler propagate unchanged.
-    """
+    """Return the messages of a prompt for a handler of the same server."""
     prompt = registry.prompts.get(name)
     if prompt is None:
         raise ToolError(f"This server has no prompt {name!r}.")

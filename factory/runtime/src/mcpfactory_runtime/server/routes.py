@@ -123,7 +123,7 @@ class ReadinessChecks:
         self._parts.append((part, prefix))
 
     async def run_checks(self) -> dict[str, bool]:
-        """Return the success of each check by name. The server's own checks come first."""
+        """Return the success of each check by name."""
         found = await self._look()
         for part, prefix in self._parts:
             for name, succeeded in (await part.run_checks()).items():

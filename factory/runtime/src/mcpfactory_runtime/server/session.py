@@ -305,7 +305,7 @@ class BatchReply:
 
 
 async def answer_or_error(call: Call, outcome: Awaitable[Json]) -> Json | McpError:
-    """Return the outcome of a call. Convert any failure to an error that the server can send."""
+    """Return the result of a call, or any failure as an error for the client."""
     try:
         return await outcome
     except McpError as error:

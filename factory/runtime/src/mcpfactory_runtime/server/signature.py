@@ -38,7 +38,7 @@ class InjectedParameter:
 
 
 class ArgumentsError(ValueError):
-    """Error for invalid arguments. The message lists every problem for the model."""
+    """Error for invalid arguments, with all problems in the message."""
 
 
 class Signature:
@@ -178,7 +178,7 @@ def result_annotation(annotation: Any) -> Any:
 
 
 def generator_to_list(handler: Handler) -> Handler:
-    """Convert a generator handler to a function that returns a list. Return other handlers unchanged."""
+    """Convert a generator handler to a function that returns a list."""
     if inspect.isgeneratorfunction(handler):
 
         @wraps(handler)
@@ -329,10 +329,7 @@ _ARGUMENT: Final = re.compile(r"^\*{0,2}(?P<name>\w+)\s*(?:\([^)]*\))?\s*:\s*(?P
 
 
 def read_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
-    """Split a docstring into the tool's description and the descriptions of the arguments.
-
-    Sections about results and errors are removed.
-    """
+    """Split a docstring into the tool's description and the descriptions of the arguments."""
     if not docstring:
         return "", {}
     description: list[str] = []

@@ -233,7 +233,7 @@ class Skill:
         }
 
     def scan(self) -> dict[str, _SkillFile]:
-        """Return the skill's files by path, with SKILL.md first. Read a file again only after a change."""
+        """Return the skill's files by path, with SKILL.md first."""
         found: dict[str, _SkillFile] = {}
         total = 0
         for name, path in sorted(self._walk(self.folder, ""), key=lambda pair: (pair[0] != _MAIN, pair[0])):

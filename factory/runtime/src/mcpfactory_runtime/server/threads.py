@@ -52,7 +52,7 @@ class _Work(NamedTuple):
     arguments: dict[str, Any]
 
     def run(self) -> tuple[Any, BaseException | None]:
-        """Call the handler, and return the result and the error. Skip a canceled call."""
+        """Call the handler, and return the result and the error."""
         if self.future.cancelled():
             return None, None
         try:

@@ -88,7 +88,7 @@ class Catalog:
             self.environment_error = f"{names}: {error}"
 
     def discard(self, name: str) -> bool:
-        """Remove a generated tool. Return False if the tool does not exist."""
+        """Remove a generated tool, and return True if the tool existed."""
         if self._rows.pop(name, None) is None:
             return False
         self._update_listed()

@@ -209,7 +209,7 @@ class _Traits:
 
 
 class SearchIndex:
-    """Search index of tools. A search returns positions in `entries`."""
+    """Search index of tools."""
 
     def __init__(self, entries: Iterable[IndexedTool], weights: RankingWeights = _WEIGHTS) -> None:
         self._weights = weights

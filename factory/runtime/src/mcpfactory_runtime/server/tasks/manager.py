@@ -345,7 +345,7 @@ class TaskManager:
         return True
 
     def unclaim(self, task_id: str, key: str) -> None:
-        """Release a claim, so that another call can ask the question. Watchers get the task again."""
+        """Release a claim, so that another call can ask the question."""
         self._claims.discard((task_id, key))
         watch = self._watches.get(task_id)
         if watch is not None:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class TaskChannel:
-    """Reply channel of a task. Notifications contain the task's ID."""
+    """Reply channel of a task."""
 
     private = False
     subscriptions: set[str] = set()  # noqa: RUF012 - never written: a task cannot subscribe
