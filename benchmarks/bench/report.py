@@ -87,7 +87,7 @@ def _targets(samples: Samples) -> list[tuple[str, str, str, str]]:
 
 
 def _target_table(samples: Samples) -> str:
-    head = ["| target (ratio of two medians) | bound | measured | result |", "|---|---|---|---|"]
+    head = ["| target | bound | measured | result |", "|---|---|---|---|"]
     return "\n".join(
         head + [f"| {text} | {bound} | {figure} | {met} |" for text, bound, figure, met in _targets(samples)]
     )

@@ -36,7 +36,7 @@ class Quantity:
 
 QUANTITIES = {
     "start": Quantity(
-        "start: spawn → first tool answer",
+        "time from start to the first tool answer",
         "ms",
         "spawn the process, handshake, call `add` once; every time a new process",
     ),
@@ -49,7 +49,7 @@ QUANTITIES = {
         "measured is the server's work and not how fast the machine wakes another core",
     ),
     "serial": Quantity(
-        "stdio, one at a time, free to use all cores",
+        "stdio, one at a time, client and server on all cores",
         "calls/s",
         "the same without keeping them together; `cat` shows what the machine's wake-ups leave at most",
     ),
@@ -82,7 +82,7 @@ QUANTITIES = {
     ),
     "connections": Quantity("TCP connections that these 4,000 calls opened", "", "counted by the API's own server"),
     "gate-start": Quantity(
-        "gateway to 20 servers: spawn → tools listed",
+        "gateway to 20 servers: time from start to the tool list",
         "ms",
         "one gateway, which starts none of them; directly: twenty servers are started and listed one after the other",
     ),
@@ -111,11 +111,11 @@ QUANTITIES = {
         for number, how in enumerate(throughput.WAYS)
     },
     "github": Quantity(
-        "github.json: made (ours) or loaded (FastMCP)",
+        "time to make a server from github.json (FastMCP: to load the document)",
         "s",
         "from a cold process to the written package; FastMCP: from a cold process to the list of tools",
     ),
-    "github-memory": Quantity("github.json: peak memory", "MiB", "of that process"),
+    "github-memory": Quantity("peak memory while a server is made from github.json", "MiB", "of that process"),
     **{
         f"space-{key}": Quantity(
             f"a workspace of 1,000 servers, nothing to do: `mcpfactory {' '.join(command)}`",
@@ -136,7 +136,10 @@ QUANTITIES = {
     "space-changed": Quantity(
         "1,000 servers: servers that are planned when one was changed", "", "counted in `plan --json`"
     ),
-    **{f"make-{n}": Quantity(f"a server from {n:,} operations", "s", "`mcpfactory new`, cold") for n in SIZES},
+    **{
+        f"make-{n}": Quantity(f"time to make a server from {n:,} operations", "s", "`mcpfactory new`, cold")
+        for n in SIZES
+    },
 }
 
 Note = Callable[[str, str, float], None]

@@ -1,6 +1,6 @@
-"""The pipeline as a library: names for programs and for a workspace's own stages (docs/reference/pipeline.md).
+"""The public API of the pipeline, for programs and for a workspace's own stages (docs/reference/pipeline.md).
 
-All public names are in `__all__`; the modules that define these names may move.
+Import only names in `__all__`, because their modules may move.
 """
 
 from __future__ import annotations

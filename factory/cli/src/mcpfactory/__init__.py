@@ -1,4 +1,4 @@
-"""The command line of mcpfactory: parse arguments, call one function, print the result."""
+"""The command line of mcpfactory."""
 
 from importlib.metadata import version as _version
 
@@ -6,5 +6,5 @@ __all__ = ["version"]
 
 
 def version() -> str:
-    """Return the installed version. It is read on demand, so that `--help` stays fast."""
+    """Read the installed version on demand, so that `--help` stays fast."""
     return _version("mcpfactory")

@@ -1,4 +1,4 @@
-"""Command groups that import a command at its first use, to start faster."""
+"""Command groups that import each command on first use, so that `--help` starts fast."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _SECTIONS: Final = {field: section for section, fields in _FIELDS.items() for fi
 
 
 class CommandEntry(NamedTuple):
-    """A command's entry in help texts, and the `module:name` of its function, app or operation.
+    """An entry of the command table.
 
-    `summary` repeats the first sentence of the command's help, so that listing commands does not import
-    them. A test checks that `summary` equals the first sentence of the help.
+    `target` is the `module:name` of a function, an app or an operation. `summary` copies the first sentence of the
+    command's help, so that a list of commands imports no command.
     """
 
     section: str
@@ -39,26 +39,24 @@ class CommandEntry(NamedTuple):
 
 
 class _Base:
-    """Base class for parsing and help, which commands and groups share."""
-
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse an option that is given twice, because the parser would use only the last one."""
-        _, _, given = self.make_parser(ctx).parse_args(args=list(args))  # type: ignore[attr-defined] # a Command has it
+        """Refuse a repeated option, because the parser would silently use only the last value."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))  # type: ignore[attr-defined] # every click command has `make_parser`
         for param, times in Counter(given).items():
             repeatable = any(getattr(param, kind, True) for kind in ("multiple", "is_flag", "count"))
-            # Shell completion passes incomplete command lines.
+            # shell completion passes incomplete command lines
             if times > 1 and not (repeatable or ctx.resilient_parsing):
                 ctx.fail(f"{max(param.opts, key=len)} was given {times} times")
-        return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return] # a click command has it
+        return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return] # every click command has `parse_args`
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments and options in their sections."""
         sections: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", "Options", *_FIELDS)}
-        for param in self.get_params(ctx):  # type: ignore[attr-defined] # a Command has it
+        for param in self.get_params(ctx):  # type: ignore[attr-defined] # every click command has `get_params`
             if (row := param.get_help_record(ctx)) is None:
                 continue
             if param.param_type_name == "argument":
-                # Leave out the Python type of the argument.
+                # leave out the Python type of the argument
                 sections["Arguments"].append((row[0].partition(" <")[0], row[1]))
             else:
                 sections[_SECTIONS.get(param.name, "Options")].append(row)
@@ -94,28 +92,28 @@ class LazyGroup(Group):
         """Return the commands that are already imported."""
         return {}
 
-    @property  # type: ignore[override] # an attribute in click
+    @property  # type: ignore[override] # `commands` is an attribute in click
     def commands(self) -> dict[str, Any]:
         """Import and return all commands."""
         return {name: self.get_command(None, name) for name in self.entries}
 
     @commands.setter
     def commands(self, _none: Any) -> None:
-        """Ignore commands that typer would add; `entries` already has these commands."""
+        """Ignore the commands that typer sets, because `entries` already lists all commands."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands in the order of help texts."""
         return list(self.entries)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; None if the command is unknown."""
+        """Return the command, or None if the name is unknown."""
         if cmd_name not in self.loaded and (entry := self.entries.get(cmd_name)):
             module, _, name = entry.target.partition(":")
             self.loaded[cmd_name] = _build(cmd_name, getattr(import_module(module), name))
         return self.loaded.get(cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands in sections. Advanced commands are listed by name only."""
+        """Write the commands by section. Only the section “Advanced” omits summaries."""
         for section, entries in groupby(self.entries.items(), key=lambda item: item[1].section):
             with formatter.section(section):
                 if section == "Advanced":
@@ -130,9 +128,8 @@ def lazy_group(entries: Mapping[str, CommandEntry]) -> type[TyperGroup]:
 
 
 def _build(name: str, found: Any) -> Any:
-    """Return the command of a function, an app or an operation."""
     if isinstance(found, typer.Typer):
-        # Set the mode here: a group inherits the top app's mode only if typer builds all groups at once.
+        # Set the mode here, because typer passes on the top app's mode only if it builds all groups at once.
         found.rich_markup_mode = None
         found.info.context_settings = CONTEXT
         found._add_completion = False  # noqa: SLF001 - only the top app has completion

@@ -1,4 +1,4 @@
-"""Shell completion of names. It is fast, because it imports little and reads only folder names and one small file."""
+"""Fast shell completion of names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
 
 
 def _among(*names: str) -> Completion:
-    """Return a completion of fixed names. The names are copies, so that the defining module need not be loaded."""
+    """Return a completion of fixed names, copied here to avoid slow imports."""
 
     def complete(incomplete: str) -> list[str]:
         return _beginning(names, incomplete)
@@ -51,7 +51,7 @@ def channels(incomplete: str) -> list[str]:
 
 
 def stages(incomplete: str) -> list[str]:
-    """Return the stages of the current workspace, including custom ones, that start with the typed text."""
+    """Return the stages of the current workspace, including custom stages, that start with the typed text."""
     settings = _settings()
     tables = settings.get("stages")
     own = [table.get("name") for table in tables if isinstance(table, dict)] if isinstance(tables, list) else []
@@ -60,7 +60,7 @@ def stages(incomplete: str) -> list[str]:
 
 
 def tools(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the tools that start with the typed text, read from the report of the server on the command line."""
+    """Return the tools in the server's report that start with the typed text."""
     import json
 
     root, server = _workspace(), context.params.get("server") or context.params.get("name")
@@ -91,7 +91,7 @@ def _workspace() -> Path | None:
 
 
 def _settings() -> dict[str, Any]:
-    """Return the `[pipeline]` table of the workspace; empty if it is missing or unreadable."""
+    """Return the workspace's `[pipeline]` table, or {} if it is missing or unreadable."""
     import tomllib
 
     root = _workspace()

@@ -1,7 +1,6 @@
 """The `mcpfactory` program: the command table and the top-level error handler.
 
-A command is a function in `commands/`, or an operation of the pipeline (`operations.py` makes the command). Each
-command is imported at its first use, so that other commands do not delay its start.
+Each command is imported on first use, so that the other commands start fast.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from mcpfactory import output, version
 from mcpfactory.command_groups import CONTEXT, CommandEntry, lazy_group
 from mcpfactory_runtime.errors import Exit, McpfactoryError
 
-# Number of objects between two garbage collections. Python's default of 700 slows down commands about many servers.
+# number of objects between two garbage collections; the default 700 slows down commands about many servers
 _ALLOCATIONS: Final = 100_000
 _UNBROKEN: Final = 10_000  # columns of help text in a pipe; wide, so that grep prints whole lines
 
@@ -94,7 +93,7 @@ def _options(
     from mcpfactory.commands.inbox import print_inbox_summary
     from mcpfactory_pipeline.isolation.processes import hide_process
 
-    hide_process()  # Many commands start server code. Server code must not read our environment.
+    hide_process()  # many commands start server code, which must not read the environment of this process
     # Show the help if there is no workspace.
     if context.invoked_subcommand is None and not print_inbox_summary():
         output.line(context.get_help())
@@ -103,12 +102,12 @@ def _options(
 
 @functools.cache
 def build_command_tree() -> Any:
-    """Return the tree of all commands. Building the tree takes 0.1 s, and typer would build it again for each use."""
+    """Build the tree of all commands once, because building takes 0.1 s."""
     return typer.main.get_command(app)
 
 
 def main() -> None:
-    """Run the command line, and exit with a documented code. Errors are printed as messages, never as tracebacks."""
+    """Run the command line, and exit with a documented code instead of a traceback."""
     gc.set_threshold(_ALLOCATIONS)
     try:
         width = None if output.width() else _UNBROKEN
@@ -119,7 +118,7 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         output.note("interrupted")
         sys.exit(Exit.INTERRUPTED)
-    except BrokenPipeError:  # the reader of our output exited, as `| head` does
+    except BrokenPipeError:  # the reader of stdout exited, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(Exit.OK)
     except Exception as error:  # noqa: BLE001 - last boundary, so that users see no traceback
@@ -127,7 +126,7 @@ def main() -> None:
 
 
 def _meant_command(message: str, words: Sequence[str]) -> str:
-    """Return a command of this name at the other level (top or `pipeline`); "" if there is none."""
+    """Return the command for a name that was used at the wrong level (top or `pipeline`), or ""."""
     if not message.startswith("No such command"):
         return ""
     from mcpfactory.commands.pipeline import COMMANDS as BELOW
@@ -165,7 +164,7 @@ def _report(error: Exception) -> Exit:
 # --- exit code of each error, as documented in docs/reference/exit-codes.md ---
 
 
-# Errors of the operating system. Any operation may raise these errors.
+# errors of the operating system that any operation may raise, with hints
 _MACHINE: Final = {
     errno.EACCES: "make it readable and writable for you, or use another path",
     errno.EPERM: "make it readable and writable for you, or use another path",
@@ -183,7 +182,7 @@ _MACHINE: Final = {
 
 
 def convert_os_error(error: BaseException) -> McpfactoryError | None:
-    """Convert an operating system error about a file into an error for people; return None for other errors."""
+    """Convert an operating system error about a file to an error with a hint, or return None."""
     if not isinstance(error, OSError) or error.filename is None or error.errno not in _MACHINE:
         return None
     names = " → ".join(str(name) for name in (error.filename, error.filename2) if name is not None)

@@ -1,4 +1,4 @@
-"""Commands that are derived from operations: an option for each field, and a text for each result."""
+"""Commands made from operations: each field becomes an option, and each result is printed as text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Show = Callable[[Any], None]
 
 
 def print_result(done: OperationResult) -> None:
-    """Print the result on stdout; notes, errors and the next command on stderr."""
+    """Print the result on stdout, and notes and errors on stderr."""
     for line in done.lines():
         output.line(line)
     for line in done.notes():
@@ -46,12 +46,9 @@ def print_result(done: OperationResult) -> None:
 def make_typer_command(
     operation: type[Operation], show: Show = print_result, perform: Callable[..., None] | None = None
 ) -> Callable[..., None]:
-    """Return the command of an operation as a function for typer.
+    """Make a typer command from an operation.
 
-    Args:
-        operation: class whose fields are the options.
-        show: function that prints the result as text.
-        perform: function that runs instead of the operation and of `show`.
+    `show` prints the result as text. `perform` replaces both the operation and `show`.
     """
 
     def command(*, dry_run: bool, as_json: bool, **values: Any) -> None:
@@ -61,14 +58,14 @@ def make_typer_command(
         (perform or partial(_perform, show))(given, context, as_json=as_json)
 
     command.__doc__ = operation.help()
-    command.__signature__ = inspect.Signature([*_parameters(operation)])  # type: ignore[attr-defined] # functions have it
+    command.__signature__ = inspect.Signature([*_parameters(operation)])  # type: ignore[attr-defined] # functions accept this attribute
     return command
 
 
 def _workspace() -> Workspace | None:
     try:
         return selected_workspace()
-    except WorkspaceError:  # no error here: operations that need a workspace raise the error again
+    except WorkspaceError:  # no error yet, because an operation that needs a workspace raises this error again
         return None
 
 
@@ -84,7 +81,7 @@ def _perform(show: Show, operation: Operation, context: OperationContext, *, as_
 
 
 def _ask(show: Show, question: str, tried: OperationResult | None, *, as_json: bool) -> bool | None:
-    """Ask the person at the terminal, after printing the result of a dry run; return None if there is no terminal."""
+    """Ask the user a question after a dry run, or return None without a terminal."""
     if tried is not None and not as_json:
         with redirect_stdout(sys.stderr):
             show(tried)
@@ -96,10 +93,7 @@ def _ask(show: Show, question: str, tried: OperationResult | None, *, as_json: b
 def _given(operation: type[Operation], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that the user gave.
 
-    An argument can also be an option; if both are given, their values must be equal.
-
-    Raises:
-        OperationError: a value is empty, or an argument and its option have different values.
+    Raise an OperationError for an empty value, or for different values of one field.
     """
     found: dict[str, Any] = {}
     for name, value in values.items():
@@ -121,7 +115,7 @@ def _parameters(operation: type[Operation]) -> Iterator[inspect.Parameter]:
         required, several = info.is_required(), is_list_field(info)
         kind: Any = list[str] | None if several else str if info.annotation in _AS_TEXT else info.annotation
         kind = str if get_origin(info.annotation) is Literal else kind
-        # `None` distinguishes a missing value from an empty one.
+        # None means that the user gave no value
         kind = str | None if kind is str and info.default == "" else kind
         texts: dict[str, Any] = {"help": info.description, "metavar": param.metavar or _metavar(name, kind)}
         texts |= {
@@ -140,7 +134,7 @@ def _parameters(operation: type[Operation]) -> Iterator[inspect.Parameter]:
 
 
 def _metavar(name: str, kind: Any) -> str | None:
-    """Return the placeholder of a value: the last word of its name in the singular, such as TAG for include_tags."""
+    """Return the placeholder of an option's value, such as TAG for `include_tags`."""
     return None if kind in {bool, int} else name.removesuffix("s").rpartition("_")[2].upper()
 
 
@@ -149,4 +143,4 @@ def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 
 
 _OPTION: Final = "_option"  # suffix of an option's name if an argument sets the same field
-_AS_TEXT: Final = (date, Path | None)  # types that are passed as text; pydantic parses them
+_AS_TEXT: Final = (date, Path | None)  # types that typer passes as text, so that pydantic parses them

@@ -101,15 +101,11 @@ def check_provider(name: str) -> None:
 
 
 def selected_workspace(folder: Path | None = None) -> Workspace:
-    """Return the workspace that `--workspace` names, or the workspace of the current folder.
-
-    Raises:
-        WorkspaceError: the folder does not exist, or is not in a workspace.
-    """
+    """Return the workspace of the given folder or of the current folder, or raise a WorkspaceError."""
     from mcpfactory_pipeline.base.errors import WorkspaceError
     from mcpfactory_pipeline.workspace.workspace import Workspace
 
-    # If the given folder does not exist, do not search its parents for a workspace.
+    # if the given folder does not exist, do not search its parents for a workspace
     if folder is not None and not folder.is_dir():
         raise WorkspaceError(
             f"--workspace {folder} is not a folder", hint="set --workspace to the folder of a workspace"

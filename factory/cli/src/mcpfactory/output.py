@@ -22,10 +22,7 @@ _COLORS: Final = {"good": "32", "bad": "31", "warn": "33", "dim": "2", "strong":
 
 
 def supports_styling(stream: TextIO) -> bool:
-    """Return True if the stream is a terminal that allows colors and cursor movement.
-
-    False in a pipe, in CI, with NO_COLOR or with TERM=dumb.
-    """
+    """Return True if the stream is a terminal that allows colors and cursor movement."""
     environ = os.environ
     return (
         stream.isatty()
@@ -36,7 +33,7 @@ def supports_styling(stream: TextIO) -> bool:
 
 
 def styled(text: str, style: str, *, err: bool = False) -> str:
-    """Return the text in the named style on a terminal, otherwise unchanged."""
+    """Color the text on a terminal."""
     from mcpfactory_pipeline.base.text import printable
 
     text = printable(text)
@@ -62,10 +59,7 @@ def note(text: str) -> None:
 
 
 def print_untrusted_text(text: str) -> None:
-    """Print third-party text, such as a log.
-
-    Keep colors on a terminal, but escape all other terminal commands and CI commands.
-    """
+    """Print third-party text, such as a log, and escape CI commands and all terminal commands except colors."""
     from mcpfactory_pipeline.base.text import printable
 
     sys.stdout.write(printable(text, color=supports_styling(sys.stdout)))
@@ -77,7 +71,7 @@ def print_document(text: str) -> None:
 
 
 def _write(stream: TextIO, text: str) -> None:
-    """Write a line without control sequences, because names and messages come from untrusted documents."""
+    """Write a line without control sequences, because the text may come from untrusted documents."""
     from mcpfactory_pipeline.base.text import printable
 
     stream.write(printable(text, color=supports_styling(stream)) + "\n")
@@ -112,7 +106,7 @@ def warning(text: str) -> None:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table without frames: wrapped to the width of a terminal, one line per row in a pipe."""
+    """Print a table: wrapped on a terminal, one line per row in a pipe."""
     from mcpfactory_pipeline.base.text import printable_line, table_lines
 
     cells = [tuple(map(printable_line, row)) for row in (header, *rows)]
@@ -122,7 +116,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def width() -> int | None:
-    """Return the number of columns of stdout; None if stdout is not a terminal."""
+    """Return the number of terminal columns, or None if stdout is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
@@ -134,7 +128,7 @@ _CLEAR: Final = "\r\x1b[K"
 
 @contextmanager
 def progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Yield a function that reports each new step. Short operations do not show their steps."""
+    """Yield a function that shows a new step of a long operation."""
     if quiet:
         yield lambda _step: None
     elif supports_styling(sys.stderr):
@@ -152,7 +146,10 @@ def progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def server_progress() -> Iterator[Callable[[int, int], None]]:
-    """Yield a function to call before each server with (number, total); it prints progress every few seconds."""
+    """Yield a function that prints progress every few seconds.
+
+    Call the function before each server with (number, total).
+    """
     with progress(quiet=False) as step:
         reported = time.monotonic()
 
@@ -168,7 +165,7 @@ def server_progress() -> Iterator[Callable[[int, int], None]]:
 
 
 class _Live:
-    """Status line with the current activity and elapsed time, removed when the work is done."""
+    """Temporary status line with the current step and the elapsed time."""
 
     def __init__(self) -> None:
         self._text, self._began = "", time.monotonic()
@@ -186,7 +183,7 @@ class _Live:
         sys.stderr.flush()
 
     def step(self, text: str) -> None:
-        """Show the current step; "" clears the line before a question."""
+        """Show the current step, or clear the line if `text` is ""."""
         self._text = text
         if not text:
             sys.stderr.write(_CLEAR)
@@ -212,11 +209,8 @@ def print_address_warnings(
 ) -> None:
     """Print on stderr each API address with a problem, and each private address.
 
-    Args:
-        server: name of the server.
-        address: addresses in the server's report; empty without an API document, and for reports of older versions.
-        environ: environment of the server; by default that of this process.
-        setting: how to set a variable in that environment, for hints.
+    `environ` is the server's environment, by default `os.environ`. `setting` is the shell command in hints that sets a
+    variable.
     """
     from mcpfactory_pipeline.workspace.api_addresses import api_addresses
 
@@ -231,7 +225,7 @@ def print_address_warnings(
 
 
 def print_contract_changes(changes: Any) -> None:
-    """Print contract changes, breaking ones first; the list of cosmetic changes is truncated."""
+    """Print contract changes, breaking changes first, with a truncated list of cosmetic changes."""
     if not changes:
         line("no changes for callers")
         return
@@ -247,10 +241,7 @@ def print_contract_changes(changes: Any) -> None:
 
 
 def print_tool_groups(groups: Sequence[dict[str, Any]], tokens: int, search: str) -> None:
-    """Print tool groups with their token cost, their flags and a hint about search mode.
-
-    Print nothing if the list is empty.
-    """
+    """Print tool groups with their token cost, their flags and a hint about search mode."""
     if not groups:
         return
     line()
@@ -262,10 +253,7 @@ def print_tool_groups(groups: Sequence[dict[str, Any]], tokens: int, search: str
 
 
 def print_server_overview(view: Any) -> None:
-    """Print a server's overview: contents, tools that are hard for models, and open decisions.
-
-    If the view is None, do not print.
-    """
+    """Print a server's overview: contents, tools that are hard for models, and open decisions."""
     from mcpfactory_codegen.servers.overview import overview_lines
 
     for text in overview_lines(view) if view is not None else ():
@@ -273,7 +261,7 @@ def print_server_overview(view: Any) -> None:
 
 
 def print_document_problems(found: Sequence[Any]) -> None:
-    """Print the problems of an API document on stderr, worst first."""
+    """Print the problems of an API document on stderr, errors first."""
     ordered = sorted(found, key=lambda problem: problem.level != "error")
     for problem in ordered[:_MAX_PROBLEMS]:
         level = styled(problem.level, "bad" if problem.level == "error" else "warn", err=True)
@@ -289,10 +277,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 def log_to_stderr(level: str) -> None:
-    """Print log records of this level and above; at `info`, also print each started process.
-
-    End the command if the level is unknown.
-    """
+    """Print log records of this level and above. At `info`, also print each started process."""
     if level.lower() not in _LEVELS:
         usage_error(f"MCPFACTORY_LOG: unknown level {level!r}", f"use one of {', '.join(_LEVELS)}")
     form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -301,7 +286,6 @@ def log_to_stderr(level: str) -> None:
 
 
 def _log_process(event: str, arguments: tuple[Any, ...]) -> None:
-    """Log the command line of a process that this command, or a library, starts."""
     if event == "subprocess.Popen":
         words = arguments[1] if isinstance(arguments[1], list | tuple) else [arguments[1]]
         _log.info("start %s", shlex.join(str(word) for word in words))

@@ -1,5 +1,5 @@
 """Generation of MCP servers from API documents and templates.
 
-`read` → `openapi` → the intermediate form (`ir`) → `select` → `naming` → `describe` → `emit`. No stage after `openapi`
-uses the document. Only `read` and `servers` access the network and files; the other stages have no side effects.
+The stages are `read`, `openapi`, `select`, `naming`, `describe` and `emit`. All stages after `openapi` use only the
+intermediate form (`ir`). Only `read` and `servers` access the network and files.
 """

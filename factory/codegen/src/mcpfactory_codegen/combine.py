@@ -1,8 +1,7 @@
 """Merge of a server's API documents into one API. Pure.
 
-Every document has a label, except possibly the first. The operations, problems and conflicting names of a labeled
-document contain the label. An API without a label keeps all its names, so a second document does not rename the items
-of the first document.
+Every document has a label, except possibly the first. The label becomes part of the names of the document's operations
+and problems. A document without a label keeps all names, so that adding a second document renames nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _ABOUT: Final = 300  # maximum characters of each document's description
 
 
 def add_label(api: Api, label: str) -> Api:
-    """Return the API with a label on its operations, skipped operations and problems; the label "" changes nothing."""
+    """Add a label to the API's operations, skipped operations and problems."""
     if not label:
         return api
 
@@ -41,12 +40,12 @@ def add_label(api: Api, label: str) -> Api:
 
 
 def combine(apis: Mapping[str, Api], shared: Iterable[str] = ()) -> Api:
-    """Return one API with all operations of the APIs in `apis` (label → API).
+    """Merge the APIs in `apis` (label → API).
 
     A single API with the label "" is returned unchanged. The base URL of each document becomes a separate server named
     by the label, unless all base URLs are equal. Equal shared schemas are merged. Different schemas with the same name
-    get the document's label in their names. Equal security schemes are merged if their documents are on the same host,
-    or both in `shared`.
+    get the document's label in their names. Equal security schemes are merged if their documents have the same host.
+    Schemes of documents in `shared` are merged even if the hosts differ.
     """
     if set(apis) <= {""}:
         return next(iter(apis.values()))
@@ -77,7 +76,7 @@ def _schemes(apis: Sequence[Api]) -> tuple[ApiSecurityScheme, ...]:
 
 
 def common_title(titles: Sequence[str]) -> str:
-    """Return the words with which all titles begin, or all titles if no such words exist."""
+    """Return the words with which all titles begin, or all titles if the first words differ."""
     titles = [" ".join(title.split()) for title in titles]
     common: list[str] = []
     for parts in zip(*(title.split(" ") for title in titles), strict=False):
@@ -98,7 +97,6 @@ def _description(apis: Mapping[str, Api]) -> str:
 
 
 def _tags(apis: Sequence[Api]) -> dict[str, str]:
-    """Return the descriptions of tags, without tags whose descriptions differ between documents."""
     texts: dict[str, set[str]] = defaultdict(set)
     for api in apis:
         for tag, text in api.tag_descriptions.items():
@@ -107,15 +105,15 @@ def _tags(apis: Sequence[Api]) -> dict[str, str]:
 
 
 def _with_servers(apis: Mapping[str, Api]) -> dict[str, Api]:
-    """Return the APIs with each root converted to a named server.
+    """Convert the base URL of each API to a named server.
 
-    Only a root that all APIs share, or the root of the document without a label, stays the root.
+    A base URL stays unnamed if all APIs share it, or if its document has no label.
     """
     bases = {api.base_url for api in apis.values()}
     root = apis[""].base_url if "" in apis else next(iter(bases)) if len(bases) == 1 else ""
     taken: set[str] = set()
     found = {}
-    for label in sorted(apis):  # the document without a label sorts first, and keeps its names
+    for label in sorted(apis):  # the document without a label sorts first, so that it keeps its names
         api = apis[label]
         at_root = not label or (root and matches_root_url(api.base_url, root))
         base = "" if at_root else _server_name(label, taken)
@@ -132,10 +130,7 @@ def _server_name(name: str, taken: set[str]) -> str:
 
 
 def _moved(api: Api, base: str, names: Mapping[str, str]) -> Api:
-    """Return the API with renamed servers.
-
-    `base` is the new name of the API's root, or "" if the root stays the root.
-    """
+    """Rename the servers of the API. `base` is the new name for the base URL, or ""."""
     own = [ServerAddress(names[one.name], one.url) for one in api.own_servers]
     if base and any(not one.server for one in api.operations):
         own.append(ServerAddress(base, api.base_url))
@@ -148,7 +143,7 @@ def _moved(api: Api, base: str, names: Mapping[str, str]) -> Api:
 
 
 def _with_schemas(apis: Mapping[str, Api]) -> dict[str, Api]:
-    """Return the APIs with one name for each schema; ambiguous names get the label as a prefix."""
+    """Add the label as a prefix to names of shared schemas that several documents define differently."""
     different = _different(apis)
     taken = {name for api in apis.values() for name in api.schemas}
     found = {}
@@ -159,7 +154,7 @@ def _with_schemas(apis: Mapping[str, Api]) -> dict[str, Api]:
 
 
 def _different(apis: Mapping[str, Api]) -> set[str]:
-    """Return the names of schemas that differ between documents, or refer to such schemas."""
+    """Return the names of schemas that directly or indirectly differ between documents."""
     written: dict[str, set[str]] = defaultdict(set)
     users: dict[str, set[str]] = defaultdict(set)
     for api in apis.values():
@@ -183,8 +178,6 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def _renamed(api: Api, names: Mapping[str, str]) -> Api:
-    """Return the API with renamed shared schemas and updated references."""
-
     def schema(one: JsonSchema) -> JsonSchema:
         return _referring(one, names)
 
@@ -220,7 +213,7 @@ def _referring(schema: JsonSchema, names: Mapping[str, str]) -> JsonSchema:
 
 
 def _with_schemes(apis: Mapping[str, Api], shared: frozenset[str]) -> dict[str, Api]:
-    """Return the APIs with unique names of credentials. The same scheme in two documents has one name."""
+    """Give each credential a unique name. A scheme that several documents share keeps one name."""
     ready = {label: _absolute(api) if label else api for label, api in apis.items()}
     holders: dict[_Identity, list[str]] = defaultdict(list)
     for label, api in ready.items():
@@ -251,14 +244,14 @@ def duplicate_security_schemes(apis: Mapping[str, Api], shared: Iterable[str] = 
 
 
 def _identity(scheme: ApiSecurityScheme, api: Api, label: str, shared: frozenset[str]) -> _Identity:
-    """Return the identity of a scheme. Two schemes are the same if they send the same credential to the same hosts."""
+    """Return a key that is equal for schemes that send the same credential to the same hosts."""
     flows = (_absolute_scheme(scheme, api) if api.base_url else scheme).flows
     whom = _ANYWHERE if label in shared else _hosts(api) or (label, "")
     return scheme.name, scheme.kind, scheme.place, scheme.parameter or scheme.service, flows, whom
 
 
 def _hosts(api: Api) -> tuple[str, ...]:
-    """Return the hosts to which the API's credentials are sent; () if the hosts are unknown."""
+    """Return the hosts to which the API's credentials are sent, or () if a host is unknown."""
     hosts = {host_port_of(url) for url in (api.base_url, *(one.url for one in api.own_servers))}
     return () if "" in hosts else tuple(sorted(hosts))
 
@@ -266,8 +259,8 @@ def _hosts(api: Api) -> tuple[str, ...]:
 def _credential_names(holders: Mapping[_Identity, Sequence[str]]) -> dict[_Identity, str]:
     """Return the name of each scheme.
 
-    A scheme keeps its name if it is in the document without a label, shared by the user, or in all documents. Otherwise
-    the prefix is the label of the first document with the scheme, so that later documents change no name.
+    A scheme of the unlabeled document, of `shared` documents or of all documents keeps its name. Any other scheme gets
+    the label of its first document as a prefix, so that later documents change no name.
     """
     everyone = {label for labels in holders.values() for label in labels}
     plain = [
@@ -285,7 +278,7 @@ def _credential_names(holders: Mapping[_Identity, Sequence[str]]) -> dict[_Ident
 
 
 def _absolute(api: Api) -> Api:
-    """Return the API with absolute login URLs, and a documentation link for schemes that lack one."""
+    """Make login URLs absolute, and add the API's documentation link to schemes without a link."""
     docs = (api.external_docs,) if api.external_docs.startswith("http") else ()
     schemes = (_absolute_scheme(one, api) for one in api.security_schemes)
     return dataclasses.replace(

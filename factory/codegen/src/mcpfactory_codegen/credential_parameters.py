@@ -1,15 +1,14 @@
 """Detection of credentials among the parameters of an API, and conversion to security schemes. Pure.
 
-In many documents, each operation has a parameter for an API key, or for a token that a scheme already sends.
-`RULES` recognize a credential by the name, the place and the description of its parameter. The names `key` and `token`
-alone are ambiguous. Such a parameter is a credential only if the description, a scheme, or its use in nearly every
-operation confirms this. Without this confirmation, such a parameter is treated as data. The user's `[credentials]` in
-`mcpfactory.toml` override all rules.
+In many documents, each operation has a parameter for an API key, or for a token that a scheme already sends. `RULES`
+recognize a credential by the name, the place and the description of its parameter. The names `key` and `token` are
+ambiguous. A parameter with one of these names is a credential only if the description, a scheme, or use in nearly every
+operation confirms this. The user's `[credentials]` in `mcpfactory.toml` override all rules.
 
-A required credential is added to each alternative of `security`; an optional credential adds further alternatives.
+A required credential is added to each alternative of `security`. An optional credential adds further alternatives.
 
-`RULES` select the parameters that identify the caller to the API. `is_secret` also covers other private data, such as a
-card number or a session. All secrets are kept out of servers and of copies of documents.
+In contrast to `RULES`, `is_secret` also recognizes other private data, such as a card number or a session. Generated
+servers and copies of documents contain no secrets.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ from mcpfactory_runtime.upstream.operation import OAuthFlow
 class CredentialNameRule:
     """Rule for parameters that are credentials.
 
-    `name` is a pattern for the normalized name (`X-Api-Key` is `xapikey`), `said` a pattern for the description.
-    `common`: "needed" requires that nearly every operation uses the parameter; "unsaid" accepts such use instead of a
-    description. `token`: a bearer or OAuth scheme may already send the credential. `described` False: the rule applies
-    only to Postman collections, because in other documents the parameter may be data.
+    `name` is a pattern for the normalized name. `said` is a pattern for the description. If `common` is "needed",
+    nearly every operation must use the parameter. If `common` is "unsaid", use in nearly every operation can replace
+    the description. `token` means that a bearer or OAuth scheme may already send the credential. If `described` is
+    False, the rule applies only to Postman collections.
     """
 
     name: str
@@ -82,7 +81,7 @@ RULES: Final = (
     CredentialNameRule(r"clientsecret|sessionid|sig|signature", PLACES, described=False),
 )
 PAIRS: Final = (("appid", "appkey"), ("accesskey", "secretkey"), ("apiaccesskeyid", "apisecretaccesskey"))
-"""Pairs of names that are credentials if an operation has both names of a pair."""
+"""Pairs of parameter names. The two parameters are credentials if an operation has both."""
 _SECRET: Final = re.compile(
     r"(^|[_.-])(auth|authorization|authentication|credentials?|pass(word|wd|code|phrase)?|pwd|secret|token|jwt|sid|session|csrf|xsrf|nonce|otp|pin|cvv|cvc"
     r"|ssn|api[_-]?key|app[_-]?key|app[_-]?id|access[_-]?key|private[_-]?key|subscription[_-]?key|client[_-]?secret|key|appid|apikey|signature|sig|hmac|cookies?"
@@ -108,7 +107,7 @@ def is_secret(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def normalize_name(name: str) -> str:
-    """Return the lower-case letters and digits of a name: `X-Api-Key` is `xapikey`."""
+    """Return the lowercase letters and digits of a name, such as `xapikey` for `X-Api-Key`."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
@@ -139,21 +138,18 @@ _INSTEAD: Final = re.compile(
     r"\b(unless|instead of|alternative(ly)?|either|not needed (if|when)|or (an?|the) oauth)\b", re.I
 )
 _AUTHORIZATION: Final = ("header", "authorization")
-_COMMON: Final = 0.8  # minimum share of operations that have a parameter common to the API
-# Minimum share of the secured operations that have a parameter; a rarer parameter is not a credential.
+_COMMON: Final = 0.8  # minimum share of operations with a parameter that is common to the API
+# minimum share of the secured operations in which a credential's parameter occurs
 _RARE: Final = 0.2
-_FEW: Final = 5  # minimum number of operations; with fewer operations, shares mean nothing
-# Maximum optional credentials. With more, requests send all optional credentials or none, not each combination.
+_FEW: Final = 5  # minimum number of operations from which shares are computed
+# maximum optional credentials in free combinations; a larger number is sent all together or not at all
 _SUBSETS: Final = 2
 _GOOGLE: Final = re.compile(r"https://(accounts\.google\.com|oauth2\.googleapis\.com|www\.googleapis\.com)/")
 
 
 @dataclass(slots=True)
 class _Binding:
-    """State while credentials are bound to schemes: inputs, schemes, and the outcome for each parameter.
-
-    `schemes` has the document's schemes, and schemes made from parameters.
-    """
+    """State of the conversion: inputs, schemes, and the outcome for each parameter."""
 
     api: Api
     options: CredentialOptions
@@ -169,7 +165,7 @@ class _Binding:
 
 
 def convert_credential_parameters(api: Api, options: CredentialOptions = NO_OPTIONS) -> Api:
-    """Return the API with credentials as security schemes instead of parameters."""
+    """Convert parameters that are credentials to security schemes."""
     binding = _Binding(
         api,
         options,
@@ -188,7 +184,7 @@ def convert_credential_parameters(api: Api, options: CredentialOptions = NO_OPTI
 
 
 def _shares(operations: Collection[ApiOperation]) -> Mapping[Slot, float]:
-    """Return, for each parameter, the share of operations with that parameter; {} if there are too few operations."""
+    """Return the share of operations with each parameter, or {} if the API has too few operations."""
     counts = Counter(slot for one in operations for slot in {_slot(parameter) for parameter in one.parameters})
     return {slot: count / len(operations) for slot, count in counts.items() if len(operations) >= _FEW}
 
@@ -203,7 +199,7 @@ def _bound(operation: ApiOperation, binding: _Binding) -> ApiOperation:
     for parameter in operation.parameters:
         slot = _slot(parameter)
         if slot[0] == "header" and _SIGNATURE.fullmatch(normalize_name(slot[1])) and _signed(operation, binding):
-            continue  # the runtime adds the parameter when it signs the request
+            continue  # the runtime adds this parameter while signing the request
         rule = _rule(parameter, operation, binding, pairs)
         if rule is None:
             kept.append(parameter)
@@ -212,7 +208,8 @@ def _bound(operation: ApiOperation, binding: _Binding) -> ApiOperation:
         else:
             name = _scheme(parameter, binding)
             binding.note(slot, "environment", operation)
-            needed = parameter.required and slot != _AUTHORIZATION  # OpenAPI ignores this header (3.1 §4.8.12.1)
+            # OpenAPI ignores this header parameter (3.1 §4.8.12.1)
+            needed = parameter.required and slot != _AUTHORIZATION
             (required if needed else optional).append(name)
             alone += [name] if _INSTEAD.search(parameter.description) else []
     if len(kept) == len(operation.parameters):
@@ -234,7 +231,7 @@ def _rule(
 ) -> CredentialNameRule | None:
     place, name = _slot(parameter)
     if (place, name) == _AUTHORIZATION:
-        # The Authorization header is never an argument.
+        # the Authorization header is never an argument
         return CredentialNameRule("authorization", ("header",), token=True)
     wanted, unwanted = (
         {one.lower() for one in names} for names in (binding.options.parameters, binding.options.arguments)
@@ -250,7 +247,7 @@ def _rule(
     if not _plain(parameter, binding.api) or (operation.security and share < _RARE):
         return None
     literal = [part for part in operation.path.split("/") if part and "{" not in part]
-    # In an operation about tokens, a token is data, not a credential.
+    # in an operation about tokens, a token is data, not a credential
     about_tokens = bool(literal) and _ABOUT_TOKENS.search(literal[-1])
     if about_tokens and "token" in plain and not everywhere:
         return None
@@ -266,7 +263,7 @@ def _rule(
 
 
 def _plain(parameter: ApiParameter, api: Api) -> bool:
-    """Return True for an unrestricted string. A parameter with enumerated values is not a credential."""
+    """Return True for a string without enumerated values, because a credential is never enumerated."""
     schema = resolve_definition(parameter.schema, api.schemas)
     if not isinstance(schema, dict):
         return True
@@ -306,7 +303,7 @@ def _sent_already(
 
 
 def _scheme(parameter: ApiParameter, binding: _Binding) -> str:
-    """Return the name of the scheme that replaces the parameter; add a missing scheme."""
+    """Return the name of the scheme that replaces the parameter, and add the scheme if it is missing."""
     slot = _slot(parameter)
     if slot in binding.by_slot:
         return binding.by_slot[slot]
@@ -341,7 +338,7 @@ def _samples(parameter: ApiParameter, *keywords: str) -> str:
 def _security(
     base: Alternatives, required: list[str], optional: list[str], alone: list[str], binding: _Binding
 ) -> Alternatives:
-    """Return the alternatives plus the credentials of parameters, the most complete alternatives first."""
+    """Add the credentials of parameters to the alternatives, the most complete alternatives first."""
     subsets: Iterable[tuple[str, ...]] = (tuple(optional), ())
     if len(optional) <= _SUBSETS:
         subsets = [one for size in range(len(optional), -1, -1) for one in combinations(optional, size)]
@@ -365,7 +362,7 @@ def _together(names: Iterable[str], binding: _Binding) -> tuple[str, ...]:
 
 
 def _with_service_account(scheme: ApiSecurityScheme) -> ApiSecurityScheme:
-    """Return a scheme of Google accounts with a flow for programs: the key of a service account (RFC 7523)."""
+    """Add a service account flow for programs (RFC 7523) to a Google scheme."""
     urls = " ".join(f"{one.token_url} {one.authorization_url}" for one in scheme.flows)
     if scheme.kind != "oauth2" or not _GOOGLE.search(urls):
         return scheme

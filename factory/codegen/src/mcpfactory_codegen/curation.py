@@ -1,4 +1,4 @@
-"""Settings of tools, arguments, answers, credentials and workflows in a server's `mcpfactory.toml`."""
+"""Settings of tools, arguments, responses, credentials and workflows in a server's `mcpfactory.toml`."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ def _finite(value: JsonValue) -> JsonValue:
 
 
 FiniteJson = Annotated[JsonValue, AfterValidator(_finite)]
-"""A JSON value, except NaN and infinity."""
+"""A JSON value except NaN and infinity."""
 
 
 class Selection(BaseModel):
     """The operations to include.
 
-    An operation is included if it matches at least one of tags, paths and operations. Methods narrow the result.
+    An operation is included if it matches at least one of tags, paths and operations. The selected methods narrow the
+    result further. An empty selection includes all operations. Operations that the document excludes with `x-mcp`
+    extensions stay excluded, unless `include_operations` names them.
 
-    An empty selection means everything. Operations that the document's `x-mcp` extensions exclude stay excluded,
-    unless they are in `include_operations`. The fields are options of `mcpfactory new`, arguments of the agents' tool
-    and keys of `[api]` and `[profiles.<name>]` in mcpfactory.toml.
+    The fields are options of `mcpfactory new`, arguments of the agents' tool, and keys of `[api]` and
+    `[profiles.<name>]`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -58,7 +59,7 @@ class Selection(BaseModel):
 
 
 class CredentialOptions(Settings):
-    """Names of parameters that are always or never credentials; they override the rules in `credentials`."""
+    """Names of parameters that are always or never credentials, regardless of the rules."""
 
     parameters: Strings = Field(default=(), description="further parameters that are credentials", examples=[["wskey"]])
     arguments: Strings = Field(default=(), description="parameters that are never credentials", examples=[["key"]])
@@ -109,7 +110,7 @@ class ToolCuration(Settings):
 
 
 class ResponseOptions(Settings):
-    """Settings for all answers."""
+    """Settings for the responses of all tools."""
 
     output: OutputMode = Field(default="loose", description="how strict output schemas are; `none`: no output schemas")
     output_tokens: int = Field(default=OUTPUT_TOKENS, ge=1, le=1_000_000, description="limit for one output schema")
@@ -128,7 +129,7 @@ class StepConfig(Settings):
 
 
 class WorkflowConfig(Settings):
-    """A tool that makes several calls."""
+    """A tool that calls several tools."""
 
     description: str = Field(min_length=1, max_length=1024, description="text for the model")
     title: str = Field(default="", description="title of the tool")

@@ -1,7 +1,7 @@
-"""Effect of an operation: read, write or destroy. Used by generation, generated tests and `validate`. Pure.
+"""Effect of an operation: read, write or destroy. Pure.
 
-The effect depends on the method and on the verbs in name, path, summary and description; see
-docs/reference/effects.md. Clients run a read-only tool without confirmation, so a doubtful operation is not read-only.
+The effect depends on the method and on the verbs in name, path, summary and description; see docs/reference/effects.md.
+Clients call a read-only tool without confirmation, so that a doubtful operation must not be read-only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ENDINGS: Final = (
 
 
 def verb_infinitive(word: str, known: frozenset[str]) -> str:
-    """Return the infinitive of a word in -s or -ing if the infinitive is a known verb, else the word."""
+    """Return the infinitive of a word in -s or -ing if the infinitive is in `known`, else the word."""
     if word in known:
         return word
     stems = (word.removesuffix(ending) + instead for ending, instead in _ENDINGS if word.endswith(ending))
@@ -50,7 +50,7 @@ ACTION_VERBS: Final = word_group("action-verbs")
 VERBS: Final = (
     READ_VERBS | DISPLAY_VERBS | DESTRUCTIVE_VERBS | WRITE_VERBS | AMBIGUOUS_VERBS | OTHER_VERBS | METHODS
 ) - _RATHER_NOUNS
-"""All verbs that a name can start with."""
+"""All verbs with which a name can start."""
 
 
 EffectKind = Literal["reads", "writes", "destroys"]
@@ -58,7 +58,7 @@ SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"})
 """HTTP methods that change nothing (RFC 9110 §9.2.1)."""
 _IDEMPOTENT: Final = frozenset({"PUT", "DELETE"})
 _REPLACES: Final = frozenset({"PUT", "PATCH", "DELETE"})
-"""Methods that change or replace existing resources (RFC 9110 §9.3.4, RFC 5789 §2), regardless of the text."""
+"""Methods that always change or replace existing resources (RFC 9110 §9.3.4, RFC 5789 §2)."""
 _CHANGES: Final = WRITE_VERBS | DESTRUCTIVE_VERBS | AMBIGUOUS_VERBS
 _ENUMERATES: Final = QUERY_VERBS - {"fetch", "get", "retrieve"}
 _KNOWN: Final = READ_VERBS | DISPLAY_VERBS | _CHANGES
@@ -86,30 +86,27 @@ _LED: Final = re.compile(
     r"|parties|for|also|automatically)\s+)*(?=[A-Za-z])|\b(?:allows?|enables?|lets?|permits?|used|you can|us)\s+(?:[\w-]+\s+){0,3}?to\s+|\byou can\s+",
     re.I,
 )
-"""Phrases before the verb of a sentence: “Use this method to delete …”, “This endpoint allows you to delete …”."""
+"""Phrases such as “Use this method to …” and “This endpoint allows you to …” before the verb of a sentence."""
 _LEADS: Final = word_group("leads")
 _SENT: Final = re.compile(r",?\s*\b(?:send|make)(?:ing)? an? [A-Z]+\s+(?:request|call)\b")
 _JOINED: Final = re.compile(
     r"(?:\band\b|\bor\b|\bthen\b|,|\bwhile\b|/)\s*(?:(?:then|also|either|optionally|automatically|immediately)\s+)*([a-z]+)(?:\s+([a-z]+)|\W*\Z)",
     re.I,
 )
-"""A second verb, and the word after it."""
+"""A second verb, and the word after the verb."""
 _DETERMINER: Final = word_group("determiners")
 _RELATIVE: Final = re.compile(r"\b(which|that|who|where|when|can|may|must|should|you|not|been)\b", re.I)
 _COMMAND: Final = re.compile(
     r"(?:[A-Za-z]+ an?|[A-Za-z]*[A-RT-Za-rt-z] (?:the|this|your|my|it|them)) (?!response|answer|reply)[a-z]"
 )
-"""Start of a sentence whose first word is a verb: “Ring a lost phone”.
-
-Not a match: “Accounts the user follows”, which starts with a noun.
-"""
+"""Start of a sentence whose first word is a verb, such as “Ring a lost phone”, but not “Accounts the user follows”."""
 _NO_COMMAND: Final = word_group("no-commands")
 _EACH: Final = re.compile(
     r"\b(?:each|every) (?:call|request|invocation|time)\b[^.;]{0,40}?\b(?:makes?|creates?|adds?|sends?|appends?|charges?|increments?)\b"
     r"|\b(?:receiv|retriev|fetch|read|return|get|tak)(?:es|s|e)? and (?:then )?(?:deletes?|removes?)\b",
     re.I,
 )
-"""Phrases for calls with a repeated effect: `each call makes a new token`, `Receive and delete the first message`."""
+"""Phrases for calls that have a new effect each time, such as “each call makes a new token”."""
 _REPLACED: Final = re.compile(
     r"\b(?:upserts?|overwrit(?:es?|ten)|replac(?:es?|ed|ing)|(?:revoca|cancell?a|termina|rota|restora|invalida)tions?|deletions?"
     r"|removals?|reversals?|erasures?|purges?|restores?|resets?|rollbacks?|rotate|(?:or|and|/) ?(?:then )?(?:updat|modif|edit|chang|set|delet|remov|cancel|mov)\w*)\b",
@@ -120,10 +117,11 @@ _REPLACED: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Effect of an operation. `verb` is the word that determines the effect, "" if the method determines it.
+    """Effect of an operation.
 
-    `contradicts`: the HTTP method is safe, but the words describe a change. `adds`: the words show that a second call
-    has a further effect. `additive`: the words only describe a creation or addition.
+    `verb` is "" if the HTTP method determines the effect. `contradicts` is True if the method is safe but the words
+    describe a change. `adds` is True if a second call has a further effect. `additive` is True if the words describe
+    only a creation or addition.
     """
 
     kind: EffectKind
@@ -137,7 +135,7 @@ class Effect:
 class _VerbMatch:
     """The verb in a name, a path or a text.
 
-    `clear`: the word cannot be a noun at this place. `unknown`: the verb's effect is unknown.
+    `clear` is True if the word cannot be a noun.
     """
 
     verb: str = ""
@@ -157,8 +155,7 @@ class _VerbMatch:
 class _OperationWords:
     """Words of an operation.
 
-    `second`: a second verb of a name or sentence. `every`: all words of the name and the last path segment. `first`:
-    the first sentence of each text.
+    `second` is a second verb of a name or sentence. `every` has all words of the name and of the last path segment.
     """
 
     name: _VerbMatch
@@ -180,7 +177,7 @@ def effect_of(operation: ApiOperation) -> Effect:
     action = next(filter(None, map(_action_of, operation.parameters)), "")
     path = f"{path}#Action={action}" if action else path
     graphql = operation.body.graphql if operation.body is not None else ""
-    if graphql:  # the path is only a label; a query is as safe as a GET request (GraphQL §2.3)
+    if graphql:  # the path is only a label, and a query is as safe as a GET request (GraphQL §2.3)
         method, path = ("QUERY" if graphql.startswith("query") else "PATCH"), ""
     found = _METHOD_FIRST.match(operation.operation_id)
     said = found[0].strip("_./ -").upper() if found else ""
@@ -192,7 +189,7 @@ def effect_of(operation: ApiOperation) -> Effect:
 def is_read_request(method: str, path: str) -> bool:
     """Return True if the method or the path shows that a request only reads data (`POST /books/search`).
 
-    The path may have values instead of parameters.
+    The path may contain parameter values.
     """
     return _effect(method, path, "", ()).kind == "reads"
 
@@ -205,15 +202,15 @@ def sounds_like_change(name: str, *texts: str) -> bool:
 
 
 def is_idempotent(effect: Effect, method: str) -> bool:
-    """Return True if a second call has no further effect: the method is idempotent, and no word contradicts that."""
+    """Return True if the method and the words show that a second call has no further effect."""
     return effect.kind == "reads" or (method in _IDEMPOTENT and not effect.adds)
 
 
 def tool_annotations(effect: Effect, method: str) -> dict[str, Any]:
     """Return the annotations of the tool (MCP schema, ToolAnnotations).
 
-    `destructiveHint` is false only if the words describe an addition. The hint is omitted if the effect is uncertain,
-    because its default is true.
+    `destructiveHint` is false only if the words describe an addition. If the effect is uncertain, the hint is omitted,
+    because the default of the hint is true.
     """
     if effect.kind == "reads":
         return {"readOnlyHint": True, "openWorldHint": True}
@@ -242,14 +239,14 @@ def _effect(method: str, path: str, name: str, texts: Sequence[str]) -> Effect:
 
 
 def _change(found: _OperationWords, *, certain: bool, reading: bool) -> str:
-    """Return the word that describes a change; "" if no word does.
+    """Return the word that describes a change, or "".
 
-    `certain`: the method alone shows that the operation is read-only, so words that can be nouns do not count.
+    Words that can be nouns do not count if the operation is `certain` to be read-only.
     """
     reads = any(said.reads for said in found.texts)
     if change := next((one for one in (*found.texts, found.second) if one.changes and one.clear), None):
         return change.verb
-    # A word of the name that may be a noun counts as a verb if a text starts with the same word.
+    # a word of the name that may be a noun counts as a verb if a text starts with the same word
     twice = any(said.verb == found.name.verb for said in found.texts)
     always = found.name.verb in UNAMBIGUOUS_WRITE_VERBS
     if found.name.changes and (
@@ -273,11 +270,11 @@ def _change(found: _OperationWords, *, certain: bool, reading: bool) -> str:
 
 
 def _asks(found: _OperationWords, *, reading: bool) -> bool:
-    """Return True if the verbs of name, path or text show that a request reads, even if its method does not.
+    """Return True if the verbs of name, path or text show that a request reads data.
 
-    A verb at the end of a name can be a noun (saved search), so path or text must have the same verb. “List” must
-    have a plural object. A POST operation named “get” can still create something, such as a token. `reading`: the
-    method is safe.
+    A verb at the end of a name can be a noun (saved search), so path or text must contain the same verb. The verb
+    “list” must have a plural object. A POST operation named “get” can still create something, such as a token.
+    `reading` means that the HTTP method is safe.
     """
     spoken = (*found.every, *words(found.text))
     lists = "list" in {found.name.verb, *(said.verb for said in found.texts)}
@@ -303,7 +300,10 @@ def _additive(path: str, found: _OperationWords) -> bool:
 
 
 def _adds(path: str, found: _OperationWords) -> bool:
-    """Return True if a second call has a further effect. “Add” does not count before an ID: `PUT /members/{id}`."""
+    """Return True if a second call has a further effect.
+
+    The verb “add” does not count before an ID, as in `PUT /members/{id}`.
+    """
     said = found.said if any(one.changes for one in found.said) and not found.path.clear else (*found.said, found.path)
     known = NON_IDEMPOTENT_VERBS - {"add"} if path.endswith("}") else NON_IDEMPOTENT_VERBS
     return bool(_EACH.search(found.text)) or any(one.verb in known for one in said)
@@ -327,7 +327,7 @@ def _words(name: str, path: str, texts: Sequence[str]) -> _OperationWords:
 
 
 def _action_of(parameter: ApiParameter) -> str:
-    """Return a parameter's action if the action is the parameter's only possible value: `?Action=DeleteVolume`."""
+    """Return the only possible action of a parameter, such as `?Action=DeleteVolume`."""
     if parameter.place not in {"query", "header"} or parameter.name not in {"Action", "X-Amz-Target"}:
         return ""
     schema = parameter.schema if isinstance(parameter.schema, dict) else {}
@@ -336,7 +336,7 @@ def _action_of(parameter: ApiParameter) -> str:
 
 
 def _of_name(name: str) -> _VerbMatch:
-    """Return the verb of a name: the first word, or a later word. A later word is not marked `clear`."""
+    """Return the verb of a name, marked `clear` only if it is the first word."""
     own = name.rpartition("_")[2] if re.search(r"[a-z][A-Z]", name) else name
     found = [word for word in words(own) if not word.isdigit()]
     while len(found) > 1 and found[0] in SKIPPED_FIRST_WORDS:
@@ -352,7 +352,7 @@ def _of_name(name: str) -> _VerbMatch:
 
 
 def _of_path(path: str) -> _VerbMatch:
-    """Return the verb at the end of a path: `/logout`, `:cancel`, `/{id}/start`, `#Action=DeleteVolume`."""
+    """Return the verb at the end of a path, such as `/logout`, `:cancel`, `/{id}/start` and `#Action=DeleteVolume`."""
     if found := _ACTION.search(path):
         return _of_name(found[1])
     before, _, segment = path.rpartition("/")
@@ -377,8 +377,8 @@ def _sentences(text: str) -> tuple[str, ...]:
 def _of_text(sentence: str, *, later: bool) -> _VerbMatch:
     """Return the first verb of a sentence such as “Delete …”, “Deletes …”, “Use this method to delete …”.
 
-    `later` means that an earlier text describes a read. A verb for a change then counts only as the first word, if this
-    word cannot be a noun.
+    `later` means that an earlier text of the operation describes a read. With `later`, a verb for a change counts only
+    as the first word, and only if the word cannot be a noun.
     """
     start = words(sentence[:200])
     if not start or start[0] in {"to", "if", "when", "for"}:
@@ -395,7 +395,10 @@ def _of_text(sentence: str, *, later: bool) -> _VerbMatch:
 
 
 def _of_phrase(found: Sequence[str]) -> _VerbMatch:
-    """Return the verb that starts a phrase. A possible noun is not `clear`; a word before “of” is not a verb."""
+    """Return the verb that starts a phrase.
+
+    A verb that can be a noun is not marked `clear`. A word before “of” is never a verb.
+    """
     while len(found) > 1 and (
         found[0] in SKIPPED_FIRST_WORDS or (found[0].endswith("ly") and found[0] not in {"apply", "reply"})
     ):
@@ -414,7 +417,6 @@ def _of_phrase(found: Sequence[str]) -> _VerbMatch:
 
 
 def _second(sentence: str, *, named: bool = False) -> _VerbMatch:
-    """Return the second verb of a name or sentence if it is a change: “Returns the messages and marks them as read”."""
     lead = words(sentence[:200])
     if not lead or verb_infinitive(lead[0], _KNOWN) not in _KNOWN:
         return _VerbMatch()

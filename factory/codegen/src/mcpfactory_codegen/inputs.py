@@ -3,9 +3,9 @@
 A JSON or form body with known properties becomes one input per property, because models fill flat arguments more
 reliably. Any other body is one input. All code that names, describes or writes arguments uses this list of inputs.
 
-An argument keeps the API's spelling if Python permits it, to match the API's documentation: `bookId` stays `bookId`,
-but `X-Request-Id` becomes `x_request_id`. If several places use one name, the first of `PLACES` keeps the name; in
-other places, the place becomes a prefix: `limit` and `body_limit`.
+To match the API's documentation, an argument keeps the API's spelling if Python permits. For example, `bookId` stays
+unchanged, but `X-Request-Id` becomes `x_request_id`. If inputs in several places have the same name, the first place in
+`PLACES` keeps the name. Every other place becomes a prefix, as in `limit` and `body_limit`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from mcpfactory_runtime.upstream.encoding import is_json, media_type
 Place = Literal["path", "query", "querystring", "header", "cookie", "body", "form"]
 
 PLACES: Final[tuple[Place, ...]] = ("path", "query", "querystring", "header", "cookie", "body", "form")
-"""Places of inputs. If two places use the same name, only the place listed first keeps the name unchanged."""
+"""Places of inputs, in order of priority for a name that several inputs have."""
 
 _FORMS: Final = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 
-_DEPTH: Final = 12  # maximum levels of nested `allOf`; a deeper body is one input
+_DEPTH: Final = 12  # maximum levels of nested `allOf`; a body with more levels is one input
 _PARTS: Final = 500  # maximum `allOf` parts on all levels; a body with more parts is one input
 _ANNOTATIONS: Final = frozenset(
     {"title", "description", "default", "deprecated", "example", "examples", "$comment", "externalDocs", "xml"}
@@ -38,7 +38,7 @@ _BRANCHING: Final = ("oneOf", "not", "if", "patternProperties", "dependentSchema
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One value that a caller can pass. `name` is the parameter or body property; "" for a whole body."""
+    """One value that a caller can pass. A whole body has the name ""."""
 
     place: Place
     name: str
@@ -51,7 +51,7 @@ class Input:
 
     @property
     def slot(self) -> tuple[str, str]:
-        """Return the input's identity within its operation: (place, wire name)."""
+        """Return the place and the name in the request, which identify the input."""
         return self.place, self.name
 
 
@@ -59,8 +59,8 @@ class Input:
 class Inputs:
     """The inputs of an operation.
 
-    `choices`: sets of body properties; one set must be given (an `anyOf` that contains only `required`).
-    `needed_with_body`: required properties of an optional body.
+    `choices` has alternative sets of body properties, one of which must be given. `needed_with_body` has the required
+    properties of an optional body.
     """
 
     items: tuple[Input, ...]
@@ -69,7 +69,7 @@ class Inputs:
 
 
 def inputs(operation: ApiOperation, api: Api) -> Inputs:
-    """Return the inputs of an operation in the order of the document; each slot appears once."""
+    """Return the inputs of an operation in the order of the document."""
     items = [
         Input(p.place, p.name, p.schema, p.required or p.place == "path", p.description, p.deprecated, p)
         for p in operation.parameters
@@ -100,12 +100,12 @@ def _of_body(
     if body.graphql and flat is not None and not flat.properties:
         return [], (), ()
     closed = flat is not None and (form or flat.others in (None, False))
-    # The name "" stands for the whole body.
+    # a property named "" would be confused with the whole body
     if flat is None or not flat.properties or not closed or "" in flat.properties:
         encoding = Encoding(content_type=body.content_type, file=True) if _is_file(body, media) else None
         return [Input(place, "", body.schema, body.required, body.description, encoding=encoding)], (), ()
     required = set(flat.required)
-    if flat.others is not False:  # a schema may require a property that it does not describe
+    if flat.others is not False:  # a schema may require a property without describing the property
         flat.properties.update({name: {} for name in flat.required if name and name not in flat.properties})
     items = [
         Input(place, name, schema, body.required and name in required, encoding=body.encoding.get(name))
@@ -139,7 +139,7 @@ class _FlatSchema:
 
 
 def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, left: list[int]) -> _FlatSchema | None:
-    """Return the flat form of an object schema; None if the schema has no flat form."""
+    """Return the flat form of an object schema, or None if the schema has no flat form."""
     left[0] -= 1
     schema = resolve_definition(schema, schemas)
     if depth > _DEPTH or left[0] < 0 or not isinstance(schema, dict) or any(key in schema for key in _BRANCHING):
@@ -171,7 +171,7 @@ def _flatten(schema: JsonSchema, schemas: dict[str, JsonSchema], depth: int, lef
 
 
 def _choices(branches: list[Any]) -> tuple[tuple[str, ...], ...] | None:
-    """Return the required names of each `anyOf` branch; () without branches, None if a branch has more keywords."""
+    """Return the required names of each `anyOf` branch, or None if a branch has other keywords."""
     if not all(isinstance(branch, dict) and "required" in branch for branch in branches):
         return None
     if not all(set(branch) <= _ANNOTATIONS | {"required"} for branch in branches):
@@ -194,10 +194,7 @@ def is_valid_argument_name(name: str) -> bool:
 
 
 def name_arguments(items: Iterable[Input], taken: Iterable[str] = ()) -> dict[tuple[str, str], str]:
-    """Return the argument name of each input, by slot.
-
-    The names are unique within the operation, and are not in `taken`.
-    """
+    """Return the argument name of each input, by slot, without names in `taken`."""
     waiting = sorted(items, key=lambda item: (PLACES.index(item.place), item.name))
     order = [item.slot for item in waiting]
     names: dict[tuple[str, str], str] = {}
@@ -214,7 +211,7 @@ def name_arguments(items: Iterable[Input], taken: Iterable[str] = ()) -> dict[tu
                     names[exact[0].slot] = name
                     used.add(name)
     for slot in order:
-        if slot not in names:  # all candidates collided with candidates of other inputs
+        if slot not in names:  # all candidate names collided with candidate names of other inputs
             names[slot] = f"{slot[0]}_{digest(slot[1], 16)}"
     return names
 

@@ -1,8 +1,8 @@
-"""Intermediate form between API documents and generated code: immutable, JSON-serializable, independent of Python.
+"""Intermediate form between API documents and generated code: immutable and JSON-serializable.
 
-Readers (in `openapi/`) build an `Api`; `select`, `naming`, `describe` and `emit` read the `Api`. Every schema is JSON
-Schema 2020-12, converted from the dialects of Swagger 2.0 and OpenAPI 3.0. Every `$ref` is `#/$defs/<name>` into
-`Api.schemas`. No stage after the reader uses the document.
+  Every schema is JSON
+Schema 2020-12, converted from the dialects of Swagger 2.0 and OpenAPI 3.0. Every `$ref` is `#/$defs/<name>` and points
+into `Api.schemas`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ MARK_PREFIXES: Final = ("x-mcp", "x-speakeasy-mcp")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A mistake in an API document, or a part that was left out. Problems are collected, never raised.
+    """A mistake in an API document, or an omitted part. Problems are collected, never raised.
 
-    `error`: the element at the pointer was left out. `warning`: the element was kept, with an assumption or a repair.
-    `code` is stable and documented in docs/reference/problems.md. `pointer` is a JSON pointer into the document (RFC
-    6901), or `file#pointer` for another file of the document. `line` is the line of that element in its file, 0 if
-    unknown.
+    The level "error" means that the document's element at `pointer` was left out. The level "warning" means that the
+    element was kept with an assumption or a repair. `code` is stable and documented in docs/reference/problems.md.
+    `pointer` is a JSON pointer into the document (RFC 6901), or `file#pointer` for another file. `line` is the line of
+    the element in its file, or 0 if unknown.
     """
 
     level: Literal["error", "warning"]
@@ -79,8 +79,8 @@ class Encoding:
 class ApiBody:
     """The request body in the selected media type. `schema` has no read-only properties.
 
-    `xml` is the root of an XML body, and `shapes` has the types that the root references, as in the runtime's
-    `Operation`. `graphql` is the document of a GraphQL request; the properties of `schema` are its variables.
+    `xml` is the root of an XML body, and `shapes` has the XML types that the root references. `graphql` is the document
+    of a GraphQL request. The properties of a GraphQL request's `schema` are the variables of the request.
     """
 
     content_type: str
@@ -96,7 +96,7 @@ class ApiBody:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One documented response. `status` is "200", "2XX" or "default".
+    """One documented response. `status` is a code such as "200", a range such as "2XX", or "default".
 
     `schema` is None if the body is absent or not described. `headers` has the header names in lower case. `lists` has
     the pairs of element names that mark lists in XML (`Operation.lists`).
@@ -115,9 +115,9 @@ class Response:
 class ApiSecurityScheme:
     """A security scheme, reduced to the way in which the credential is sent.
 
-    `note` describes the credential (for example its OAuth flows). `flows` are the supported ways to get a token of an
-    `oauth2` scheme; an OAuth scheme without such flows has the kind `bearer`. `links` are the URLs in the description.
-    `service` is the service name in an `awsSigV4` signature; "" if the host alone identifies the service.
+    `flows` has the supported ways to get a token of an `oauth2` scheme. An OAuth scheme without supported flows has the
+    kind `bearer`. `service` is the service name in an `awsSigV4` signature, or "" if the host alone identifies the
+    service.
     """
 
     name: str
@@ -132,9 +132,9 @@ class ApiSecurityScheme:
 
     @property
     def credential_location(self) -> tuple[str, str]:
-        """Return the location (such as header) and the name under which the credential is sent.
+        """Return the place (such as header) and the name under which the credential is sent.
 
-        A request can contain each pair of place and name only once.
+        A request can contain each place and name only once.
         """
         if self.kind == "mutualTLS":
             return "connection", ""
@@ -144,12 +144,12 @@ class ApiSecurityScheme:
 
 @dataclass(frozen=True, slots=True)
 class ApiOperation:
-    """One operation, identified by `(method, path)`. `pointer` is its place in the document. `method` is upper case.
+    """One operation, identified by `(method, path)`. `method` is upper case.
 
-    `label` is the label of its document if the API has several documents (`combine`); `key` and `pointer` contain this
-    label. `scopes` are the OAuth scopes that `security` requires, by scheme name. `server` is a name from
-    `Api.own_servers`, or "" for the root. `extensions` has the fields whose names start with one of `MARK_PREFIXES`.
-    Fields of the document come first, then fields of the path, then of the operation.
+    `label` is the label of the operation's document if the API has several documents. `scopes` has the OAuth scopes
+    that `security` requires, by scheme name. `server` is a name from `Api.own_servers`, or "" for the root.
+    `extensions` has the fields whose names start with one of `MARK_PREFIXES`. Extensions of the document come first,
+    and extensions of the operation come last.
     """
 
     method: str
@@ -172,7 +172,7 @@ class ApiOperation:
 
     @property
     def key(self) -> str:
-        """Return the identity as text: "GET /books/{id}", or "shelf: GET /books/{id}" if the document has a label."""
+        """Return the identity as text, such as "GET /books/{id}", with the label if the document has a label."""
         return operation_key(self.method, self.path, self.label)
 
     def skipped(self, reason: str) -> SkippedOperation:
@@ -196,8 +196,8 @@ class SkippedOperation:
 class Api:
     """A whole API.
 
-    `servers` are the absolute base URLs of the API's root, preferred first. Variables in the URLs have their defaults.
-    `own_servers` are the servers that operations use instead of the root, sorted by name.
+    `servers` has the absolute base URLs of the API, preferred first. `own_servers` has the servers that operations use
+    instead of the root, sorted by name.
     """
 
     title: str
@@ -215,7 +215,7 @@ class Api:
 
     @property
     def base_url(self) -> str:
-        """Return the first URL of the root, or "" if the root has no URL."""
+        """Return the first URL of the root, or ""."""
         return next(iter(self.servers), "")
 
     @property
@@ -275,7 +275,10 @@ _MOST: Final[dict[Level, int]] = {"error": 1000, "warning": 50}
 
 
 class ProblemCollector:
-    """Ordered collector of problems. Keep each (code, pointer) once, and at most `_MOST` problems with one code."""
+    """Ordered collector of problems.
+
+    The collector keeps each (code, pointer) once, and at most `_MOST` problems with one code.
+    """
 
     def __init__(self) -> None:
         self._listed: list[Problem] = []
@@ -283,7 +286,7 @@ class ProblemCollector:
         self._count: dict[str, int] = {}
 
     def add(self, code: str, pointer: str, message: str, hint: str = "") -> None:
-        """Report one problem. `code` is a key of PROBLEM_CODES (else KeyError); the key gives the level."""
+        """Report one problem with a code of PROBLEM_CODES."""
         level = PROBLEM_CODES[code]
         if (code, pointer) in self._seen:
             return
@@ -301,7 +304,7 @@ class ProblemCollector:
     def all(self) -> tuple[Problem, ...]:
         """Return the collected problems, errors first.
 
-        For each code with omitted problems, one more problem states their number.
+        If problems with one code were omitted, one more problem states their number.
         """
         listed = list(self._listed)
         for code, count in self._count.items():
@@ -333,7 +336,7 @@ def carries_json(content_type: str, schema: JsonSchema | None, schemas: dict[str
 
 
 def is_structured(schema: JsonSchema) -> bool:
-    """Return True if a schema describes objects or lists. The given schema itself must not be a reference."""
+    """Return True if a schema describes objects or lists. The argument must not be a reference."""
     if not isinstance(schema, dict):
         return False
     return schema.get("type") in ("object", "array") or "properties" in schema or "allOf" in schema

@@ -1,4 +1,4 @@
-"""Selection of operations by tag, path, operation and method; omitted operations are listed with a reason."""
+"""Selection of operations by tag, path, operation and method, with a reason for each omission."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOT_SELECTED: Final = "not selected"
 def select(api: Api, selection: Selection) -> Api:
     """Return the API with the selected operations only, and with the schemas and security schemes that they use.
 
-    A term of the selection without a match is reported as a problem, because it is probably mistyped.
+    A term without a match is reported as a problem, because it is probably mistyped.
     """
     problems = ProblemCollector()
     terms = [(field, term, matcher(term)) for field, matcher in _MATCHERS.items() for term in getattr(selection, field)]
@@ -46,16 +46,16 @@ def select(api: Api, selection: Selection) -> Api:
         if (field, term) not in matched:
             kind = field.removesuffix("s").rpartition("_")[2]
             message = f"no operation matches the {kind} {term!r}"
-            # The user's selection has no location in the document, so use the selected term as the location.
+            # the selection has no location in the document, so that the selected term is the location
             place = f"{field.removesuffix('s').replace('_', '-')}={term.upper() if kind == 'method' else term}"
             problems.add("selection-unmatched", place, message, _hint(api, kind, term))
     return _reduced(api, kept, skipped, problems.all())
 
 
 def _reason(operation: ApiOperation, selection: Selection, hits: set[str]) -> str:
-    """Return the reason to skip an operation; "" to keep it.
+    """Return the reason to skip an operation, or "".
 
-    `hits` are the fields of the selection that match the operation.
+    `hits` has the fields of the selection that match the operation.
     """
     asked = [field.removeprefix("include_") for field in _ADDING if getattr(selection, field)]
     if asked and not hits & _ADDING.keys():
@@ -68,7 +68,6 @@ def _reason(operation: ApiOperation, selection: Selection, hits: set[str]) -> st
 
 
 def _hint(api: Api, kind: str, term: str) -> str:
-    """Return the available terms of a kind, closest match first."""
     known = {
         "tag": {tag for one in api.operations for tag in one.tags},
         "path": {one.path for one in api.operations},
@@ -115,7 +114,7 @@ _MATCHERS: Final = {**_ADDING, "include_methods": _by_method}
 
 
 def _glob(text: str) -> re.Pattern[str]:
-    """Return a glob as a pattern: `*` and `?` match within a segment, `**` across segments; braces are literal."""
+    """Return a glob as a pattern, in which `*` and `?` match within a segment and `**` matches across segments."""
     text, below = (text[:-3], "(?:/.*)?") if text.endswith("/**") else (text, "")
     parts = re.split(r"(\*\*|\*|\?)", text)
     translated = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
@@ -127,7 +126,7 @@ def _reduced(api: Api, kept: list[ApiOperation], skipped: list[SkippedOperation]
     schemas = {name: api.schemas[name] for name in sorted(needed)}
     named = {name for operation in kept for alternative in operation.security for name in alternative}
     hosts = {operation.server for operation in kept}
-    # If no operation states its security, any operation may need any scheme.
+    # if no operation states its security, any operation may need any scheme
     asked = any(operation.security for operation in api.operations)
     return dataclasses.replace(
         api,
@@ -182,14 +181,14 @@ EXTENSIONS: Final[dict[str, Callable[[Any], Mark]]] = {
     **dict.fromkeys(("x-mcp-enabled", "x-mcp-include", "x-mcp-expose"), _plain),
     **dict.fromkeys((f"x-mcp-{word}" for word in ("disabled", "exclude", "ignore", "skip", "hidden")), _reverse),
 }
-"""Functions that read the value of an extension: True includes the operation, False excludes it, None does neither."""
+"""Functions that read the value of an extension.
+
+The result True includes an operation, and the result False excludes an operation.
+"""
 
 
 def inclusion_from_extensions(extensions: Mapping[str, Any]) -> Mark:
-    """Return the mark of an operation.
-
-    `extensions` are sorted from the outermost to the innermost object, and the innermost mark applies.
-    """
+    """Return the mark of the innermost extension. `extensions` are sorted from outermost to innermost."""
     mark: Mark = None
     for name, value in extensions.items():
         read = EXTENSIONS.get(name.lower())

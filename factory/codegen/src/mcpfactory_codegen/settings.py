@@ -23,7 +23,7 @@ _SHOWN: Final = 100  # maximum characters of a value in a message
 
 
 class SettingsError(McpfactoryError):
-    """Error for an invalid settings file. `hint` is the correction."""
+    """Error for an invalid settings file, with the correction as hint."""
 
     exit_code = Exit.BAD_INPUT
 
@@ -31,7 +31,7 @@ class SettingsError(McpfactoryError):
 class Settings(BaseModel):
     """A table of a settings file. Unknown keys, and values of the wrong type, are refused.
 
-    Use `model_construct` for defaults that are models, because building validators would slow down each start.
+    Defaults that are models need `model_construct`, because building validators would slow down each start.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_by_name=True, defer_build=True)
@@ -45,17 +45,16 @@ Names = Annotated[tuple[Annotated[str, Field(pattern=r"\S")], ...], Field(strict
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """Annotation of a string that is one of these values."""
+    """Annotation of a string that is one of `values`."""
 
     values: Collection[str]
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Return the schema of the values."""
         return core_schema.literal_schema(list(self.values))
 
 
 def validation_error(message: str, hint: str, *at: str | int) -> PydanticCustomError:
-    """Return the error that a validator of a model raises; `at` is the path from the validated value to the error."""
+    """Return the error that a validator of a model raises, with the path `at` from the validated value to the error."""
     return PydanticCustomError("setting", "{message}", {"message": message, "hint": hint, "at": at})
 
 
@@ -63,20 +62,12 @@ _Model = TypeVar("_Model", bound=Settings)
 
 
 def read_settings(model: type[_Model], text: str, file: Path | str) -> _Model:
-    """Return the settings in the text of a TOML file; `file` is the file's name in error messages.
-
-    Raises:
-        SettingsError: the text is not TOML, or has an unknown key or an invalid value.
-    """
+    """Return the settings in the text of a TOML file, or raise a SettingsError about `file`."""
     return check_settings(model, parse_toml(text, file), file, text)
 
 
 def parse_toml(text: str, file: Path | str) -> dict[str, Any]:
-    """Return the content of a TOML text.
-
-    Raises:
-        SettingsError: the text is not TOML.
-    """
+    """Return the content of a TOML text, or raise a SettingsError."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -84,11 +75,7 @@ def parse_toml(text: str, file: Path | str) -> dict[str, Any]:
 
 
 def read_toml_text(file: Path) -> str:
-    """Return the text of a TOML file.
-
-    Raises:
-        SettingsError: the file cannot be read.
-    """
+    """Return the text of a TOML file, or raise a SettingsError."""
     try:
         return file.read_text("utf-8-sig")  # Windows editors may write a byte order mark
     except UnicodeDecodeError as error:
@@ -98,7 +85,7 @@ def read_toml_text(file: Path) -> str:
 
 
 def check_settings(model: type[_Model], data: Any, file: Path | str, text: str = "") -> _Model:
-    """Return data as settings. If `text` is the text of the file, errors have a line number."""
+    """Return data as settings. Errors have a line number if `text` is the text of the file."""
     try:
         return model.model_validate(data, by_alias=True, by_name=False)
     except ValidationError as error:
@@ -126,10 +113,10 @@ Keys = tuple[str | int, ...]
 
 
 def _place(error: ErrorDetails, data: Any) -> tuple[Keys, Any]:
-    """Return the keys of the table or value that an error is about, and the value.
+    """Return the keys and the value to which an error refers.
 
-    pydantic adds the branches of unions to the keys. An error about an unknown or missing key belongs to the key's
-    table.
+    The result omits the branches of unions, which pydantic adds to the keys. An error about an unknown or missing key
+    belongs to the table of the key.
     """
     keys: list[str | int] = []
     parts = error["loc"][:-1] if error["type"] == "extra_forbidden" else error["loc"]
@@ -141,7 +128,7 @@ def _place(error: ErrorDetails, data: Any) -> tuple[Keys, Any]:
 
 
 def _names(keys: Keys) -> list[str]:
-    """Return the keys in readable form: the tables of a list are counted from 1."""
+    """Return the keys in readable form, with tables of a list counted from 1."""
     names: list[str] = []
     for part in keys:
         if isinstance(part, int):
@@ -152,10 +139,7 @@ def _names(keys: Keys) -> list[str]:
 
 
 def find_toml_line(text: str, keys: Keys) -> int:
-    """Return the line of a key in a TOML text.
-
-    If the key is missing, return the line of the innermost table around it.
-    """
+    """Return the line of a key in a TOML text, or of the innermost table around a missing key."""
     best, line = 0, 1
     table: Keys = ()
     counts: dict[Keys, int] = {}
@@ -168,17 +152,17 @@ def find_toml_line(text: str, keys: Keys) -> int:
             for end, name in enumerate(names, 1):
                 table = (*table, name, counts[names[:end]]) if names[:end] in counts else (*table, name)
         place = table if content.startswith("[") else (*table, *names)
-        for one in (place[:-1], place):  # a list has the line number of its first table
+        for one in (place[:-1], place):  # a list of tables has the line number of its first table
             if len(one) > best and one == keys[: len(one)]:
                 best, line = len(one), number
     return line
 
 
 def _written_keys(line: str) -> Keys:
-    """Return the keys in a table header, or the keys before `=`; () for any other line."""
+    """Return the keys in a table header or before `=`, or () for any other line."""
     try:
         data: Any = tomllib.loads(line if line.startswith("[") else f"{line.partition('=')[0]}= 0")
-    except tomllib.TOMLDecodeError:  # a comment, or a further line of a value
+    except tomllib.TOMLDecodeError:  # the line is a comment, or a further line of a value
         return ()
     keys: list[str | int] = []
     while data:
@@ -207,7 +191,7 @@ _TYPES: Final = {bool: "boolean", str: "string", int: "integer", float: "number"
 
 
 def _explain(error: ErrorDetails, value: Any, places: Sequence[Mapping[str, Any]], example: str) -> tuple[str, str]:
-    """Return the message and a hint. `places` are the JSON Schemas that permit the value."""
+    """Return the message and a hint, from the JSON Schemas `places` that permit the value."""
     last = str(error["loc"][-1]) if error["loc"] else ""
     if error["type"] == "setting":
         return error["msg"], str(error["ctx"]["hint"])
@@ -249,7 +233,6 @@ def _noun(schema: Mapping[str, Any]) -> str:
 
 
 def _example(key: str, places: Sequence[Mapping[str, Any]]) -> str:
-    """Return an example of a valid line for the key."""
     name = key.rpartition(".")[2]
     for one in places:
         if one.get("type") == "object":
@@ -268,7 +251,7 @@ def _toml(value: Any) -> str:
 
 
 def _schemas(root: Mapping[str, Any], keys: Keys, data: Any) -> list[Mapping[str, Any]]:
-    """Return the JSON Schemas of the value at these keys; a value with several possible types has several schemas."""
+    """Return the JSON Schemas of the value at these keys, one for each possible type."""
     found = list(schema_alternatives(root, root, data))
     for key in keys:
         data = data[key]
@@ -283,7 +266,7 @@ def _schemas(root: Mapping[str, Any], keys: Keys, data: Any) -> list[Mapping[str
 
 
 def additional_properties_schema(schema: Mapping[str, Any]) -> Any:
-    """Return the schema of values under keys that the user chooses; None if the table has fixed keys only."""
+    """Return the schema of values under keys that the user chooses, or None for fixed keys."""
     named = (part for steps, part in children(schema) if steps[0] in {"patternProperties", "additionalProperties"})
     return next((part for part in named if isinstance(part, Mapping)), None)
 
@@ -307,7 +290,7 @@ def json_schema(*models: type[Settings]) -> dict[str, Any]:
     """Return the JSON Schema of a settings file that follows one of these models."""
     if len(models) == 1:
         return {"$schema": _DIALECT, **models[0].model_json_schema()}
-    from pydantic.json_schema import models_json_schema  # noqa: PLC0415 - only `mcpfactory schema` needs it
+    from pydantic.json_schema import models_json_schema  # noqa: PLC0415 - only `mcpfactory schema` needs this import
 
     places, schema = models_json_schema([(model, "validation") for model in models], title="mcpfactory.toml")
     return {"$schema": _DIALECT, **schema, "anyOf": [places[model, "validation"] for model in models]}
@@ -317,7 +300,7 @@ def json_schema(*models: type[Settings]) -> dict[str, Any]:
 
 
 def quoted(text: str) -> str:
-    """Return a string literal for TOML and Python, as JSON without control characters that JSON does not escape."""
+    """Return a string literal that is valid in both TOML and Python."""
     return json.dumps(strip_controls(text), ensure_ascii=False)
 
 

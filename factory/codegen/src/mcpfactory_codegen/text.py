@@ -24,7 +24,6 @@ _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 @cache
 def _word_groups() -> dict[str, frozenset[str]]:
-    """Return the groups of English words from words.txt, by name."""
     lines = Path(__file__).with_name("words.txt").read_text("utf-8").splitlines()
     text = " ".join(line for line in lines if not line.startswith("#"))
     return {name: frozenset(listed.split()) for name, listed in re.findall(r"\[([a-z-]+)\]([^\[]*)", text)}
@@ -36,7 +35,7 @@ def word_group(name: str) -> frozenset[str]:
 
 
 def word_pairs(name: str) -> dict[str, str]:
-    """Return a group of pairs from words.txt, where a pair is written as `indices=index`."""
+    """Return a group of pairs from words.txt, each written as `indices=index`."""
     return dict(pair.split("=") for pair in word_group(name))
 
 
@@ -46,20 +45,20 @@ _ODD_PLURALS: Final = word_pairs("odd-plurals")
 
 @lru_cache(maxsize=65536)
 def words(text: str) -> tuple[str, ...]:
-    """Return the lower-case ASCII words of a name in any spelling: `users.GetMail2` → users, get, mail2."""
+    """Return the lowercase ASCII words of a name in any spelling, such as users, get and mail2 for `users.GetMail2`."""
     if not text.isascii():
         text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     return tuple(part.lower() for part in _BOUNDARY.split(text) if part)
 
 
 def snake_case(text: str) -> str:
-    """Return a name in snake case: `X-Request-ID` → x_request_id; "" without ASCII letters and digits."""
+    """Return a name in snake case, such as x_request_id for `X-Request-ID`, or "" without ASCII letters and digits."""
     return "_".join(words(text))
 
 
 @lru_cache(maxsize=65536)
 def singular(word: str) -> str:
-    """Return the singular of a usual English plural; words such as `alias`, `status` and `dns` stay unchanged."""
+    """Return the singular of a usual English plural, but keep words such as `alias`, `status` and `dns`."""
     if len(word) < 4 or not word.endswith("s") or word.endswith(_KEPT_S):
         return word
     if word in _ODD_PLURALS:
@@ -79,7 +78,7 @@ def is_plural(word: str) -> bool:
 
 
 def digest(text: str, length: int = 8) -> str:
-    """Return the first hexadecimal digits of the text's SHA-256: short, and the same on every machine."""
+    """Return the first hexadecimal digits of the text's SHA-256."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]
 
 
@@ -102,7 +101,7 @@ def is_identifier(text: str) -> bool:
 
 
 def identifier(text: str, *, prefix: str, reserved: frozenset[str] = frozenset()) -> str:
-    """Return the text in snake case as an ASCII identifier; add `prefix` if it is empty or starts with a digit."""
+    """Convert the text to an ASCII identifier in snake case, with `prefix` before a digit."""
     name = snake_case(text)
     if not name:
         return f"{prefix}_{digest(text, 6)}"
@@ -112,19 +111,17 @@ def identifier(text: str, *, prefix: str, reserved: frozenset[str] = frozenset()
 
 
 def names_with_digest(lead: str, key: str, length: int) -> Iterator[str]:
-    """Yield endless distinct names: `lead` and a digest of the key that gets longer each time."""
+    """Yield endless distinct names from `lead` and an ever longer digest of the key."""
     while True:
         yield "_".join(filter(None, (lead, digest(key, length))))
         length += 2
 
 
 def choose_unique_names(proposals: Mapping[str, Iterator[str]], taken: set[str]) -> dict[str, str]:
-    """Return a name for each key: the first free name among the key's endless proposals.
-
-    Names are compared without case.
+    """Return a name for each key: the first free name among the key's endless proposals, ignoring case.
 
     In each round, a key gets its proposed name if no other key has the same proposal. Therefore names do not depend on
-    the order of keys. `taken` has reserved names in lower case; all proposed names are added to `taken`.
+    the order of keys. `taken` has reserved names in lower case, and also receives all proposed names.
     """
     names: dict[str, str] = {}
     waiting = dict(proposals)
@@ -147,7 +144,7 @@ _LEAST: Final = 3  # minimum characters of a prefix; shorter prefixes match unre
 
 
 def closest_match(word: str, known: Iterable[str]) -> str:
-    """Return the closest known name: similar, with the same letters, or starting with the word; "" if there is none."""
+    """Return the closest known name, or "". A close name is similar, has the same letters, or starts with the word."""
     by_fold = {name.casefold(): name for name in known}
     asked = word.casefold()[:_LONGEST]
     close = get_close_matches(asked, by_fold, 1)
@@ -176,7 +173,7 @@ def describe_unknown_key(table: Mapping[str, object], known: Collection[str], wh
 # --- text of documents, as plain and short text without hidden characters ---
 
 
-_READ: Final = 20_000  # maximum characters of a text to read; some patterns below are slow on long texts
+_READ: Final = 20_000  # maximum characters of a text to read, because some patterns are slow on long texts
 _FENCE: Final = re.compile(r"```.*?(```|\Z)", re.S)
 _COMMENT: Final = re.compile(r"<!--.*?(-->|\Z)", re.S)
 _IMAGE: Final = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)")
@@ -201,12 +198,9 @@ _ENTITIES: Final = {"&nbsp;": " ", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#3
 
 
 def strip_controls(text: str) -> str:
-    """Return the text without control, format (bidirectional, zero-width) and surrogate characters.
-
-    Newlines and tabs stay in the text.
-    """
+    """Remove control, format (bidirectional, zero-width) and surrogate characters, except newlines and tabs."""
     text = text.replace("\r\n", "\n")
-    if text.replace("\n", "").replace("\t", "").isprintable():  # a fast check for the common case
+    if text.replace("\n", "").replace("\t", "").isprintable():  # this check is fast and covers most texts
         return text
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in _HIDDEN)
 
@@ -215,7 +209,7 @@ _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 
 
 def markup_to_plain_text(text: str) -> str:
-    """Return Markdown and HTML as plain text, with one newline between paragraphs."""
+    """Convert Markdown and HTML to plain text, with one newline between paragraphs."""
     text = strip_controls(text[:_READ])
     if "<" in text or "[" in text or "`" in text or "*" in text or "_" in text or "&" in text:
         for pattern, by in _PLAIN:

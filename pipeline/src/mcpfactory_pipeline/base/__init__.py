@@ -1,1 +1,1 @@
-"""Utilities for every part of the pipeline: errors, hashes, locks, IDs, atomic file writes, terminal text."""
+"""Utilities for every part of the pipeline."""

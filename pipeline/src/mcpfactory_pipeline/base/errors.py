@@ -1,5 +1,3 @@
-"""Errors that a person must fix, and records for `--json`."""
-
 from __future__ import annotations
 
 from dataclasses import asdict
@@ -9,7 +7,7 @@ from mcpfactory_runtime.errors import Exit, McpfactoryError
 
 
 class PipelineError(McpfactoryError):
-    """Base class of pipeline errors; `hint` is the command to run or the field to change."""
+    """Base class of pipeline errors. `hint` names the command to run or the field to change."""
 
 
 class WorkspaceError(PipelineError):
@@ -29,7 +27,7 @@ class ConfigError(PipelineError):
 
 
 class ServerError(PipelineError):
-    """The code or the dependencies of a server prevent its start; the owner has to correct them."""
+    """Error in a server's code or dependencies that prevents the start of the server."""
 
     exit_code = Exit.SERVER_ERROR
 
@@ -39,33 +37,33 @@ class StateError(PipelineError):
 
 
 class StageError(PipelineError):
-    """A stage failed for a reason other than its input. The stage is `errored` and can be retried."""
+    """Failure of a stage that the stage's input did not cause. The stage is `errored` and can be retried."""
 
 
 class RefusedError(PipelineError):
-    """Error for a request that the current state forbids; nothing was changed."""
+    """Error for a request that the current state forbids. Nothing was changed."""
 
     exit_code = Exit.NEGATIVE
 
 
 class PromotionError(PipelineError):
-    """Refused promotion; the message names the missing requirements."""
+    """Refused promotion. The message names the missing requirements."""
 
     exit_code = Exit.NEGATIVE
 
 
 class PublishError(PipelineError):
-    """Publication refused by mcpfactory or by a target; the message gives the reason."""
+    """Publication that mcpfactory or a target refused."""
 
     exit_code = Exit.NEGATIVE
 
 
 class TargetUnavailableError(PipelineError):
-    """A target was unreachable or failed during an upload; publishing again continues the upload."""
+    """Failure of a target during an upload. Another `publish` continues the upload."""
 
 
 class ReleaseError(PipelineError):
-    """A release failed completely or partly; `code` is a reason from docs/how-to/release.md."""
+    """Release that failed completely or partly. `code` is a reason from docs/how-to/release.md."""
 
     exit_code = Exit.NEGATIVE
 

@@ -1,5 +1,3 @@
-"""Events of a run, and the base class of reporters."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -9,7 +7,7 @@ from typing import Any, Final
 
 @dataclass(frozen=True, slots=True)
 class RunEvent:
-    """Something that happened in a run."""
+    """Event of a run."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the event as plain data, with its name first."""
@@ -18,7 +16,10 @@ class RunEvent:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted(RunEvent):
-    """A run of these servers and stages started; `isolation` is the isolation level of server code on this machine."""
+    """A run of these servers and stages started.
+
+    `isolation` is the isolation level of server code on this machine.
+    """
 
     servers: tuple[str, ...]
     stages: tuple[str, ...]
@@ -27,7 +28,7 @@ class RunStarted(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class StageStarted(RunEvent):
-    """A stage of a server started; `attempt` counts from 1."""
+    """A stage of a server started. `attempt` counts from 1."""
 
     server: str
     stage: str
@@ -48,7 +49,7 @@ class StageFinished(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class StageSkipped(RunEvent):
-    """A stage did not run: `verdict` is `up-to-date`, `blocked`, `held` or `waiting`."""
+    """A stage did not run. `verdict` is `up-to-date`, `blocked`, `held` or `waiting`."""
 
     server: str
     stage: str
@@ -58,7 +59,7 @@ class StageSkipped(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class FailedStageLog(RunEvent):
-    """The last lines of the log of a stage that did not pass; `log` is the path of the full log in the workspace."""
+    """Last log lines of a stage that did not pass. `log` is the path of the full log in the workspace."""
 
     server: str
     stage: str
@@ -68,7 +69,7 @@ class FailedStageLog(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class RunWaiting(RunEvent):
-    """A run waits for another process that runs stages of this server; `holder` describes the other process."""
+    """A run waits for another run of the same server. `holder` describes the process of the other run."""
 
     server: str
     holder: Mapping[str, Any] = field(default_factory=dict)
@@ -76,10 +77,7 @@ class RunWaiting(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class ServerUnusable(RunEvent):
-    """A server cannot be run, because its state or configuration is broken.
-
-    The run continues with the other servers.
-    """
+    """A server has a broken state or configuration. The run continues with the other servers."""
 
     server: str
     message: str
@@ -88,7 +86,7 @@ class ServerUnusable(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class RunFinished(RunEvent):
-    """A run ended: servers by outcome, and the duration. `pruned` maps deleted candidate folders to sizes in bytes."""
+    """A run ended. `pruned` maps deleted candidate folders to their sizes in bytes."""
 
     servers: Mapping[str, str]
     ran: int
@@ -110,10 +108,13 @@ KINDS: Final = tuple(_NAMES.values())
 
 
 class Reporter:
-    """Reporter of a run; this one reports nothing. Events come one at a time, but from several threads."""
+    """Base class of reporters of a run. The base class reports nothing.
+
+    Events come one at a time, but from several threads.
+    """
 
     def emit(self, event: RunEvent) -> None:
         """Show one event."""
 
     def close(self) -> None:
-        """End the report after a run, regardless of the outcome."""
+        """End the report after a run."""

@@ -1,5 +1,3 @@
-"""Write files atomically, and describe damaged ones."""
-
 from __future__ import annotations
 
 import errno
@@ -25,11 +23,7 @@ def read_json(file: Path) -> Mapping[str, Any]:
 
 
 def read_regular_file(file: Path, most: int) -> bytes:
-    """Return the content of a regular file. Pipes, devices and too large files are refused before they are read.
-
-    Raises:
-        OSError: the file cannot be read, is not a regular file, or has more than `most` bytes.
-    """
+    """Return the content of a regular file."""
     descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(descriptor, "rb") as stream:
         found = os.fstat(descriptor)
@@ -46,7 +40,7 @@ FileStamp = tuple[int, int, int, int]
 def file_stamp(file: str | Path) -> FileStamp | None:
     """Return modification time, size, inode and change time of a file; None if the file is missing.
 
-    Every write changes the stamp: a writer can reset the modification time, but not the change time.
+    A writer can reset the modification time, but not the change time.
     """
     try:
         found = os.stat(file)  # noqa: PTH116 - the dashboard calls this 30,000 times; pathlib takes twice as long
@@ -93,8 +87,7 @@ def copy_files(source: Path, files: Iterable[str], target: Path) -> None:
 def replace_file(file: Path, data: bytes, *, mode: int | None = None) -> None:
     """Write a file atomically and durably: readers see the old or the new content, even after a crash.
 
-    Missing folders are created. If `mode` is set, the file has these permissions before the first byte is written. The
-    caller must hold a lock for the file.
+    `mode` sets the file's permissions before the first byte is written. The caller must hold a lock for the file.
     """
     move_into_place(write_temporary_file(file, data, mode=mode), file)
 
@@ -113,7 +106,7 @@ def write_if_changed(file: Path, data: bytes) -> bool:
 
 
 def write_temporary_file(file: Path, data: bytes, *, mode: int | None = None) -> Path:
-    """Write a file's new content to a temporary file next to it; remove leftovers of killed processes."""
+    """Write content to a temporary file next to `file`."""
     file.parent.mkdir(parents=True, exist_ok=True)
     remove_temporary_files(file)
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
@@ -140,7 +133,7 @@ def remove_temporary_files(file: Path) -> None:
 def move_into_place(temporary: Path, file: Path) -> None:
     """Replace a file with its temporary file, durably."""
     temporary.replace(file)
-    if os.name == "posix":  # Windows cannot open a folder as a file, and so cannot sync a folder
+    if os.name == "posix":  # Windows cannot sync a folder
         descriptor = os.open(file.parent, os.O_RDONLY)
         try:
             os.fsync(descriptor)
@@ -153,10 +146,7 @@ _PYTHONS: Final = ("invalid", "Invalid", "Exceeds the limit", "could not convert
 
 
 def unreadable_json_reason(error: Exception) -> str:
-    """Return a readable reason why a JSON file cannot be read, from the error that was raised.
-
-    The text of a `ValueError` is used, unless the text comes from Python itself.
-    """
+    """Describe why a JSON file cannot be read."""
     if isinstance(error, KeyError):
         return f"{error.args[0]!r} is missing"
     if isinstance(error, json.JSONDecodeError):

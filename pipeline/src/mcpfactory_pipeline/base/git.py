@@ -1,5 +1,3 @@
-"""Run git, and sign with SSH keys."""
-
 from __future__ import annotations
 
 import subprocess
@@ -12,7 +10,7 @@ from mcpfactory_pipeline.base.errors import ConfigError
 _ALWAYS: Final = ("--no-optional-locks", "-c", "safe.bareRepository=explicit")
 """Options for every git command.
 
-A pull request can contain a folder that git treats as a bare repository. Its configuration could run programs.
+A pull request can contain a bare repository, and a repository's configuration can run programs.
 """
 
 
@@ -36,11 +34,7 @@ _INSTALL: Final = "install OpenSSH 8.2 or newer"
 
 
 def sign_with_ssh_key(key: Path, namespace: str, data: bytes) -> str:
-    """Sign data with a private key. For a public key, use its private key in the SSH agent.
-
-    Raises:
-        ConfigError: the key cannot be used.
-    """
+    """Sign data with a private key. If `key` is a public key, use the matching private key in the SSH agent."""
     done = _keygen("-Y", "sign", "-q", "-f", str(key.expanduser()), "-n", namespace, data=data)
     if done.returncode:
         words = done.stderr.decode(errors="replace").strip().splitlines()
@@ -52,7 +46,7 @@ def sign_with_ssh_key(key: Path, namespace: str, data: bytes) -> str:
 
 
 def ssh_signature_fault(signers: Path, who: str, namespace: str, data: bytes, signature: str) -> str:
-    """Return why a signature by `who` is invalid, given the file of allowed signers; "" if the signature is valid.
+    """Return the reason why a signature by `who` is invalid; "" if the signature is valid.
 
     Raises:
         ConfigError: ssh-keygen cannot be run.

@@ -1,6 +1,6 @@
 """Hash content: canonical JSON, files, folders and reproducible archives.
 
-`canonical_json` replaces the slow `json.dumps(…, indent=2)`, because states are serialized for every event.
+States are serialized for every event, so `canonical_json` avoids the slow `json.dumps(…, indent=2)`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NOT_SOURCE_AT_TOP: Final = frozenset({"build", "dist", "env", "venv"})
 
 
 def hash_bytes(data: bytes) -> str:
-    """Return `sha256:` and 64 hexadecimal digits."""
+    """Return the SHA-256 of data as `sha256:` and 64 hexadecimal digits."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
@@ -45,7 +45,7 @@ def hash_file(file: str | Path) -> str:
 
 
 def hash_named_texts(record: Mapping[str, str]) -> str:
-    """Return the hash of named texts, regardless of their order."""
+    """Return one hash of named texts. The order of the texts does not matter."""
     return hash_bytes(json.dumps(dict(record), sort_keys=True).encode())
 
 
@@ -56,12 +56,12 @@ def hash_files(root: Path, files: Iterable[str]) -> str:
 
 
 def list_source_files(root: Path, *, without: tuple[str, ...] = ()) -> list[str]:
-    """Return the sorted POSIX paths of all source files below `root`; `without` has the names of folders to omit.
+    """Return the sorted POSIX paths of all source files below `root`.
 
-    Links to files inside `root` count as files.
+    `without` are the names of folders to omit. A link to a file inside `root` counts as a file.
 
     Raises:
-        StageError: a link points outside `root`, so its target could change unnoticed.
+        StageError: a link points outside `root`.
     """
     found: list[str] = []
     _walk(str(root), "", _NOT_SOURCE_AT_TOP | set(without), found)
@@ -100,7 +100,7 @@ _LEVEL: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class ArchiveEntry:
-    """File or folder in an archive; `path` is relative, with `/` between parts."""
+    """File or folder in an archive. `path` is relative and uses `/`."""
 
     path: str
     data: bytes = b""
@@ -111,15 +111,14 @@ class ArchiveEntry:
 def zip_bytes(files: Mapping[str, bytes], *, compress: bool = False) -> bytes:
     """Return a zip with the given files, sorted by path, with the date 1980-01-01 and the mode 0644.
 
-    Without `compress`, entries are uncompressed, so that the bytes do not depend on the version of a compression
-    library.
+    Uncompressed archives do not depend on the version of a compression library.
     """
     method = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for path in sorted(files):
             info = zipfile.ZipInfo(path, _ZIP_TIME)
-            # Record system Unix and mode 644 on every system, so that equal files give equal bytes.
+            # Set the system to Unix and the mode to 644, so that equal files give equal bytes on every system.
             info.create_system, info.external_attr = 3, 0o100644 << 16
             info.compress_type = method
             archive.writestr(info, files[path], compresslevel=_LEVEL if compress else None)
@@ -127,7 +126,7 @@ def zip_bytes(files: Mapping[str, bytes], *, compress: bool = False) -> bytes:
 
 
 def tar_bytes(entries: Iterable[ArchiveEntry]) -> bytes:
-    """Return a tar with these entries, sorted by path and dated 1970-01-01; missing parent folders are added."""
+    """Return a tar with these entries and their parent folders, sorted by path and dated 1970-01-01."""
     known = {entry.path: entry for entry in entries}
     for path in list(known):
         parts = path.split("/")
@@ -152,16 +151,12 @@ def _info(entry: ArchiveEntry) -> tarfile.TarInfo:
 
 
 def canonical_json(value: object) -> str:
-    """Return data as JSON with sorted keys, an indent of two and no final line end; keys must be strings.
-
-    Raises:
-        TypeError: a value has no JSON form.
-    """
+    """Return data as JSON with sorted keys, an indent of two and no final newline. Keys must be strings."""
     return _written(value, "\n")
 
 
 def _written(value: object, line: str) -> str:
-    """Return a value as JSON text to insert into a line; `line` is the text at the start of each further line."""
+    """Return a value as JSON text. Each further line begins with `line`."""
     if isinstance(value, str):
         return _quoted(value)
     if isinstance(value, dict):

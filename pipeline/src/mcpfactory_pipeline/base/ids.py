@@ -18,7 +18,7 @@ from mcpfactory_pipeline.base.git import git_text
 from mcpfactory_pipeline.base.text import join_lines
 
 _DIGITS: Final = (
-    # Crockford's base 32, as in ULID; encoded IDs sort in the order of the encoded numbers.
+    # Crockford's base 32, as in ULID; encoded IDs sort like the encoded numbers.
     "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 )
 _RANDOM_BITS: Final = 80
@@ -30,7 +30,7 @@ Clock = Callable[[], datetime]
 
 
 def new_id(after: str = "") -> str:
-    """Return a new ID greater than `after`: 48 bits of milliseconds and 80 random bits as 26 characters."""
+    """Return a new ID that is greater than `after`."""
     value = (time.time_ns() // 1_000_000 << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
     if after:
         value = max(value, _read(after) + 1)
@@ -43,10 +43,7 @@ def max_id_at(at: datetime) -> str:
 
 
 def id_creation_time(text: str) -> float:
-    """Return the creation time of an ID in seconds since the epoch.
-
-    The time is precise to the millisecond. The event with this ID stores its time only to the second.
-    """
+    """Return the creation time of an ID in seconds since the epoch, precise to the millisecond."""
     return (_read(text) >> _RANDOM_BITS) / 1000
 
 
@@ -67,16 +64,12 @@ def utc_now() -> datetime:
 
 
 def format_time(at: datetime) -> str:
-    """Return a time as events store it: UTC, to the second."""
+    """Format a time for an event: in UTC, without fractions of a second."""
     return at.astimezone(UTC).strftime(_FORMAT)
 
 
 def parse_time(text: str) -> datetime:
-    """Return the time of an event.
-
-    Raises:
-        StateError: the time is invalid.
-    """
+    """Return the time of an event."""
     try:
         if len(text) == 20 and (text[4], text[7], text[10], text[19]) == ("-", "-", "T", "Z"):
             return datetime.fromisoformat(text)
@@ -96,9 +89,9 @@ def acting_as(name: str, confirmed: str | None = None, source: str = "") -> Iter
 
     `confirmed` names the person who confirmed the action.
 
-    `source` describes the evidence of the identity, "" if it was not checked.
+    `source` describes the evidence of the actor's identity; "" means that nobody checked the identity.
 
-    The actor applies to the current thread or task, and to threads and tasks started with a copy of its context.
+    The actor applies to the current thread or task, and to all threads and tasks that copy the context.
     """
     token = _ACTING.set((name, confirmed, source))
     try:

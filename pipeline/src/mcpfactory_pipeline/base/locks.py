@@ -1,7 +1,7 @@
 """Locks of the workspace. The operating system frees locks when a process dies, so leftover lock files do not block.
 
-Each server has two locks. The *run* lock is held while its stages run: a server has one run at a time. The *state* lock
-is held only while history and state are written. A process that needs both locks takes the run lock first.
+A run holds the *run* lock of a server while stages of the server run, so a server has one run at a time. The *state*
+lock is held only while history and state are written. A process that needs both locks takes the run lock first.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def file_lock(file: Path, *, timeout: float = _TIMEOUT) -> Iterator[None]:
 
 
 def is_locked(file: Path) -> bool:
-    """Return True if another process holds the lock; a missing file is not locked."""
+    """Return True if another process holds the lock; False if the file is missing."""
     if not file.exists():
         return False
     lock = FileLock(file)
@@ -59,11 +59,11 @@ def is_locked(file: Path) -> bool:
 def run_lock(
     folder: Path, server: str, run: str, *, waiting: Callable[[Holder], None], stopped: Callable[[], bool]
 ) -> Iterator[Callable[[Sequence[str]], None]]:
-    """Hold the run lock of a server; return a function that records the running stages, for other processes.
+    """Hold the run lock of a server, and yield a function that records the running stages.
 
-    Call that function with the names of all running stages, in order, whenever a stage starts or ends; it raises
-    `StateError` if it cannot write. While another process holds the lock, wait; `waiting` is called once, with a
-    description of the process that holds the lock.
+    Call the function with the names of all running stages whenever a stage starts or ends. The yielded function raises
+    `StateError` if the note cannot be written. If another process holds the lock, `waiting` is called once with a
+    description of that process.
 
     Raises:
         InterruptedError: `stopped` returned True before the lock became free.
@@ -103,10 +103,9 @@ def run_lock(
 
 
 def read_run_notes(folder: Path, server: str) -> Holder:
-    """Return the notes of a server's last run: `pid`, `run`, `stages`, `stage` (the first one or "") and `alive`.
+    """Return the notes of a server's last run; empty if the run ended normally.
 
-    The result is empty after a run that ended normally. Older versions ran one stage at a time, and did not write
-    `stages`.
+    `stage` is the first of the running `stages`, or "".
     """
     try:
         note = json.loads(_holder_note(folder, server).read_text(encoding="utf-8"))
@@ -125,7 +124,7 @@ def running_stages_of_server(folder: Path, server: str, run: str = "") -> tuple[
 
 
 def running_stages_of_workspace(folder: Path) -> frozenset[tuple[str, str, str]]:
-    """Return the running stages of all servers as (run, server, stage). A server without running stages has no note."""
+    """Return the running stages of all servers as (run, server, stage)."""
     servers = [note.stem for note in folder.glob(f"*{_HOLDER}")]
     holders = {server: read_run_notes(folder, server) for server in servers}
     going = {server: holder for server, holder in holders.items() if holder.get("alive")}
@@ -136,10 +135,7 @@ def running_stages_of_workspace(folder: Path) -> frozenset[tuple[str, str, str]]
 
 @contextmanager
 def register_run(folder: Path, run: str) -> Iterator[None]:
-    """Register a run during the block, so that other processes see the run. Entries of dead runs are removed.
-
-    The note is optional: a write error is ignored.
-    """
+    """Register a run during the block, so that other processes see the run."""
     note = _run_notes(folder) / f"{run}.{os.getpid()}{_HOLDER}"
     with suppress(OSError):
         note.parent.mkdir(parents=True, exist_ok=True)
@@ -176,7 +172,7 @@ def _holder_note(folder: Path, server: str) -> Path:
 def _write_holder(note: Path, run: str, stages: Sequence[str]) -> None:
     """Write the holder of a server's run lock atomically.
 
-    A half-read note would make a running stage look crashed.
+    A reader of half a note would treat a running stage as crashed.
     """
     holder = {"pid": os.getpid(), "run": run, "stage": next(iter(stages), ""), "stages": list(stages)}
     # This process has the lock, so no other process writes a file of this name.

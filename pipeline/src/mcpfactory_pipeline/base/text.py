@@ -1,5 +1,3 @@
-"""Text for people: escaping for terminals, shortening, and reasons of decisions."""
-
 from __future__ import annotations
 
 import json
@@ -64,7 +62,7 @@ _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def iterate_json_strings(value: Any) -> Iterator[str]:
-    """Yield each string of a JSON value, including member names, truncated to the length that searches use."""
+    """Yield all strings and member names of a JSON value. Long texts are truncated for searches."""
     todo = [value]
     while todo:
         item = todo.pop()
@@ -79,7 +77,7 @@ def iterate_json_strings(value: Any) -> Iterator[str]:
 def printable(text: str, *, color: bool = False) -> str:
     r"""Return the text with control characters, invisible characters and CI commands escaped (`\x1b`).
 
-    Color codes stay with `color`, and are removed otherwise.
+    Color codes are kept if `color` is True, else removed.
     """
     text = text.replace("\r\n", "\n")
     if color:
@@ -91,22 +89,22 @@ def printable(text: str, *, color: bool = False) -> str:
 
 
 def printable_line(text: str) -> str:
-    """Return printable text on one line; line ends and tabs are escaped, so that a name cannot add a line."""
+    """Return printable text on one line, with line ends and tabs escaped."""
     return printable(text.translate(_LINE_ENDS))
 
 
 def escape_invisible(text: str, escape: Callable[[str], str] | None = None) -> str:
-    """Return the text with escaped cursor controls, bidirectional and invisible characters; line ends and tabs stay.
+    """Escape cursor controls, bidirectional characters and invisible characters, but not line ends and tabs.
 
-    `escape` returns the escaped form of one character; by default, Python's escape sequence.
+    `escape` converts one character; the default is Python's escape sequence.
     """
-    if not _PERHAPS.search("".join(_RARE.findall(text))):  # fast path: the full pattern takes a hundred times as long
+    if not _PERHAPS.search("".join(_RARE.findall(text))):  # fast path: the full pattern is a hundred times slower
         return text
     return _ESCAPED.sub(lambda found: "".join(map(escape or _escape, found[0])), text.replace("\r\n", "\n"))
 
 
 def join_lines(text: str) -> str:
-    """Replace each line end and its surrounding spaces with one space, so that a text cannot fake another line."""
+    """Replace each line end and the spaces around it with one space."""
     lines = text.splitlines()
     return text if lines == [text] else " ".join(filter(None, map(str.strip, lines)))
 
@@ -122,7 +120,7 @@ def printable_json(text: str) -> str:
 def terminal_width(text: str) -> int:
     """Return the terminal width of a text in columns.
 
-    East Asian wide characters count as two columns, combining characters and color codes as zero.
+    East Asian wide characters count as two columns. Combining characters and color codes count as zero.
     """
     text = _COLOR.sub("", text)
     if text.isascii():
@@ -144,10 +142,7 @@ def truncate(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Return the text in lines of at most `width` columns, broken between words if possible.
-
-    The result is never empty.
-    """
+    """Return the text in lines of at most `width` columns, broken between words if possible."""
     width, lines = max(width, 2), [""]
     for word in text.split():
         if lines[-1] and terminal_width(lines[-1]) + 1 + terminal_width(word) <= width:
@@ -170,8 +165,8 @@ def _escape(character: str) -> str:
 def table_lines(rows: Sequence[Sequence[str]], width: int | None = None) -> list[list[str]]:
     """Return the lines of each table row, with cells aligned in columns. All rows must have the same number of cells.
 
-    If the table is larger than `width`, the widest columns shrink first, and their cells wrap. Without a terminal (in a
-    pipe), each row is a single line of any length.
+    If the table is wider than `width`, the widest columns shrink first, and their cells wrap. If `width` is None, each
+    row is a single line of any length.
     """
     if not rows:
         return []
@@ -247,7 +242,7 @@ def normalize_reason(text: str) -> str:
     """Return a reason as a single line, for a record.
 
     Raises:
-        InvalidReasonError: the reason has more than `MAX_REASON_LENGTH` characters, or only invisible ones.
+        InvalidReasonError: the reason has more than `MAX_REASON_LENGTH` characters, or no visible character.
     """
     if len(line := join_lines(text)) > MAX_REASON_LENGTH:
         raise InvalidReasonError(
@@ -262,6 +257,6 @@ def normalize_reason(text: str) -> str:
 
 
 def _is_seen(text: str) -> bool:
-    """Return True if the text has a letter, digit or symbol; spaces, marks and blank lookalikes do not count."""
+    """Return True if the text has a letter, digit or visible symbol."""
     seen = escape_invisible(text, lambda _: "").replace(_BLANK_BRAILLE, "")
     return any(unicodedata.category(one)[0] in "LNPS" for one in seen)

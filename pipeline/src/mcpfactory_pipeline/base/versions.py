@@ -1,8 +1,3 @@
-"""Versions of the tools in use, and semantic version steps.
-
-Before version 1.0, a minor step may break callers, and a patch may add features.
-"""
-
 from __future__ import annotations
 
 import functools
@@ -36,10 +31,10 @@ def installed_version(name: str) -> str:
 
 @functools.cache
 def distribution_version(name: str, below: str = "") -> str:
-    """Return the version of one of our distributions, followed by `+` and a hash of its package.
+    """Return the version of one of our distributions, followed by `+` and a hash of its import package.
 
-    The same code has the same version in every installation. Therefore the same outputs are up to date in a checkout
-    and in an installation. If `below` is set, the hash covers only this folder of the import package.
+    Equal code has an equal version in a checkout and in an installation. If `below` is set, the hash covers only this
+    folder of the import package.
     """
     version = installed_version(name)
     if version == ABSENT:
@@ -87,7 +82,7 @@ _RELEASE: Final = re.compile(r"v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?")
 
 
 class Version(NamedTuple):
-    """The first three numbers of a version; the rest is ignored."""
+    """The first three numbers of a version."""
 
     major: int
     minor: int
@@ -100,7 +95,6 @@ class Version(NamedTuple):
         return cls(int(found[1]), int(found[2] or 0), int(found[3] or 0)) if found else cls(0, 0, 0)
 
     def __str__(self) -> str:
-        """Return the text `1.2.3`."""
         return f"{self.major}.{self.minor}.{self.patch}"
 
 

@@ -1,6 +1,6 @@
 """Virtual environments of a candidate, and their installed packages.
 
-The bytes for an environment are hashed immediately before its creation. An environment is reused only while its files
+The hash of a wheel is checked immediately before the wheel is installed. An environment is reused only while its files
 are unchanged.
 """
 
@@ -27,7 +27,7 @@ from mcpfactory_pipeline.build.programs import run_uv
 from mcpfactory_pipeline.build.wheels import digest
 from mcpfactory_pipeline.plan.stage import Artifact, StageInputs
 
-# Folders of this name are not checked, because sandboxed Python stores its caches elsewhere.
+# `__pycache__` folders are not checked, because sandboxed Python stores its caches elsewhere.
 _SKIPPED: Final = "__pycache__"
 _OF_THE_VENV: Final = ("_virtualenv.py", "_virtualenv.pth")
 _SHOWN: Final = 3
@@ -38,9 +38,9 @@ class ChangedFilesError(StageError):
 
 
 def hash_environment_files(folder: Path, *, without: str = "") -> dict[str, str]:
-    """Return path → hash of the files in a folder, except `without`.
+    """Return the hashes of all files below a folder except the file `without`, by path.
 
-    The hash is in `RECORD` format, or is a link target.
+    Hashes are in `RECORD` format. For a link, the value is the target of the link.
     """
     return {path: entry for path, entry in _walk(folder) if path != without}
 
@@ -56,15 +56,9 @@ def changed_files(before: Mapping[str, str], after: Mapping[str, str]) -> list[s
 
 
 def check_installed_files(folder: Path, found: Mapping[str, str], wheel: Path) -> None:
-    """Compare an environment with the wheel, and with the file lists of all installed packages.
+    """Compare an environment's files with the wheel and with the file lists of all installed packages.
 
-    Args:
-        folder: the environment.
-        found: its `hash_environment_files`.
-        wheel: the installed wheel, whose bytes were hashed.
-
-    Raises:
-        ChangedFilesError: a file differs from its package, or belongs to no package.
+    `found` is the result of `hash_environment_files`.
     """
     site = _site(found)
     wrong = [f"{site}{path}" for path, expected in _wheel_files(wheel) if found.get(f"{site}{path}") != expected]
@@ -94,7 +88,6 @@ def _walk(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _site(found: Mapping[str, str]) -> str:
-    """Return the site-packages folder with a slash at its end."""
     ends = (f"{path.partition('/site-packages/')[0]}/site-packages/" for path in found if "/site-packages/" in path)
     return min(ends, key=len, default="lib/")
 
@@ -129,7 +122,7 @@ _MODEL: Final = "model"
 
 @dataclass(frozen=True, slots=True)
 class CandidateEnvironment:
-    """Complete virtual environment: its folder, its interpreter, and its files (`hash_environment_files`)."""
+    """Complete virtual environment, with the hashes of its files (`hash_environment_files`)."""
 
     folder: Path
     python: Path
@@ -141,20 +134,19 @@ class CandidateEnvironment:
 
 
 def environment_for_validate(inputs: StageInputs, candidate: Artifact) -> CandidateEnvironment:
-    """Return the environment with only the wheel and its declared dependencies; create it if missing.
+    """Return the environment with only the wheel and its dependencies; create a missing environment.
 
     Raises:
         ToolRejectedInputError: the candidate cannot be installed.
-        StageError: a tool failed, or the wheel is not the wheel that was built.
+        StageError: a tool failed, or the wheel was changed after the build.
     """
     return _environment(inputs, candidate, _CHECKED, [], {})
 
 
 def environment_for_tests(inputs: StageInputs, candidate: Artifact, *, copied: bool) -> CandidateEnvironment:
-    """Return the environment that also has pytest and the dependency group `test`; create it if missing.
+    """Return the environment with the wheel, pytest and the dependency group `test`; create a missing environment.
 
-    If `copied` is True, the environment has copies of files instead of links into uv's cache, so changes affect only
-    this environment. Raises the same errors as `environment_for_validate`.
+    If `copied` is True, files are copied instead of linked to uv's cache, so changes affect only this environment.
     """
     groups, requirements = _test_group(inputs.folder)
     more = {"requirements": requirements or "pytest", "copied": copied}
@@ -163,12 +155,10 @@ def environment_for_tests(inputs: StageInputs, candidate: Artifact, *, copied: b
 
 
 def environment_for_simulated_api(inputs: StageInputs, candidate: Artifact) -> CandidateEnvironment:
-    """Return the environment of the API model, with the wheel and the group `test`.
+    """Return the environment of the simulated API, with the wheel and the dependency group `test`.
 
-    The server cannot see this environment.
-
-    This environment is separate from the test environment, because the tests run at the same time. Raises the same
-    errors as `environment_for_validate`.
+    The server cannot see this environment. The tests use a separate environment, because they run at the same time as
+    the simulated API.
     """
     groups, requirements = _test_group(inputs.folder)
     return _environment(inputs, candidate, _MODEL, groups, {"requirements": requirements} if groups else {})
@@ -202,7 +192,7 @@ def _environment(
     try:
         holds = _made(inputs, folder, wheel, packages)
     except ChangedFilesError as error:
-        # uv hard-links files from its cache: an edit of one installed file (such as certifi's) changes all copies.
+        # uv hard-links files from its cache, so an edit of one installed file changes all copies.
         print(f"{error}; fetching again without the cache of uv", flush=True)  # noqa: T201 - the log of the stage
         holds = _made(inputs, folder, wheel, [*packages, "--no-cache"])
     (folder / _READY).write_text(json.dumps({**wanted, "holds": contents_hash(holds)}), encoding="utf-8")
@@ -210,12 +200,6 @@ def _environment(
 
 
 def _made(inputs: StageInputs, folder: Path, wheel: Path, packages: Sequence[str]) -> dict[str, str]:
-    """Recreate the environment and return its contents.
-
-    Raises:
-        ChangedFilesError: installed files differ from the package contents.
-        ToolRejectedInputError, StageError: as for `run_uv`.
-    """
     shutil.rmtree(folder, ignore_errors=True)
     run_uv("venv", "--quiet", str(folder), cwd=inputs.work)
     run_uv("pip", "install", "--quiet", *packages, cwd=inputs.work, python=venv_python(folder))
@@ -234,11 +218,7 @@ def _whole(folder: Path, wanted: Mapping[str, Any]) -> CandidateEnvironment | No
 
 
 def _hashed_wheel(inputs: StageInputs, candidate: Artifact) -> Path:
-    """Return a private copy of the wheel, with its hash verified against the built bytes.
-
-    Raises:
-        StageError: the bytes differ.
-    """
+    """Return a private copy of the wheel, after a check of its hash."""
     try:
         data = candidate.wheel.read_bytes()
     except OSError as error:
@@ -256,7 +236,7 @@ def _folder(candidate: Artifact, purpose: str) -> Path:
 
 
 def _test_group(folder: Path) -> tuple[list[str], str]:
-    """Return uv's options for the dependency group `test`, and the hash of its file; both empty without the group."""
+    """Return uv's options for the dependency group `test`, and the hash of the group's file."""
     project = folder / "pyproject.toml"
     try:
         config = tomllib.loads(project.read_text(encoding="utf-8"))

@@ -40,31 +40,24 @@ _BESIDE: Final = ("pyproject.toml", "README.md")
 
 
 def write_factory_wheel(name: str, into: Path) -> Path:
-    """Write the wheel of a distribution of ours, as this process uses it, into a folder; return the wheel's path.
+    """Write the wheel of one of our distributions into a folder, and return the wheel's path.
 
-    A distribution that is used from its sources is built. Any other distribution is reassembled from its installed
-    files, offline.
-
-    Raises:
-        StageError: the wheel cannot be built or reassembled.
+    If this process uses the sources of the distribution, the wheel is built. The wheel of an installed distribution is
+    reassembled from the installed files.
     """
     source = editable_source_folder(name)
     return write_wheel(build_wheel_contents(source) if source else installed_wheel_files(name), into)
 
 
 def write_wheel(files: Mapping[str, bytes], into: Path) -> Path:
-    """Write a wheel with these files into a folder atomically; return its path."""
+    """Write a wheel with these files into a folder atomically, and return the wheel's path."""
     place = into / canonical_wheel_name(files)
     write_if_changed(place, canonical_wheel(files))
     return place
 
 
 def describe_runtime() -> str:
-    """Describe the source of the runtime's wheel without building it.
-
-    Raises:
-        StageError: the runtime is not available.
-    """
+    """Describe the source of the runtime's wheel without building it."""
     source = editable_source_folder(RUNTIME)
     if source is not None:
         check_import_location(RUNTIME, source)
@@ -74,12 +67,9 @@ def describe_runtime() -> str:
 
 
 def cached_runtime_wheel(artifacts: Path, *, build: bool = True) -> Path | None:
-    """Return the wheel of the runtime in use; it is cached by content hash in `.wheelhouse/` of the artifacts.
+    """Return the wheel of the runtime, cached by content hash in `.wheelhouse/` of the artifacts.
 
-    Without `build`, return None if the runtime is used from sources and its wheel has not been built yet.
-
-    Raises:
-        StageError: the wheel is not available.
+    If `build` is False, return None instead of building a wheel from sources.
     """
     house, source = artifacts / ".wheelhouse", editable_source_folder(RUNTIME)
     if source is None:
@@ -93,10 +83,7 @@ def cached_runtime_wheel(artifacts: Path, *, build: bool = True) -> Path | None:
 
 
 def _cached_wheel(house: Path, files: Mapping[str, bytes]) -> Path:
-    """Return the wheel of installed files from the wheelhouse.
-
-    An existing wheel is compared byte for byte with these files.
-    """
+    """Return the wheel of installed files from the wheelhouse; write a missing or different wheel."""
     data = canonical_wheel(files)
     place = house / hash_bytes(data).removeprefix("sha256:")[:16] / canonical_wheel_name(files)
     if place.is_file() and place.read_bytes() == data:
@@ -174,7 +161,6 @@ def _read(name: str, found: Distribution, path: str, expected: str) -> bytes:
 
 
 def _reinstall_hint(name: str) -> str:
-    """Return the command that repairs the installation from its original source."""
     if (Path(sys.prefix) / "uv-receipt.toml").is_file():
         # uv hard-links files from its cache, so a change of an installed file also changes the cache.
         return f"uv cache clean {name}, then: uv tool upgrade --reinstall mcpfactory"
@@ -185,7 +171,7 @@ def _reinstall_hint(name: str) -> str:
 
 
 def distribution_source_files(source: Path) -> list[str]:
-    """Return the source files of a distribution, including the targets of symlinks."""
+    """Return the source files of a distribution, including files that symlinks point to."""
     linked = [
         Path(where, name).relative_to(source).as_posix()
         for where, folders, _files in os.walk(source / "src")
@@ -199,11 +185,7 @@ def distribution_source_files(source: Path) -> list[str]:
 
 
 def build_wheel_contents(source: Path, *, log: bool = False) -> dict[str, bytes]:
-    """Build the wheel of the distribution in `source` and return its files; with `log`, log uv's output.
-
-    Raises:
-        StageError: the build fails.
-    """
+    """Build the wheel of the distribution in `source`, and return the wheel's files."""
     with tempfile.TemporaryDirectory() as work:
         try:
             return read_wheel(build_wheel(source, distribution_source_files(source), Path(work), log=log))
@@ -214,12 +196,9 @@ def build_wheel_contents(source: Path, *, log: bool = False) -> dict[str, bytes]
 
 
 def write_sdist_and_wheel(source: Path, into: Path) -> dict[str, str]:
-    """Build the source distribution and the wheel of `source` in the folder `into`; return name → hash.
+    """Build the source distribution of `source`, then build the wheel from it; return the hash of each file.
 
-    The wheel is built from the source distribution. Other versions in `into` are deleted.
-
-    Raises:
-        StageError: the build fails.
+    Other versions in `into` are deleted.
     """
     if not (source / "pyproject.toml").is_file():
         raise StageError(f"{source} has no pyproject.toml", hint="give a folder that contains a pyproject.toml")
@@ -241,7 +220,7 @@ def write_sdist_and_wheel(source: Path, into: Path) -> dict[str, str]:
 
 
 def requires_runtime(wheel: Path) -> bool:
-    """Return True if a wheel declares the runtime as a dependency; False if the wheel is damaged (uv reports this)."""
+    """Return True if a wheel declares the runtime as a dependency; False if the wheel is damaged."""
     try:
         declared = read_dist_info(wheel, "METADATA").get_all("Requires-Dist", [])
     except zipfile.BadZipFile:
@@ -250,7 +229,7 @@ def requires_runtime(wheel: Path) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the packages of each folder, and print each with its hash."""
+    """Build the packages of each folder, and print the name and hash of each package."""
     if len(arguments) < 2:
         print("usage: python -m mcpfactory_pipeline.build.factory_distributions INTO FOLDER…", file=sys.stderr)  # noqa: T201 - output for the Makefile
         return 2

@@ -1,6 +1,6 @@
 """Build frontend (PEP 517) that fetches the backend's requirements, and then runs the backend in a sandbox.
 
-`uv build` does both in one step, and would give uv's variables and cache to the backend, which is untrusted code.
+`uv build` would give uv's variables and cache to the backend, which is untrusted code.
 """
 
 from __future__ import annotations
@@ -36,14 +36,13 @@ def build_in_sandbox(
     settings: Mapping[str, object],
     log: bool,
 ) -> list[Path]:
-    """Build packages from a copy of `files` with the hooks (`sdist`, `wheel`) and return their paths in `work/dist`.
+    """Build packages from a copy of `files`, and return their paths in `work/dist`.
 
     If both distributions are built, the wheel is built from the source distribution. `constraints` are the required
-    versions of the backend; `settings` are the isolation settings of a stage.
+    versions of the backend. `settings` are the isolation settings of a stage.
 
     Raises:
         ToolRejectedInputError: the package does not build.
-        StageError: the tooling failed.
     """
     tools = work / "tools"
     sandbox = make_sandbox(settings, work, readable=(tools, Path(pep517_backend.__file__)), name="builder")
@@ -76,11 +75,6 @@ def build_in_sandbox(
 
 
 def _build_system(file: Path) -> dict[str, Any]:
-    """Return the complete table `[build-system]`.
-
-    Raises:
-        ToolRejectedInputError: a value is not a string or a list of strings.
-    """
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8")).get("build-system", _LEGACY)
     except (OSError, ValueError) as error:
@@ -102,7 +96,7 @@ def _build_system(file: Path) -> dict[str, Any]:
 
 
 def _install(wanted: Sequence[str], tools: Path, project: Path, options: Sequence[str], *, log: bool) -> None:
-    """Install a backend's requirements, as requirements and not as uv options, from the project's indexes."""
+    """Install a backend's requirements from the project's indexes. Requirements are never read as uv options."""
     for text in wanted:
         try:
             Requirement(text)
@@ -113,11 +107,7 @@ def _install(wanted: Sequence[str], tools: Path, project: Path, options: Sequenc
 
 
 def _call(plan: Mapping[str, Any], tools: Path, sandbox: Sandbox, options: Sequence[str], *, log: bool) -> None:
-    """Call a hook; if it requests requirements, install them and call the hook again.
-
-    Raises:
-        ToolRejectedInputError: the backend failed; the message has the end of the backend's output.
-    """
+    """Call a hook; if it requests requirements, install them and call the hook again."""
     file = sandbox.folder / "plan.json"
     given: list[str] = []
     program = _programs(tools)
@@ -160,7 +150,7 @@ def _take(made: Path, hook: str, into: Path) -> Path:
 def _plain_bytes(file: Path) -> bytes:
     """Return the content of a file that untrusted code wrote.
 
-    Links are refused, because they could point out of the sandbox.
+    Refuse links, because they could point out of the sandbox.
     """
     try:
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))

@@ -4,8 +4,8 @@ PLAN is JSON: `source`, the folder of the project; `out`, the output folder; `ba
 `[build-system]`; `hook`, the package to build (`sdist` or `wheel`); `from_sdist`, true to build from the source
 distribution in `out`; `given`, the requirements that the backend requested earlier and that are now installed.
 
-If the backend requests further requirements, they are written to `wanted.json` next to the plan, and the exit code
-is `ASKS`. This module runs by path in a sandbox without our packages, so it uses only the standard library.
+If the backend requests further requirements, they are written to `wanted.json` next to the plan, and the exit code is
+`ASKS`. A sandbox runs this file without our packages, so the file uses only the standard library.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _unpacked(sdist: Path, folder: Path) -> Path:
     with tarfile.open(sdist) as archive:
         if hasattr(tarfile, "data_filter"):
             archive.extractall(folder, filter="data")
-        else:  # Python 3.11.0 to 3.11.3 have no `filter`
+        else:  # `tarfile` of Python 3.11.0 to 3.11.3 has no `filter`
             archive.extractall(folder)  # noqa: S202 - the sandbox confines what is unpacked
     return next(folder.iterdir())
 

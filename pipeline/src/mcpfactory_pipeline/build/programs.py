@@ -1,4 +1,4 @@
-"""Run programs for a stage: output goes to the stage's log, and only listed environment variables are passed."""
+"""Run programs for a stage with a log and a limited environment."""
 
 from __future__ import annotations
 
@@ -42,17 +42,13 @@ _MACHINERY_BROKE: Final = re.compile(
 
 
 class ToolRejectedInputError(Exception):
-    """Error of a tool that rejected its input; the message is the end of the tool's output."""
+    """Error of a tool that rejected its input. The message is the end of the tool's output."""
 
 
 def run_program(
     command: Sequence[str], *, cwd: Path, environ: Mapping[str, str], sandbox: Sandbox | None = None
 ) -> int:
-    """Run a program, in the sandbox if given; log its output, and return its exit code.
-
-    Raises:
-        StageError: the program cannot be started.
-    """
+    """Run a program, log its output, and return its exit code."""
     print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - a job's stdout is the log of its stage
     try:
         words = sandbox.command(command) if sandbox else command
@@ -66,11 +62,7 @@ def run_program(
 def run_and_capture_output(
     command: Sequence[str], cwd: Path, environ: Mapping[str, str], sandbox: Sandbox, *, log: bool = True
 ) -> tuple[int, str]:
-    """Run a program in a sandbox and return its exit code and output; with `log`, also log the output.
-
-    Raises:
-        StageError: the program cannot be started.
-    """
+    """Run a program in a sandbox, and return its exit code and output."""
     try:
         return _captured(command, sandbox.command(command), cwd, environ, log=log)
     except OSError as error:
@@ -101,20 +93,20 @@ def _captured(
 
 
 def uv_environ() -> dict[str, str]:
-    """Return the environment for uv: basic variables, package indexes, and network settings."""
+    """Return the environment for uv: basic variables, package indexes and network settings."""
     return {
         k: v for k, v in os.environ.items() if k in PLAIN or (_FETCHING.fullmatch(k) and not _NOT_FOR_UV.fullmatch(k))
     }
 
 
 def npm_environ() -> dict[str, str]:
-    """Return the environment for npm: uv's environment without uv's own variables, plus registry settings."""
+    """Return the environment for npm: basic variables and registry settings."""
     own = {name: value for name, value in os.environ.items() if _OF_NPM.fullmatch(name)}
     return {name: value for name, value in uv_environ().items() if not name.upper().startswith("UV_")} | own
 
 
 def job_environ() -> dict[str, str]:
-    """Return the environment for a stage's process: variables of uv, npm and Python, and the actor, but no tokens."""
+    """Return the environment for the process of a stage, without tokens."""
     more = {name: value for name, value in os.environ.items() if _OF_A_JOB.fullmatch(name)}
     return {**npm_environ(), **uv_environ(), **more}
 
@@ -126,12 +118,11 @@ def run_uv(
     environ: Mapping[str, str] | None = None,
     log: bool = True,
 ) -> None:
-    """Run uv with an interpreter (by default the current one); log the output if a log is open.
+    """Run uv with an interpreter, by default the current interpreter.
 
     Raises:
-        ToolRejectedInputError: uv rejected its input (a package that does not build, requirements that cannot be
-            resolved).
-        StageError: uv failed for another reason (no network, disk full).
+        ToolRejectedInputError: uv rejected its input, for example a package that does not build.
+        StageError: uv failed for another reason, for example without a network.
     """
     command = [uv.find_uv_bin(), *arguments, "--no-progress", "--color", "never", "--python", str(python)]
     code, said = _captured(command, command, cwd, {**uv_environ(), **(environ or {})}, log=log)
@@ -146,9 +137,9 @@ def run_uv(
 
 
 def last_lines(text: str, *, limit: int = 1_000) -> str:
-    """Return the last complete lines of a program's output, joined into one line; `…` marks omitted lines.
+    """Return the last complete lines of a program's output, joined into one line.
 
-    Return as many lines as fit into `limit` characters, but at least one line.
+    `…` marks omitted lines. The result has at least one line, and as many lines as fit into `limit` characters.
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     kept: list[str] = []

@@ -1,5 +1,3 @@
-"""Secret scan of packages: credential files, key material and tokens, found by file name and content."""
-
 from __future__ import annotations
 
 import re
@@ -16,13 +14,13 @@ _FILES: Final = re.compile(
     r"\.netrc|_netrc|\.pypirc|\.git-credentials|id_(rsa|dsa|ecdsa|ed25519)|\.env(\.(local|prod|production|staging|live))?",
     re.I,
 )
-"""Names of files that programs keep credentials in."""
+"""Names of credential files."""
 
 _DOCUMENTS: Final = frozenset(
     {".json", ".yaml", ".yml", ".graphql", ".graphqls", ".gql", ".xml", ".wsdl", ".txt", ".md"}
 )
 _KEY: Final = "a private key"
-# Kind of secret → pattern of a format that the issuer documents, so that ordinary text does not match.
+# Kind of secret → pattern. The issuer documents the format of the secret, so ordinary text does not match.
 _CONTENTS: Final = {
     _KEY: rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
     rb"(?:\s|\\[nr])+(?:[A-Za-z-]+: [^\n\\]*(?:\n|\\n))*(?:[A-Za-z0-9+/=]|\s|\\[nr]){64}",
@@ -38,18 +36,18 @@ _CONTENTS: Final = {
     "a key of OpenAI": rb"\bsk-(?:proj-|svcacct-)[A-Za-z0-9_-]{40,}",
 }
 _ANY: Final = re.compile(b"|".join(b"(" + form + b")" for form in _CONTENTS.values()))
-_EXAMPLES: Final = re.compile(rb"EXAMPLE|X{8}|x{8}|0{8}")  # placeholders that documentation uses instead of secrets
+_EXAMPLES: Final = re.compile(rb"EXAMPLE|X{8}|x{8}|0{8}")  # placeholders in documentation that look like secrets
 
 
 def find_secrets_in_packages(packages: Iterable[Path]) -> Iterator[str]:
-    """Yield file and kind of each secret in wheels and source distributions, but not the secret's value."""
+    """Yield the file and the kind of each secret in wheels and source distributions."""
     yield from find_secrets_in_files(
         (package.name, name, content) for package in packages for name, content in _members(package)
     )
 
 
 def find_secrets_in_files(files: Iterable[tuple[str, str, bytes]]) -> Iterator[str]:
-    """Yield the secrets in `files`; each file is given as archive name, file name and content."""
+    """Yield the file and the kind of each secret. `files` yields archive name, file name and content."""
     members = list(files)
     documents = {(package, name) for package, name, _ in members if _is_document(package, name)}
     public = {
@@ -61,7 +59,7 @@ def find_secrets_in_files(files: Iterable[tuple[str, str, bytes]]) -> Iterator[s
 
 
 def exclude_git_ignored(folder: Path, files: Iterable[str]) -> list[str]:
-    """Return the files of a server's folder that git would track, or all files outside a repository."""
+    """Return the files of a server's folder that git would track; outside a repository, return all files."""
     listed = git_output(folder, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", ".")
     ignored = set((listed or b"").decode(errors="surrogateescape").split("\0"))
     if "pyproject.toml" in ignored:  # Git ignores the whole server, so do not skip ignored files
@@ -83,20 +81,14 @@ def _members(package: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _is_document(package: str, name: str) -> bool:
-    """Return True if a file is an API document, or was generated from one.
-
-    The text and examples of such files are public.
-
-    The source distribution of a server includes the API documents in the folder `api/`. A Python package with the name
-    `api` is code, not an API document.
-    """
+    """Return True if a file is an API document or was generated from one. An API document is public."""
     path = PurePosixPath(name)
     of_server = package.endswith(".tar.gz") and path.parts[1:2] == ("api",) and path.suffix.lower() in _DOCUMENTS
     return "_generated" in path.parts or of_server
 
 
 def secret_kind(content: bytes, name: str = "", public: Collection[bytes] = ()) -> str:
-    """Return the kind of the first secret in a file, by its name and content; "" if there is none."""
+    """Return the kind of the first secret in a file; "" if the file has no secret."""
     if _FILES.fullmatch(PurePosixPath(name).name):
         return "a file that programs keep credentials in"
     for found in _ANY.finditer(content):

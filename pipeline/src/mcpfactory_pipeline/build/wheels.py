@@ -1,8 +1,7 @@
-"""Wheels: build them, make them canonical, and read their version.
+"""Build wheels, make them canonical, and read their metadata.
 
 The same files always give the same wheel. Files that installers added are omitted, and `RECORD` is rewritten in path
-order (PEP 427, PEP 376). Entries are stored uncompressed, because compression differs between the zlib versions of
-Python builds.
+order (PEP 427, PEP 376). Entries are uncompressed, because the compression differs between Python builds.
 """
 
 from __future__ import annotations
@@ -33,11 +32,8 @@ def build_wheel(source: Path, files: Iterable[str], work: Path, *, log: bool = T
 
     The build uses a copy of `files` in `work`, so the sources stay unchanged.
 
-    Without `log`, nothing is printed.
-
     Raises:
         ToolRejectedInputError: the package does not build.
-        StageError: the build tools failed.
     """
     return build_in_sandbox(source, files, work, ("wheel",), settings={}, log=log)[0]
 
@@ -53,9 +49,8 @@ def build_packages(
 ) -> tuple[Path, Path]:
     """Build the source distribution of the package in `source`, and the wheel from it; return (wheel, sdist).
 
-    `backend` is the required build backend in the form of `wheel_build_backend`; "" for the newest version that the
-    package allows. `settings` configure the isolation of the backend (`isolation`, `container`). Without `log` nothing
-    is printed. Raises the same errors as `build_wheel`.
+    `backend` is the required build backend, such as `hatchling 1.30.1`; "" selects the newest version that the package
+    allows. `settings` are the isolation settings for the backend.
     """
     pinned = re.fullmatch(r"([\w.-]+) \(?([\w.+!-]+)\)?", backend)
     constraints = f"{pinned[1]}=={pinned[2]}" if pinned else ""
@@ -66,7 +61,7 @@ def build_packages(
 
 
 def wheel_build_backend(wheel: Path) -> str:
-    """Return the build backend of a wheel with its version (`hatchling 1.30.1`); "" if the wheel names no backend."""
+    """Return the build backend and version that a wheel names, such as `hatchling 1.30.1`; "" if missing."""
     return str(read_dist_info(wheel, "WHEEL").get("Generator", "")).strip()
 
 
@@ -78,9 +73,9 @@ def read_dist_info(wheel: Path, name: str) -> Message:
 
 
 def foreign_wheel_entries(wheel: Path, package: str, server: str) -> list[str]:
-    """Return the wheel entries outside the package and metadata, except scripts named after the server or distribution.
+    """Return the wheel entries outside the package and its metadata, except expected scripts.
 
-    An entry is a path, or an entry point written as `group:name`.
+    Expected scripts have the name of the server or distribution. An entry is a path, or an entry point as `group:name`.
     """
     info = "-".join(wheel.name.split("-")[:2]) + ".dist-info"
     with zipfile.ZipFile(wheel) as archive:
@@ -92,7 +87,7 @@ def foreign_wheel_entries(wheel: Path, package: str, server: str) -> list[str]:
 
 
 def wheel_entry_pattern(entry: str, wheel: str) -> str:
-    """Return an `fnmatch` pattern that matches a wheel entry in every version; data folders are NAME-VERSION.data."""
+    """Return an `fnmatch` pattern that matches a wheel entry in every version of the wheel."""
     name, version = wheel.split("-")[:2]
     data = f"{name}-{version}.data/"
     return f"{name}-*.data/{escape(entry.removeprefix(data))}" if entry.startswith(data) else escape(entry)
@@ -123,7 +118,7 @@ _BUILT: Final = re.compile(r"METADATA|WHEEL|entry_points\.txt|(licenses|license_
 
 
 def is_wheel_file(path: str) -> bool:
-    """Return True if a path in `RECORD` comes from the wheel, not from the installer (programs, caches, notes)."""
+    """Return True if a path in `RECORD` belongs to the wheel; False if the installer added the file."""
     top, _, rest = path.partition("/")
     if top.endswith(".dist-info"):
         return _BUILT.fullmatch(rest) is not None
@@ -136,7 +131,7 @@ def digest(data: bytes) -> str:
 
 
 def canonical_wheel(files: Mapping[str, bytes]) -> bytes:
-    """Return a wheel with these files: the files of a package and of its `.dist-info`, except `RECORD`."""
+    """Return a wheel with the files of a package and of its `.dist-info`, without their `RECORD`."""
     record = f"{_info(files)}/RECORD"
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
@@ -146,7 +141,7 @@ def canonical_wheel(files: Mapping[str, bytes]) -> bytes:
 
 
 def canonical_wheel_name(files: Mapping[str, bytes]) -> str:
-    """Return the file name of a wheel with the given files: distribution, version and tag."""
+    """Return the file name of a wheel, which contains distribution, version and tag."""
     info = _info(files)
     tag = next(line[5:] for line in files[f"{info}/WHEEL"].decode().splitlines() if line.startswith("Tag: "))
     return f"{info.removesuffix('.dist-info')}-{tag}.whl"
@@ -168,11 +163,7 @@ _DYNAMIC: Final = re.compile(r"""^(?P<key>__version__\s*=\s*)(?P<quote>["'])[^"'
 
 
 def replace_source_version(folder: Path, package: str, version: str) -> tuple[str, str]:
-    """Return the path of the file that states the version of the server in `folder`, and its text with a new version.
-
-    Raises:
-        ReleaseError: neither `pyproject.toml` nor `__init__.py` contains the version.
-    """
+    """Return the path and the changed text of the file that contains the server's version."""
     path = "pyproject.toml"
     text = _text(folder / path)
     if (table := _PROJECT.search(text)) and _STATIC.search(table["table"]):
@@ -194,7 +185,6 @@ def _replace(pattern: re.Pattern[str], text: str, version: str) -> str:
 
 
 def _text(file: Path) -> str:
-    """Return the text with unchanged line ends, or "" if the file is missing."""
     try:
         return file.read_bytes().decode()
     except (OSError, UnicodeDecodeError):

@@ -1,7 +1,7 @@
-"""Build, store, publish and prune candidates: packages that are identified by the hash of their bytes.
+"""Build, store, publish and prune candidates.
 
-Pruning deletes files that are no longer referenced: old candidates, old runtimes, leftovers of killed runs. Each run,
-and each promotion, prunes its own servers as `[artifacts]` of the workspace specifies.
+Pruning deletes unreferenced files: old candidates, old runtimes and leftovers of killed runs. Each run and each
+promotion prunes its own servers by the limits in `[artifacts]` of the workspace.
 """
 
 from __future__ import annotations
@@ -42,16 +42,15 @@ from mcpfactory_pipeline.workspace.workspace import (
 def build_candidate(
     source: Path, work: Path, *, backend: str = "", settings: Mapping[str, object] | None = None, version: str = ""
 ) -> BuiltCandidate:
-    """Build wheel and source distribution of the server in `source`, in the folder `work`.
+    """Build the wheel and the source distribution of the server in `source`; `work` is the folder for the build.
 
     `backend` is the required build backend, if any. `settings` are the isolation settings of a stage or of
     `[pipeline]`. A local `version` replaces the version in the sources.
 
-    Files that git ignores are left out, because they belong to this machine only.
+    Files that git ignores are left out.
 
     Raises:
         ToolRejectedInputError: the server does not build, or its packages contain secrets.
-        StageError: the build cannot start.
         ReleaseError: the sources do not state their version.
     """
     sources = exclude_git_ignored(source, list_source_files(source, without=NOT_BUILT))
@@ -68,7 +67,7 @@ def build_candidate(
 
 
 def store_candidate(built: BuiltCandidate, folder: Path) -> None:
-    """Copy a candidate's files into its folder, each atomically; existing files stay."""
+    """Copy a candidate's files into its folder, each atomically."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in built.files.items():
         if hash_file(folder / name) != content:
@@ -78,7 +77,7 @@ def store_candidate(built: BuiltCandidate, folder: Path) -> None:
 
 
 def find_artifact(workspace: Workspace, state: ServerState, candidate: str | None = None) -> Artifact | None:
-    """Return a candidate (by default the newest) with its local folder, or None if not found."""
+    """Return a candidate with its local folder, by default the newest candidate; None if it is unknown."""
     name = candidate or state.candidate
     known = state.candidates.get(name or "")
     if name is None or known is None:
@@ -102,13 +101,12 @@ def verify_candidate_files(artifact: Artifact) -> None:
 
 
 def copy_into_channel(workspace: Workspace, channel: str, artifact: Artifact, *, build: bool = True) -> None:
-    """Copy a candidate's files into a channel. The runtime's wheel is included if no public index has that version.
+    """Copy a candidate's files into a channel. The runtime's wheel is included if no public index has this version.
 
-    Without `build`, the runtime's wheel is included only if it was already built.
+    If `build` is False, the runtime's wheel is included only if it was already built.
 
     Raises:
-        StateError: the files are not on this machine or differ from the validated files, or the distribution name
-            belongs to another server. After an error, the channel is unchanged.
+        StateError: a file is missing or differs from the validated file, or another server has the distribution name.
     """
     offered, folder = artifact.offered, channels_folder(workspace)
     project = wheel_name(offered.name)
@@ -130,11 +128,7 @@ NAME_HINT: Final = (
 
 
 def refuse_taken_project_name(workspace: Workspace, channel: str, project: str, server: str) -> None:
-    """Refuse to offer a server under a name that belongs to the runtime or to another server in the channel.
-
-    Raises:
-        StateError: another server has the name; the message contains that server.
-    """
+    """Raise `StateError` if a project name belongs to the runtime, or to another server in the channel."""
     if project == RUNTIME:
         raise StateError(f"{server} has the distribution name {RUNTIME}, which belongs to the runtime", hint=NAME_HINT)
     store, offered = Store(workspace), offered_hashes(channels_folder(workspace), channel, project)
@@ -150,14 +144,14 @@ def _has_built(store: Store, server: str, hashes: set[str]) -> bool:
     return any(not hashes.isdisjoint(candidate.files.values()) for candidate in known)
 
 
-# A folder with such a name contains a candidate; other folders contain logs, reports or evidence.
+# Name of a candidate's folder; other folders contain logs, reports or evidence.
 _CANDIDATE: Final = re.compile(r"[0-9a-f]{16}")
 _PATIENCE: Final = 0.05  # seconds to wait for the locks of a server; afterwards, the server is skipped
 
 
 @dataclass(frozen=True, slots=True)
 class PrunedFolder(JsonRecord):
-    """A deleted folder below `pipeline/artifacts/`, with its size; `kept` is the reason for a failed deletion."""
+    """Deleted folder below `pipeline/artifacts/`. `kept` is the reason for a failed deletion."""
 
     path: str
     bytes: int = 0
@@ -169,12 +163,11 @@ def prune(
 ) -> list[PrunedFolder]:
     """Delete the files of old candidates.
 
-    The newest `keep` candidates stay (default: the number in `[artifacts]`). Candidates that are published, or were
-    ever in a channel, also stay. Servers with running stages are skipped. State and history do not change.
+    The newest `keep` candidates stay; the default is the number in `[artifacts]`. Published candidates, and candidates
+    that were ever in a channel, also stay. Servers with running stages are skipped.
 
     Raises:
-        NotFoundError: unknown server.
-        ConfigError: ConfigError: `keep` is 0, so even the newest candidate would be deleted.
+        ConfigError: `keep` is 0.
     """
     newest = workspace.settings.artifacts.keep if keep is None else keep
     if newest == "all":
@@ -207,7 +200,7 @@ def prune(
 def prune_by_policy(workspace: Workspace, names: Sequence[str]) -> dict[str, int]:
     """Prune the named servers according to `[artifacts]`; return the deleted folders with their sizes.
 
-    Servers with active runs or unreadable files are skipped. If `names` is empty, no candidate is pruned.
+    Servers with running stages or unreadable files are skipped. If `names` is empty, no candidate is pruned.
     """
     found = prune(workspace, names) if names else []
     return {entry.path: entry.bytes for entry in found if not entry.kept}

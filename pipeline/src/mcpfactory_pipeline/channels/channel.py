@@ -6,9 +6,9 @@ pipeline/channels/staging/simple/bookshop-mcp/index.html     a link to each file
 pipeline/channels/staging/files/<hash>/bookshop_mcp-….whl    the bytes that were checked
 ```
 
-A project's page offers only the promoted candidate. A client that requests the newest version gets this candidate, even
-if an earlier candidate has a higher version. Files are stored under their hash. The bytes of a version never change
-(`plan.policy.version_reuse_fault`), because installers cache wheels by version.
+A project's page offers only the promoted candidate. A client that requests the newest version gets the promoted
+candidate, even if an earlier candidate has a higher version. Files are stored under their hash. The bytes of a version
+never change (`plan.policy.version_reuse_fault`), because installers cache wheels by version.
 """
 
 from __future__ import annotations
@@ -48,14 +48,13 @@ def copy_files_into_channel(
     *,
     others: Mapping[Path, str] = MappingProxyType({}),
 ) -> None:
-    """Copy a wheel into a channel, in place of the project's current files in the channel.
+    """Replace a project's files in a channel with a wheel and the other files of a candidate.
 
-    `expected` is the hash of the checked bytes. `others` are the other files of the candidate with their hashes.
+    `expected` is the hash of the checked wheel. `others` are the other files of the candidate with their hashes.
     `companions` are required wheels that no public index has.
 
     Raises:
-        StateError: a file has other bytes than expected, or the channel cannot be written. In that case, nothing
-            changes.
+        StateError: a file has unexpected bytes, or the channel cannot be written. The channel is unchanged.
     """
     files = {file.name: read_verified_file(file, content) for file, content in {wheel: expected, **others}.items()}
     with _writing(channels, channel) as folder:
@@ -65,7 +64,7 @@ def copy_files_into_channel(
 
 
 def withdraw_project(channels: Path, channel: str, project: str) -> None:
-    """Remove a project from a channel, if the project is there."""
+    """Remove a project from a channel."""
     if not (channels / channel / "simple").is_dir():
         return
     with _writing(channels, channel) as folder:
@@ -75,11 +74,7 @@ def withdraw_project(channels: Path, channel: str, project: str) -> None:
 
 @contextmanager
 def _writing(channels: Path, channel: str) -> Iterator[Path]:
-    """Lock a channel's folder for the block, then rewrite its list of projects, because a crash may leave it stale.
-
-    Raises:
-        StateError: the channel cannot be written.
-    """
+    """Lock a channel's folder during the block, then rewrite the channel's list of projects."""
     try:
         with file_lock(channels / f".{channel}.lock"):
             yield channels / channel
@@ -103,19 +98,16 @@ def offered_hashes(channels: Path, channel: str, project: str) -> set[str]:
 
 
 def lacks_candidate_files(channels: Path, channel: str, project: str, files: Mapping[str, str]) -> bool:
-    """Return True if a channel folder on this machine contains no file of a candidate.
-
-    Channels are not in git, so a clone contains only candidates that were run or restored in it.
-    """
+    """Return True if a channel folder on this machine contains no file of a candidate."""
     folder = channels / channel
     here = (folder / "files" / _short(content) / name for name, content in files.items())
     return not _page(folder / "simple" / project) and not any(file.exists() for file in here)
 
 
 def channel_project_faults(channels: Path, channel: str, project: str, files: Mapping[str, str]) -> list[str]:
-    """Return the problems with a project's page and files (byte for byte) in a channel on this machine.
+    """Return the faults of a project's page and files in a channel on this machine; empty without faults.
 
-    `files` are the promoted candidate's files, with their hashes. An empty list means that everything is correct.
+    `files` are the promoted candidate's files with their hashes.
     """
     folder = channels / channel
     page = _page(folder / "simple" / project)
@@ -142,10 +134,7 @@ def projects_in_channel(channels: Path, channel: str) -> list[str]:
 
 
 def companion_project_faults(channels: Path, channel: str, project: str) -> list[str]:
-    """Return the problems with the page and files of a project that is not a server.
-
-    Every link must have a hash that matches the linked file.
-    """
+    """Return the faults of the page and files of a project that is not a server."""
     folder = channels / channel / "simple" / project
     if not (page := _page(folder)):  # the channel offers no runtime, or this clone lacks the channel's files
         return []
@@ -169,7 +158,7 @@ def offered_wheel_digest(channels: Path, channel: str, project: str) -> str | No
 
 
 def offered_project_file(channels: Path, channel: str, project: str) -> Path | None:
-    """Return the file that a project's page offers: a wheel, or an adopted server's record, or None if missing."""
+    """Return the file that a project's page offers, which is a wheel or an adopted server's record; None if missing."""
     folder = channels / channel / "simple" / project
     found = re.search(rf'"(\.\./\.\./files/[0-9a-f]+/[^"#/]+(?:\.whl|{re.escape(RECORD)}))#', _page(folder))
     wheel = (folder / found[1]).resolve() if found else None
@@ -177,11 +166,7 @@ def offered_project_file(channels: Path, channel: str, project: str) -> Path | N
 
 
 def read_verified_file(file: Path, expected: str) -> bytes:
-    """Return the bytes of a candidate's file.
-
-    Raises:
-        StateError: the file is missing, or differs from the checked bytes.
-    """
+    """Return the bytes of a candidate's file."""
     try:
         data = file.read_bytes()
     except OSError as error:
@@ -198,7 +183,7 @@ def read_verified_file(file: Path, expected: str) -> bytes:
 
 
 def _write_project(folder: Path, project: str, files: Mapping[str, bytes]) -> None:
-    """Replace the files of a project, beginning with the wheel."""
+    """Replace the files of a project. The first file is the wheel."""
     links, page = [], folder / "simple" / project
     for name, data in files.items():
         content = hash_bytes(data)
@@ -217,7 +202,6 @@ def _write_project(folder: Path, project: str, files: Mapping[str, bytes]) -> No
 
 
 def _linked_folders(folder: Path) -> set[str]:
-    """Return the folders of the files on a project's page."""
     return set(re.findall(r'"\.\./\.\./files/([0-9a-f]+)/', _page(folder)))
 
 

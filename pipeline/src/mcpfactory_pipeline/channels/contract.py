@@ -1,7 +1,7 @@
 """The contract with callers of a server: the tool list of the candidate that a channel offers.
 
-The stage `validate` stores the tool list of each candidate as `tools.json`. A comparison of two tool lists gives the
-breaking changes and the required version step. `mcpfactory_codegen.servers.manifest_diff` classifies each change.
+The stage `validate` stores the tool list of each candidate as `tools.json`. A comparison of two tool lists returns the
+breaking changes and the required version step.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _VERSION: Final = re.compile(r"""^__version__\s*=\s*["']([^"']+)["']""", re.MULT
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """Tool list with the version of its server ("" if unknown) and a description of its source."""
+    """Tool list with the version of its server ("" if unknown) and a description of the list's source."""
 
     tools: tuple[Mapping[str, Any], ...]
     version: str = ""
@@ -41,7 +41,7 @@ class Contract:
 
 @dataclass(frozen=True, slots=True)
 class ContractComparison:
-    """Effects of a newer tool list on callers of an older tool list."""
+    """Changes between two tool lists, and their effects on callers."""
 
     changes: tuple[Change, ...]
     before: Contract
@@ -55,12 +55,12 @@ class ContractComparison:
 
     @property
     def kept(self) -> bool:
-        """Return True if the contract is kept, that is, without breaking changes or with a major version step."""
+        """Return True if no change breaks callers, or if the major version was increased."""
         return self.needed != "major" or is_sufficient_step(self.before.version, self.after.version, "major")
 
     @property
     def proposed(self) -> str:
-        """Return the version of `after` if the step to it is large enough, else the next version with that step."""
+        """Return the version of `after` if its step is large enough, else the next sufficient version."""
         return ensure_sufficient_version(self.before.version, self.after.version, self.needed)
 
     def to_json(self) -> dict[str, Any]:
@@ -78,27 +78,21 @@ class ContractComparison:
 
 
 def compare_contracts(before: Contract, after: Contract) -> ContractComparison:
-    """Return the effects on callers if the contract `after` replaces `before`."""
+    """Return the effects on callers if the contract `after` replaces the contract `before`."""
     return ContractComparison(diff({"tools": before.tools}, {"tools": after.tools}), before, after)
 
 
 async def compare_source_contract(workspace: Workspace, server: str, against: str = "") -> ContractComparison:
-    """Compare the tools of a server's sources with a released contract (see `find_contract` for `against`).
-
-    Raises the errors of `find_contract` and `source_contract`.
-    """
+    """Compare the tools of a server's sources with a released contract. `find_contract` explains `against`."""
     known = workspace.server(server)
     before = find_contract(workspace, Store(workspace).state(server), against)
     return compare_contracts(before, await source_contract(known))
 
 
 async def source_contract(server: WorkspaceServer) -> Contract:
-    """Return all tools in the server's sources, regardless of the default profile, and the server's version.
+    """Start a server from its sources, and return all its tools and its version.
 
-    To get the tools, the server is started and queried.
-
-    Raises:
-        ServerError: the server does not start, or does not list its tools.
+    The tools do not depend on the default profile.
     """
     from mcpfactory_pipeline.launch.server_connection import connect_server  # noqa: PLC0415 - heavy
     from mcpfactory_runtime import McpError  # noqa: PLC0415 - heavy; only commands that compare sources start a server
@@ -115,20 +109,17 @@ async def source_contract(server: WorkspaceServer) -> Contract:
 
 
 def contract_to_text(tools: Sequence[Any], version: str = "") -> str:
-    """Return a tool list in its stored form: one tool per line, sorted by name, without unnamed entries."""
+    """Return the text to store for a tool list: one tool per line, sorted by name."""
     rows = sorted((tool["name"], tool) for tool in tools if _is_tool(tool))
     lines = ",\n".join(json.dumps(tool, sort_keys=True, ensure_ascii=False) for _, tool in rows)
     return f'{{"contract": 1, "version": {json.dumps(version)}, "tools": [\n{lines}\n]}}\n'
 
 
 def stored_contract(folder: Path, version: str = "", source: str = "", *, manifest: bool = False) -> Contract | None:
-    """Return the contract of the candidate whose files are in `folder`, or None if the files are missing.
+    """Return the contract of the candidate with the files in `folder`; None if the files are missing.
 
-    Read the tool list that `validate` stored. If the contract is missing, or with `manifest`, read the manifest in the
-    wheel.
-
-    Raises:
-        StateError: the tool list or the manifest cannot be read.
+    Use the tool list that `validate` stored. If the tool list is missing, or if `manifest` is True, use the manifest in
+    the wheel.
     """
     kept = folder / "validate" / FILE
     try:
@@ -146,7 +137,7 @@ def stored_contract(folder: Path, version: str = "", source: str = "", *, manife
 
 
 def wheel_manifest(wheel: zipfile.ZipFile) -> Any:
-    """Return the content of the generated manifest in a wheel, or None if the wheel has no manifest."""
+    """Return the generated manifest in a wheel, or None if the wheel has no manifest."""
     for entry in wheel.infolist():
         if _MANIFEST.fullmatch(entry.filename) and entry.file_size <= _LARGEST:
             return json.loads(wheel.read(entry))
@@ -154,7 +145,7 @@ def wheel_manifest(wheel: zipfile.ZipFile) -> Any:
 
 
 def breaking_changes_by_candidate(tools: Sequence[Any], folder: Path, own: str) -> dict[str, int]:
-    """Return the number of breaking changes since each candidate below `folder` (candidate → number); 0 for `own`.
+    """Return the number of breaking changes since each candidate below `folder`, by candidate; 0 for `own`.
 
     A candidate is omitted if its tool list is unreadable or not on this machine.
     """
@@ -171,9 +162,9 @@ def breaking_changes_by_candidate(tools: Sequence[Any], folder: Path, own: str) 
 
 
 def find_contract(workspace: Workspace, state: ServerState, against: str = "") -> Contract:
-    """Return the contract of a channel, a candidate (an ID prefix is enough) or a file.
+    """Return the contract of a channel, a candidate or a file. A prefix of a candidate's ID is enough.
 
-    Without `against`, return the contract of the last channel that has the server.
+    If `against` is empty, return the contract of the last channel that offers the server.
 
     Raises:
         NotFoundError: unknown channel, candidate or file.
@@ -208,11 +199,7 @@ def find_contract(workspace: Workspace, state: ServerState, against: str = "") -
 
 
 def parse_contract(text: bytes, source: str) -> Contract:
-    """Parse a contract from a file's content: a manifest, the output of `validate`, or a tools/list result.
-
-    Raises:
-        StateError: the content has an unknown format.
-    """
+    """Parse a contract from a file's content: a manifest, the output of `validate`, or a tools/list result."""
     try:
         data = json.loads(text)
         version = data.get("version") or data.get("server", {}).get("version", "") if isinstance(data, dict) else ""
@@ -225,9 +212,10 @@ def parse_contract(text: bytes, source: str) -> Contract:
 
 
 def read_source_version(server: WorkspaceServer) -> str:
-    """Return the version in a server's sources: `project.version`, else `__version__` of its package, else "".
+    """Return the version in a server's sources; "" if unknown.
 
-    For an adopted server, return the adopted version, or the version in its project or in its recorded offers.
+    The version is `project.version`, else `__version__` of the package. For an adopted server, return the adopted
+    version.
     """
     if server.adopted is not None:
         return adopted_version(server.adopted, server.folder)

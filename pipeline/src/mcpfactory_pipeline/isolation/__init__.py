@@ -1,1 +1,1 @@
-"""Sandboxes that limit a server's code during build, tests and checks, at one of several levels."""
+"""Sandboxes that limit a server's code during build, tests and checks."""

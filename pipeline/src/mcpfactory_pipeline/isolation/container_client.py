@@ -2,8 +2,8 @@
 
 python -I -S container_client.py [NAME=VALUE]… -- CLIENT [OPTION]… -- IMAGE PROGRAM [ARGUMENT]…
 
-NAME=VALUE are variables of the client, not of the program. The variables of a server are not known before it starts, so
-the command line cannot contain them. This file is run by path, like `landlock.py`.
+NAME=VALUE are variables of the client, not of the program. The command line cannot contain the server's variables,
+because they are unknown before the start. This file is run by path, like `landlock.py`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ _OWN: Final = ("PATH",)  # variables that the image itself sets
 
 
 def container_client_command(arguments: list[str], environ: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    """Return the client's command and environment, derived from this program's arguments and environment.
+    """Return the client's command and environment.
 
-    The values of variables are not arguments, because every user of the machine can read arguments.
+    The client gets the values of variables through its environment, because every user of the machine can read
+    arguments.
     """
     first = arguments.index("--")
     second = arguments.index("--", first + 1)

@@ -2,9 +2,8 @@
 
 python -I -S landlock.py RULES -- PROGRAM [ARGUMENT]…
 
-RULES is a JSON file: `read` and `write` are lists of paths; each path includes everything below it. Without `network`,
-the program cannot open sockets. This file is run by
-path before every start of a server, so it imports only the standard library, and as little of it as possible.
+RULES is a JSON file: `read` and `write` are lists of paths; each path includes everything below it. If `network` is
+false, the program cannot open sockets. The file is run by path before every start of a server, so it imports few modules of the standard library.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import struct
 import sys
 from typing import Final
 
-# Minimum ABI version of Landlock; before this version, a process can truncate files without permission.
+# Minimum ABI version of Landlock. In older versions, a process can truncate files without permission.
 OLDEST: Final = 3
 # ABI version from which `_SCOPES` are available.
 SCOPED: Final = 6
@@ -27,13 +26,13 @@ _ADD: Final = 445
 _RESTRICT: Final = 446
 _NO_NEW_PRIVILEGES: Final = 38  # option of prctl(2)
 _DROP_CAPABILITY: Final = 24  # option of prctl(2)
-_CAPABILITIES: Final = 64  # larger than each capability's number
+_CAPABILITIES: Final = 64  # upper bound of the capability numbers
 # Arguments of capset(2) that drop all capabilities of this process.
 _NO_CAPABILITIES: Final = (struct.pack("=Ii", 0x20080522, 0), struct.pack("=6I", *[0] * 6))
 _READ: Final = 0b1101  # permissions to execute a file, to read a file and to read a folder
 _FILE: Final = 0b100_0000_0000_0111  # permissions that exist for files, but not for folders
 _ALL: Final = (1 << 15) - 1  # all permissions for files in ABI version 3
-_SCOPES: Final = 0b11  # no abstract sockets and no signals to processes outside of the sandbox
+_SCOPES: Final = 0b11  # refuses abstract sockets, and signals to processes outside of the sandbox; needs ABI version 6
 _SECCOMP: Final = 22  # option of prctl(2)
 _FILTER: Final = 2  # mode of PR_SET_SECCOMP
 _SOCKET: Final = {"x86_64": 41, "aarch64": 198}  # architecture → number of the system call socket(2)
@@ -43,7 +42,7 @@ _ARCHITECTURES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _UNIX: Final = 1  # AF_UNIX of socket(2)
 _STREAM: Final = 1  # SOCK_STREAM of socket(2)
 _TYPES: Final = 0xF  # mask that removes the flags from a socket type
-# Number of a blocked system call: io_uring opens sockets that system call filters do not see.
+# Number of io_uring_setup(2), which is blocked, because filters do not see sockets that io_uring opens.
 _IO_URING: Final = 425
 _SET_LIMITS: Final = {"x86_64": 302, "aarch64": 261}  # architecture → number of the system call prlimit(2)
 _X32: Final = 0x4000_0000  # bit in the system call numbers of the x32 ABI
@@ -69,12 +68,9 @@ def landlock_version() -> int:
 
 
 def restrict_this_process(read: list[str], write: list[str], *, network: bool) -> None:
-    """Drop root's capabilities and access to files outside the paths, for this process and its future children.
+    """Limit this process and its future children to the given paths, and drop root's capabilities.
 
     Missing paths are ignored.
-
-    Raises:
-        OSError: the system refuses a restriction.
     """
     libc, version = _libc(), landlock_version()
     attributes = struct.pack("=QQQ", _ALL, 0, _SCOPES if version >= SCOPED else 0)[: 24 if version >= SCOPED else 8]
@@ -105,11 +101,12 @@ def restrict_this_process(read: list[str], write: list[str], *, network: bool) -
 
 
 def seccomp_program(machine: str, *, network: bool) -> bytes:
-    """Return the seccomp filter for a machine (`os.uname`), in seccomp(2) format; empty for unknown call numbers.
+    """Return a machine's seccomp filter in the format of seccomp(2); empty if the machine is unknown.
 
-    The filter refuses Unix sockets (EACCES), which Landlock does not cover, because access to docker's socket gives
-    root permissions. Stream socket pairs are allowed, because asyncio needs them; other pairs could send to any path.
-    Without `network`, all other sockets are refused, too. The filter also refuses io_uring, changes to limits of other processes, and system calls of other architectures.
+    The filter refuses Unix sockets, because Landlock does not cover them, and docker's socket gives root permissions.
+    Stream socket pairs are allowed, because asyncio needs them. Other socket pairs are refused, because they could send
+    to any path. The filter also refuses io_uring, changes to limits of other processes, and system calls of other
+    architectures.
     """
     if machine not in _SOCKET:
         return b""

@@ -1,4 +1,4 @@
-"""Isolation levels: environment variables, paths and sandboxes for a server's code."""
+"""Isolation levels for a server's code, with their environment variables, paths and sandboxes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PLAIN: Final = (
 
 
 def path_without_mcpfactory() -> str:
-    """Return `PATH` without the environment of mcpfactory, so that `python` is the system's Python."""
+    """Return `PATH` without mcpfactory's environment, so that `python` is the system's Python."""
     path = os.environ.get("PATH", os.defpath)
     if sys.prefix == sys.base_prefix:
         return path
@@ -44,10 +44,10 @@ def path_without_mcpfactory() -> str:
 
 
 def clean_environ(home: Path) -> dict[str, str]:
-    """Return the environment for untrusted code: only the variables that programs need, and a separate home folder.
+    """Return the environment variables for untrusted code. The home folder is `home`.
 
-    Temporary files and Python's caches are below the separate home. In a shared folder, one program could write a
-    cache, and the next program would trust that cache.
+    Temporary files and Python's caches are also below `home`. In a shared folder, a program could write a cache that
+    the next program trusts.
     """
     temporary = home / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)
@@ -84,7 +84,7 @@ def system_paths() -> tuple[str, ...]:
 
 
 def interpreter_paths() -> tuple[str, ...]:
-    """Return the paths of the base interpreter: programs, standard library, shared libraries."""
+    """Return the paths of the base interpreter: programs, standard library and shared libraries."""
     base = Path(sys.base_prefix)
     program = Path(getattr(sys, "_base_executable", "") or sys.executable).resolve()
     places = {str(base), str(base.resolve()), str(Path(sys.base_exec_prefix)), *_start_files()}
@@ -92,13 +92,13 @@ def interpreter_paths() -> tuple[str, ...]:
 
 
 def _start_files() -> set[str]:
-    """Return start-up modules in the standard library that are symlinks, such as Debian's sitecustomize in /etc."""
+    """Return start-up modules of the standard library that are symlinks, such as Debian's sitecustomize."""
     library = Path(sysconfig.get_path("stdlib"))
     return {str(file.resolve()) for name in _STARTS if (file := library / name).is_symlink()}
 
 
 AUTO: Final = "auto"
-REQUIRED: Final = "required"  # like "auto", but an error if no isolation is available
+REQUIRED: Final = "required"  # like "auto", but raises an error if no isolation is available
 _CLIENT: Final = ("HOME", "XDG_RUNTIME_DIR", "DOCKER_HOST", "DOCKER_CONTEXT", "CONTAINER_HOST")
 _INSTALL: Final = (
     'install bubblewrap, use a machine with Landlock, or set isolation = "none" if you trust all server code'
@@ -108,7 +108,7 @@ _PATIENCE: Final = 10.0  # seconds; timeout of an empty program that tests the s
 
 @dataclass(frozen=True, slots=True)
 class ContainerRuntime:
-    """The program that starts containers, and an image with a C library that the interpreter can use."""
+    """The program that starts containers, and the container image."""
 
     program: str = "docker"
     image: str = "debian:stable-slim"
@@ -130,10 +130,7 @@ class SandboxPaths:
 
 @dataclass(frozen=True, slots=True)
 class IsolationLevel:
-    """An isolation level.
-
-    `lacking` returns the reason why the level is unavailable on this machine; "" if it is available.
-    """
+    """An isolation level. `lacking` returns the reason why the level is unavailable here; "" if it is available."""
 
     name: str
     says: str
@@ -142,9 +139,9 @@ class IsolationLevel:
 
 
 def find_isolation_level(wanted: str) -> IsolationLevel:
-    """Return the level of that name; for `auto` and `required`, the first available level of the table.
+    """Return the isolation level `wanted`. For `auto` and `required`, return the first available level.
 
-    `auto` and `required` skip levels that must be requested by name.
+    `auto` and `required` skip levels that the workspace must request by name.
 
     Raises:
         StageError: the level is unavailable here, or `wanted` is `required` and no isolation is available.
@@ -177,7 +174,7 @@ def side_effect_free_level() -> IsolationLevel | None:
 
 
 def describe_unavailable_levels() -> str:
-    """Return, as one text, the reason why each level that `auto` could choose is unavailable on this machine."""
+    """Describe why each level that `auto` could choose is unavailable on this machine."""
     return "; ".join(f"{name}: {lacking}" for name in _CHOSEN if (lacking := LEVELS[name].lacking()))
 
 
@@ -281,10 +278,9 @@ _RULES: Final = "landlock.json"
 class Sandbox:
     """The sandbox of a server's code.
 
-    The code can write only below `folder`, which contains its home, temporary files and working files.
+    The code can write only below `folder`, which contains the home folder, temporary files and working files.
 
-    `reach` has the paths that the code can read and write at this level. `environ` is the environment, which contains
-    no secrets.
+    `reach` has the paths that the code can read and write. `environ` contains no secrets.
     """
 
     level: IsolationLevel
@@ -293,7 +289,7 @@ class Sandbox:
     environ: Mapping[str, str]
 
     def command(self, command: Sequence[str]) -> list[str]:
-        """Return the command that runs `command` in the sandbox, with the environment variables of the caller."""
+        """Return the command line that runs `command` in the sandbox with the caller's environment."""
         return self.level.command(self.reach, command)
 
 
@@ -306,12 +302,9 @@ def make_sandbox(
     name: str = "sandbox",
     network: bool = True,
 ) -> Sandbox:
-    """Make a sandbox below a work folder, at the level in a stage's settings (`isolation`, `container`).
+    """Make a sandbox below a work folder. `settings` are the isolation settings of a stage.
 
-    In the work folder, code in the sandbox can access its own folder and `writable`, but not the rules of the sandbox.
-
-    Raises:
-        StageError: the level that the workspace requires is unavailable here.
+    The code can write its own folder and `writable`, but not the rules of the sandbox.
     """
     level = find_isolation_level(str(settings.get("isolation", "auto")))
     container = settings.get("container")

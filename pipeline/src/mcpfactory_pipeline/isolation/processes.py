@@ -1,9 +1,9 @@
 """Hide a process from other processes of the user, and end the orphans of a job.
 
-Without isolation, an orphan of a job could change the job's files after they were checked. So the process that started
-the job adopts the job's orphans. It ends all orphans before it reads the results. On Linux, an orphan becomes a child
-of the nearest ancestor that has requested to adopt orphans. On other systems, only processes in the session of the job
-are ended.
+Without isolation, an orphan of a job could change the job's files after they were checked. The process that started a
+job therefore adopts the job's orphans, and ends them before it reads the results. On Linux, an orphan becomes a child
+of the nearest ancestor that has requested to adopt orphans. On systems other than Linux, only processes in the job's
+session are ended.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ _LOOKS: Final = 3  # number of consecutive searches that must find no process
 
 
 def hide_process() -> None:
-    """Make `/proc/<pid>/environ`, `mem` and `fd` of this process unreadable for other programs, except root's.
+    """Hide `/proc/<pid>/environ`, `mem` and `fd` of this process from the user's other programs.
 
-    The effect lasts until the process executes another program. On systems other than Linux, this function does
-    nothing.
+    The protection lasts until the process executes another program. The function does nothing on systems other than
+    Linux.
     """
     _prctl(_PR_SET_DUMPABLE, 0)
 
 
 def adopt_orphans() -> bool:
-    """Make orphaned descendants children of this process; return True if the system supports this."""
+    """Let this process adopt its orphaned descendants; return True on success."""
     return _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def die_with_parent() -> bool:
-    """Let the system kill this process when its parent dies; return False if the system cannot do that."""
+    """Let the system kill this process when its parent ends; return True on success."""
     return _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -57,12 +57,11 @@ def _prctl(option: int, value: int) -> bool:
 
 
 def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
-    """End every descendant of this process, except those in `spare`; return the number of ended processes.
+    """End every descendant of this process except those in `spare`; return the number of ended processes.
 
-    Scans repeat until several scans find nothing, so that new processes are also found. A process that forks and
-    exits may be gone before a scan reads its id. The group of the process remains, and a signal to the group reaches
-    all later members. If each fork also leaves the group, this process becomes the parent of each fork, and ends the
-    fork.
+    Scans repeat until several scans find nothing. A process that forks and exits may be gone before a scan reads its
+    ID. A signal to the group of an ended process still reaches the process's children. A child that leaves its group
+    becomes a child of this process, and a later scan ends the child.
     """
     ended: set[int] = set()
     seen: set[int] = set()
@@ -90,7 +89,7 @@ def end_descendants(spare: AbstractSet[int] = frozenset()) -> int:
 
 
 def _end_adopted(spare: AbstractSet[int], deadline: float) -> set[int]:
-    """End and reap new children of this process, except children in `spare`; return the children that got a signal."""
+    """End and reap new children of this process, except `spare`; return the children that were killed."""
     met: set[int] = set()
     while (children := _children() - spare) and time.monotonic() < deadline:
         for pid in children:
@@ -108,7 +107,7 @@ def _kill(pid: int) -> None:
 
 
 def _children() -> set[int]:
-    """Return the children of this process, also ended ones; empty if the system does not report children."""
+    """Return the IDs of this process's children, including ended children; empty if unknown."""
     found: set[int] = set()
     with contextlib.suppress(OSError):
         for task in (_PROC / "self/task").iterdir():
@@ -118,7 +117,7 @@ def _children() -> set[int]:
 
 
 def descendants(leader: int) -> set[int]:
-    """Return the running descendants of a process; empty if the system does not report processes."""
+    """Return the IDs of a process's running descendants; empty if the system does not report processes."""
     processes = _processes()
     return {pid for pid in _below(processes, leader) if not processes[pid].ended}
 
@@ -126,22 +125,20 @@ def descendants(leader: int) -> set[int]:
 def kill_known_processes(known: AbstractSet[int]) -> None:
     """Kill the listed processes that still descend from this process.
 
-    Some of the listed IDs may now belong to other processes.
+    The check is necessary, because the system may reuse the IDs of ended processes.
     """
     for pid in known & descendants(os.getpid()) if known else ():
         _kill(pid)
 
 
 class _Process(NamedTuple):
-    """A running process, or a zombie."""
-
     parent: int
     group: int
     ended: bool
 
 
 def _processes() -> dict[int, _Process]:
-    """Return the processes of this machine by id; empty if the system does not report processes."""
+    """Return the processes of this machine by ID; empty if the system does not report processes."""
     found: dict[int, _Process] = {}
     with contextlib.suppress(OSError):
         for name in os.listdir(_PROC):  # noqa: PTH208 - pathlib is slower

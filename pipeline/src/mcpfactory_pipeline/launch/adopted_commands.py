@@ -1,5 +1,3 @@
-"""Start adopted servers from their files in the workspace or from a channel."""
-
 from __future__ import annotations
 
 import shutil
@@ -21,12 +19,7 @@ _KEPT: Final = 2
 
 
 def adopted_source_command(server: WorkspaceServer) -> list[str]:
-    """Return the command that starts an adopted server from its files; prepare the server if the files are new.
-
-    Raises:
-        ServerError: the server cannot be prepared, or runs at a URL.
-        StageError: a package index did not respond.
-    """
+    """Return the command that starts an adopted server from its files. New files are installed before the return."""
     adopted, root = server.adopted, server.folder.parents[1]
     assert adopted is not None  # callers have checked that the server is adopted
     if adopted.url:
@@ -58,13 +51,7 @@ def adopted_source_command(server: WorkspaceServer) -> list[str]:
 
 
 def adopted_channel_command(workspace: Workspace, server: WorkspaceServer, channel: str) -> list[str]:
-    """Return the command that starts the checked files of an adopted server's release in a channel.
-
-    Raises:
-        StateError: the channel does not offer the server, or the files of the release are not on this machine.
-        ServerError: the server cannot be prepared, or runs at a URL.
-        StageError: a package index did not respond.
-    """
+    """Return the command that starts the checked files of an adopted server's release in a channel."""
     state = Store(workspace).state(server.name)
     release = state.channels.get(channel)
     if release is None:

@@ -1,7 +1,7 @@
-"""Explanation of an error that ended a server: the location in its own code, the line, and the fix.
+"""Explain an error that ended a server: the location in the server's code, and the fix.
 
-`start.py` loads this file by path in the server's environment, so this file uses only the standard library. An
-explanation has at most eight lines, because clients show only that much of a server's final output.
+`start.py` loads this file in the server's environment, so this file uses only the standard library. Clients show only a
+few final lines of a server's output, so an explanation has at most eight lines.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Final
 _CODE: Final = 160  # maximum characters of a shown line of code; a message may be three times as long
 _STEPS: Final = 2  # maximum number of stack frames to show before the frame with the error
 
-# Import name → distribution name, for popular packages where the two differ.
+# Import name → distribution name, for popular packages whose two names differ.
 _DISTRIBUTIONS: Final = {
     "Crypto": "pycryptodome", "PIL": "pillow", "bs4": "beautifulsoup4", "cv2": "opencv-python", "dateutil": "python-dateutil",
     "docx": "python-docx", "dotenv": "python-dotenv", "fitz": "PyMuPDF", "git": "GitPython", "github": "PyGithub",
@@ -50,13 +50,7 @@ _FACTORY: Final = ("mcpfactory", "mcpfactory_pipeline", "mcpfactory_codegen")
 
 
 def explain_error(error: BaseException, package: str, folder: str) -> str:
-    """Return the explanation of an error as lines: The lines are `error:`, the code, the call chain, and `hint:`.
-
-    Args:
-        error: the exception that the package raised.
-        package: its import name.
-        folder: the server's folder.
-    """
+    """Explain an error in lines: `error:`, the code, the chain of calls, and `hint:`."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     sources = _Sources(Path(folder), package)
@@ -84,7 +78,7 @@ def explain_error(error: BaseException, package: str, folder: str) -> str:
 
 
 class _Sources:
-    """The server's own files, in the workspace or as installed, and their display paths."""
+    """The server's own files, and the paths to display for them."""
 
     def __init__(self, folder: Path, package: str) -> None:
         self.folder, self.package = folder, package
@@ -105,7 +99,7 @@ class _Sources:
 
     @staticmethod
     def of_library(file: str) -> bool:
-        """Return True if a frame belongs neither to Python's import machinery nor to our start script."""
+        """Return False for frames of Python's import machinery and of our start script."""
         return not file.startswith("<frozen ") and os.path.basename(file) not in {"start.py", "runpy.py"}  # noqa: PTH119 - no pathlib here
 
     def _own(self, file: str) -> str | None:
@@ -124,7 +118,7 @@ def _installed(file: str) -> str:
 
 
 def _message(error: BaseException) -> str:
-    """Return an error's kind and message, with Python's suggestion, as one line."""
+    """Return an error's kind and message as one line, including Python's suggestion."""
     kind = type(error).__name__
     formatted = traceback.TracebackException.from_exception(error).format_exception_only()
     text = next((part for part in formatted if part.startswith(kind) or f".{kind}" in part), kind)
@@ -190,7 +184,7 @@ def _own_module(name: str, sources: _Sources) -> str:
 
 
 def _missing_name(error: ImportError, sources: _Sources) -> str:
-    """Return the hint for a name that does not exist in a module, or for a package that cannot be run."""
+    """Return the hint for a missing name, or for a package that cannot be run."""
     found = re.match(r"cannot import name '([^']+)' from (partially initialized module )?'([^']+)'", str(error))
     if found is None:
         if "cannot be directly executed" in str(error):
@@ -210,7 +204,7 @@ def _missing_name(error: ImportError, sources: _Sources) -> str:
 
 
 def _distribution(name: str) -> tuple[str, bool]:
-    """Return the distribution that provides `name`; the flag is True if it is known, False if it is a guess."""
+    """Return the distribution that provides a module, and True if it is known or False if it is a guess."""
     top = name.split(".", maxsplit=1)[0]
     known = _DISTRIBUTIONS.get(top) or (top if top in _SAME else "")
     return known or top.replace("_", "-"), bool(known)

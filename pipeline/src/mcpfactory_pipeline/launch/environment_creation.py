@@ -42,8 +42,7 @@ def create_environment(
 ) -> Path:
     """Create the environment of a server in a folder, and return the environment's interpreter.
 
-    If the creation fails, return mcpfactory's own interpreter, provided that it meets all requirements. Raises the
-    errors of `ensure_server_python`.
+    If the creation fails but mcpfactory's environment meets all requirements, return mcpfactory's interpreter.
     """
     shown = f"servers/{server.name}/pyproject.toml"
     _check(needs, shown)
@@ -114,7 +113,7 @@ def _create(folder: Path, server: WorkspaceServer, needs: Requirements, wanted: 
         run_uv("venv", "--quiet", "--no-config", str(folder), cwd=Path(work), log=False)
         what = [*_runtime_argument(needs, Path(work)), *_declared(needs, wanted)]
         if what:
-            # Compile bytecode now: later, Python often cannot store bytecode, and would compile at every start.
+            # Compile bytecode now, because Python often cannot store bytecode later.
             install = ("pip", "install", "--quiet", "--compile-bytecode", *what)
             try:
                 _install(install, server.folder, venv_python(folder))
@@ -127,7 +126,7 @@ def _create(folder: Path, server: WorkspaceServer, needs: Requirements, wanted: 
 
 
 def _install(install: Sequence[str], cwd: Path, python: Path) -> None:
-    """Install from the index; if that fails, install offline from uv's cache. If both fail, raise the first error."""
+    """Install from the index; if that fails, install offline from uv's cache."""
     try:
         run_uv(*install, cwd=cwd, python=python, log=False)
     except StageError as error:
@@ -138,10 +137,7 @@ def _install(install: Sequence[str], cwd: Path, python: Path) -> None:
 
 
 def _runtime_argument(needs: Requirements, work: Path) -> list[str]:
-    """Return uv's arguments for the runtime.
-
-    If the runtime is editable, the arguments name its sources, so that edits take effect.
-    """
+    """Return uv's arguments for the runtime. An editable runtime stays editable."""
     if not needs.runtime:
         return []
     source = editable_source_folder(RUNTIME)

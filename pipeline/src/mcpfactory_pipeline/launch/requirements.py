@@ -1,5 +1,3 @@
-"""Requirements of servers, and virtual environments that meet them."""
-
 from __future__ import annotations
 
 import re
@@ -29,11 +27,10 @@ class Requirements:
     """Requirements of a server.
 
     Attributes:
-        file: the `pyproject.toml`; if it does not exist, the runtime is the only requirement.
-        dependencies: of `[project]`, as written there.
+        file: the `pyproject.toml`; the runtime is the only requirement if the file is missing.
+        dependencies: the dependencies in `[project]`.
         python: `requires-python`; "" if not set.
-        special: other inputs of the installation: uv sources, and files that the build backend computes dependencies
-            from; "" for most servers.
+        special: other inputs of the installation, such as uv sources; usually "".
         found: True if the build backend computes the dependencies (`dynamic`).
     """
 
@@ -50,16 +47,12 @@ class Requirements:
 
     @property
     def runtime(self) -> bool:
-        """Return True if the server runs on our runtime."""
+        """Return True if the server needs our runtime."""
         return self.found or RUNTIME in self.names
 
 
 def read_server_requirements(folder: Path, shown: str) -> Requirements:
-    """Return the requirements of the server in a folder.
-
-    Raises:
-        ServerError: the `pyproject.toml` is invalid; the message uses `shown` as the name of the file.
-    """
+    """Return the requirements of the server in a folder."""
     file = folder / "pyproject.toml"
     try:
         text = file.read_text(encoding="utf-8")
@@ -88,7 +81,7 @@ def read_server_requirements(folder: Path, shown: str) -> Requirements:
 
 
 def _sources(project: Mapping[str, Any], names: Iterable[str]) -> str:
-    """Return uv's sources for the given distributions, except for the runtime, whose source the factory sets."""
+    """Return uv's sources for the given distributions, except for the runtime."""
     table = project.get("tool", {}).get("uv", {}).get("sources", {})
     own = {
         canonicalize_name(name): where
@@ -99,7 +92,7 @@ def _sources(project: Mapping[str, Any], names: Iterable[str]) -> str:
 
 
 def _root(folder: Path) -> dict[str, Any]:
-    """Return the workspace's `pyproject.toml`; empty if the file is unreadable (uv reports this)."""
+    """Return the workspace's `pyproject.toml`; empty if the file is unreadable."""
     try:
         return tomllib.loads((folder.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError, IndexError):
@@ -107,13 +100,13 @@ def _root(folder: Path) -> dict[str, Any]:
 
 
 def _backend_inputs(folder: Path, text: str) -> str:
-    """Return the content of every file in which a build backend may look for dependencies."""
+    """Return the content of all files that may contain dependencies for a build backend."""
     beside = sorted([*folder.glob("requirements*.txt"), folder / "setup.cfg", folder / "setup.py"])
     return "\n".join([str(folder), text, *(one.read_text(errors="replace") for one in beside if one.is_file())])
 
 
 def unmet_requirement_in_venv(venv: Path, needs: Requirements, wanted: Sequence[str]) -> str:
-    """Describe the first requirement that a user's own environment does not meet; return "" if all are met."""
+    """Describe the first requirement that a user's own environment does not meet; "" if all are met."""
     if needs.found or needs.special:
         return ""  # uv sources or the build backend select the packages, so only the user can check the packages
     libraries = [*venv.glob("lib*/python*/site-packages"), *venv.glob("Lib/site-packages")]
@@ -130,14 +123,9 @@ def _version_of(venv: Path) -> str:
 
 
 def unmet_requirement(needed: Iterable[str], paths: Sequence[str], python: str = "") -> str:
-    """Describe the first requirement that the folders `paths` do not meet.
+    """Describe the first requirement that the libraries in `paths` do not meet; "" if all are met.
 
-    Return "" if the folders meet all requirements.
-
-    Args:
-        needed: requirements, as written in a `pyproject.toml`.
-        paths: library folders.
-        python: the version of their interpreter (`3.12`); by default that of the current interpreter.
+    `python` is the version of the interpreter of these libraries; by default, the current interpreter.
     """
     here: dict[str, Distribution] = {}
     for one in distributions(path=list(paths)):
@@ -176,7 +164,7 @@ _MARKED: Final = 86_400  # minimum seconds between two updates of the time of an
 
 
 def is_environment_ready(folder: Path) -> bool:
-    """Return True if an environment is complete; also record its use in the modification time of a file."""
+    """Return True if an environment is complete, and record the time of its use."""
     mark = folder / READY
     try:
         used = mark.stat().st_mtime

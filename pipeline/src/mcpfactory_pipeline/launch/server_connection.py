@@ -31,14 +31,14 @@ async def connect_server(
     home: Path | None = None,
     elicitation: Callable[[dict[str, Any]], Any] | None = None,
 ) -> AsyncIterator[Client]:
-    """Start the server from its sources, and end it after the block; `environ` is added to its environment.
+    """Start the server from its sources, connect a client, and end the server after the block.
 
-    `home` is an empty folder for an untrusted server: the server runs in this folder, with only the variables that
-    every program needs. `elicitation` answers the server's questions to a person.
+    `environ` is added to the server's environment. If `home` is set, the server is untrusted, and runs in this empty
+    folder with only the variables that every program needs. `elicitation` answers the questions that the server asks a
+    person.
 
     Raises:
         ServerError: the server does not start, does not speak MCP, or ends during the block.
-        StageError: the environment cannot be created.
     """
     if server.adopted is not None and server.adopted.url:
         async with _connected(server, server.adopted.url, timeout) as client:
@@ -80,7 +80,10 @@ _ENDING: Final = 10.0  # maximum seconds to wait for the program's exit after it
 
 @dataclass(frozen=True, slots=True)
 class SimulatedApi:
-    """A running simulated API: variables for the server's process, and values that cases use as `${name}`."""
+    """A running simulated API.
+
+    `environment` has variables for the server's process. `values` has values for `${name}` in cases.
+    """
 
     environment: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
@@ -95,8 +98,8 @@ def has_simulated_api(folder: Path) -> bool:
 async def serve_simulated_api(folder: Path) -> AsyncIterator[SimulatedApi]:
     """Serve the simulated API of the server in `folder` on loopback until the block ends.
 
-    Start `tests/upstream.py`. The program prints one line of JSON (`environment`, `values`) and serves until its input
-    ends. If `tests/upstream.py` is missing, yield empty variables and values.
+    The program `tests/upstream.py` prints one line of JSON (`environment`, `values`), and serves until its input ends.
+    If the program is missing, yield empty variables and values.
 
     Raises:
         ConfigError: the program ends too early, or its first output line is invalid.
@@ -114,13 +117,10 @@ async def serve_simulated_api(folder: Path) -> AsyncIterator[SimulatedApi]:
 async def run_simulated_api(
     command: Sequence[str], *, cwd: Path, environ: Mapping[str, str]
 ) -> AsyncIterator[SimulatedApi]:
-    """Run the program of a simulated API until the block ends; then kill all processes of the program.
+    """Run the program of a simulated API during the block, then kill all processes of the program.
 
-    The program leads a session, so that Ctrl-C at a terminal does not end it with a traceback. The program ends when
-    its input ends, even if this process was killed.
-
-    Raises:
-        ConfigError: same cases as in `serve_simulated_api`.
+    The program has its own session, so Ctrl-C does not end it with a traceback. The program ends when its input ends,
+    even if this process was killed.
     """
     process = await asyncio.create_subprocess_exec(
         *command, stdin=PIPE, stdout=PIPE, cwd=cwd, env=environ, start_new_session=True

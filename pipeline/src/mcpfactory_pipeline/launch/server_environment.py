@@ -1,8 +1,7 @@
-"""Environment of a server that runs from its sources, with only the dependencies that it declares.
+"""Environment of a server that runs from its sources, with only the server's declared dependencies.
 
-The name of the environment's folder is a hash of everything that determines its content. So servers with the same
-requirements, for example all servers from one template, share one environment. A change of dependencies, runtime or
-interpreter selects another one. The server itself is not installed, so that an edit of its sources takes effect at
+The name of the environment's folder is a hash of dependencies, runtime and interpreter. Servers with the same
+requirements therefore share one environment. The server itself is not installed, so edits of its sources take effect at
 once.
 """
 
@@ -34,20 +33,14 @@ _WEB: Final = f"{RUNTIME}[http,auth]"  # extra requirement of servers over HTTP
 def ensure_server_python(
     server: WorkspaceServer, *, web: bool = False, notify: Callable[[str], None] | None = None
 ) -> Path:
-    """Return the interpreter for a server.
+    """Return the interpreter of the server's `.venv` if it meets the requirements, else of a separate environment.
 
-    This is the interpreter in the server's own `.venv`, if that environment meets the requirements. Otherwise, an
-    environment is created for the server, and its interpreter is returned.
-
-    Args:
-        server: a server of a workspace.
-        web: True to serve over HTTP.
-        notify: receives a line about slow steps and fallbacks; by default stderr.
+    Create a missing environment. `web` prepares the environment for HTTP. `notify` receives a line about each slow step
+    or fallback; by default, the line goes to stderr.
 
     Raises:
-        ServerError: the server's declared dependencies cannot be installed.
-        StageError: the environment could not be created (no network, no space), and mcpfactory's own environment
-            lacks a requirement.
+        ServerError: the server's dependencies cannot be installed.
+        StageError: the environment cannot be created, and mcpfactory's own environment lacks a requirement.
     """
     notify = notify or _to_stderr
     needs, wanted = _wanted(server, web=web)
@@ -66,17 +59,13 @@ def ensure_server_python(
 
 
 def find_server_python(server: WorkspaceServer) -> tuple[Path | None, str]:
-    """Return a server's interpreter (None without an environment), and the requirement that its `.venv` does not meet.
-
-    Raises:
-        ServerError: the `pyproject.toml` is invalid.
-    """
+    """Return a server's interpreter, and the requirement that the server's `.venv` does not meet."""
     python, _, lacking = _find(server, *_wanted(server, web=False))
     return python, lacking
 
 
 def environments_folder() -> Path:
-    """Return the environments' folder in the user's cache, which all workspaces share."""
+    """Return the folder of environments. All workspaces of a user share one folder."""
     if chosen := os.environ.get("MCPFACTORY_CACHE_DIR"):
         return Path(chosen) / "environments"
     if sys.platform == "darwin":
@@ -107,17 +96,17 @@ def _find(server: WorkspaceServer, needs: Requirements, wanted: tuple[str, ...])
 
 
 def _key(needs: Requirements, wanted: tuple[str, ...]) -> str:
-    """Return the name of the environment: a hash of everything that determines the content of the environment."""
+    """Return the name of the environment, which is a hash of all inputs of the installation."""
     python = [sys.implementation.name, *map(str, sys.version_info[:2]), sys.base_prefix]
     record = [_FORMAT, sorted(wanted), needs.python, needs.special, python, _runtime() if needs.runtime else ""]
     return hashlib.sha256(json.dumps(record).encode()).hexdigest()[:20]
 
 
 def _runtime() -> str:
-    """Return the identity of the runtime that belongs to this factory.
+    """Return a text that changes with the runtime.
 
-    The identity of an installed runtime consists of its files and their hashes. The identity of an editable runtime
-    consists of the location and the requirements of its sources.
+    For an installed runtime, the text is a hash of its `RECORD`. For an editable runtime, the text has the location and
+    the `pyproject.toml` of its sources.
     """
     spec = find_spec("mcpfactory_runtime")
     assert spec is not None

@@ -1,9 +1,9 @@
-"""Start script that runs a server's package like `python -m`, and explains a fatal error with file, line and remedy.
+"""Start script that runs a server's package like `python -m`, and explains a fatal error.
 
 python -P start.py PACKAGE FOLDER [ARGUMENT]…
 
-This file is run by path, with the interpreter of the server's environment, where mcpfactory may be missing. So this
-file uses only the standard library, and few modules of it, because imports delay every start.
+This file is run by path in the server's environment, where mcpfactory may be missing. The file imports few modules of
+the standard library, because imports delay every start.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Commands that start a server of the workspace from its sources, and the diagnosis of a start that fails.
-
-The diagnosis is an error message for the owner of the server. It comes from the server's stderr or a client's error.
-"""
+"""Commands that start a server from its sources, and diagnosis of a failed start."""
 
 from __future__ import annotations
 
@@ -37,14 +34,9 @@ _PREFIXES: Final = ("XDG_", "PYTHON", f"{SHARED}_AUTH_")
 
 
 def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) -> list[str]:
-    """Return the command that starts the server in its own environment; create the environment if it is missing.
+    """Return the command that starts the server in its own environment. A missing environment is created.
 
     `web` prepares the environment for HTTP.
-
-    Raises:
-        ServerError: the dependencies cannot be installed. An adopted server that runs at a URL or gets options is also
-            refused.
-        StageError: the environment could not be created.
     """
     if server.adopted is not None:
         if web or arguments:
@@ -59,10 +51,10 @@ def server_command(server: WorkspaceServer, *arguments: str, web: bool = False) 
 
 
 def server_environ(server: WorkspaceServer) -> dict[str, str]:
-    """Return the environment of the server's process, in which the server's `src` folder is importable.
+    """Return the environment variables of the server's process. The server's `src` folder is importable.
 
-    The environment has the variables that programs need, the runtime's settings, and the variables in the server's
-    report and configuration. The environment excludes our credentials, and the credentials of other servers.
+    The environment has variables that programs need, settings of the runtime, and variables in the server's report and
+    configuration. Credentials of the factory and of other servers are left out.
     """
     named = {*_OF_PROGRAMS, *(f"{SHARED}_{one}" for one in _OF_RUNTIME), *_own_variables(server)}
     kept = {name: value for name, value in os.environ.items() if name in named or name.startswith(_PREFIXES)}
@@ -74,7 +66,6 @@ def server_environ(server: WorkspaceServer) -> dict[str, str]:
 
 
 def _own_variables(server: WorkspaceServer) -> Iterator[str]:
-    """Yield the variables of the server: from its report, `[server] environment` and `[publish.environment]`."""
     prefix = server_variable_prefix(server)
     yield from (f"{prefix}_{setting}" for setting in SETTINGS)
     for name in (*reported_variables(server), *server.config.server.environment, *server.config.publish.environment):
@@ -83,7 +74,7 @@ def _own_variables(server: WorkspaceServer) -> Iterator[str]:
 
 
 _SCRIPT: Final = Path(start.__file__)
-STARTERS: Final = _SCRIPT.parent  # folder that must be readable for `package_command`
+STARTERS: Final = _SCRIPT.parent  # a sandbox must be able to read this folder
 _TOLD: Final = re.compile(r"^error: (?P<what>.+(?:\n {2,}.*)*)\nhint: (?P<hint>.+)$", re.MULTILINE)
 _TRACE: Final = "Traceback (most recent call last):\n"
 _FRAME: Final = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+), in .+\n {4}(?P<code>.+)$', re.MULTILINE)
@@ -92,23 +83,23 @@ _PATIENCE: Final = 15.0  # maximum seconds to wait for a server's exit after its
 
 
 def package_command(python: Path, package: str, folder: Path) -> list[str]:
-    """Return the command that runs a server's package with an interpreter and a start script that explains failures."""
+    """Return the command that runs a server's package through the start script `start.py`."""
     return [str(python), "-P", str(_SCRIPT), package, str(folder)]
 
 
 def parse_start_failure(text: str) -> ServerError | None:
-    """Return the error that `start.py` wrote to stderr, or None if the text does not contain one."""
+    """Return the error that `start.py` wrote to stderr; None if the text contains no such error."""
     found = _TOLD.search(text)
     return ServerError(found["what"], hint=found["hint"]) if found else None
 
 
 def start_failure_summary(mistake: ServerError) -> str:
-    """Return a start failure as a stage's message."""
+    """Format a start failure as the message of a stage."""
     return f"{str(mistake).splitlines()[0]}; hint: {mistake.hint}"
 
 
 def convert_client_error(error: Exception, server: str = "") -> ServerError:
-    """Convert a client's error into an error for the server's owner; `server` is the server's name, if known."""
+    """Convert a client's error into an error for the server's owner. `server` is the server's name, if known."""
     if (stated := parse_start_failure(str(error))) is not None:
         return stated
     kind, called, name = type(error).__name__, server or "the server", server or "NAME"
@@ -132,7 +123,7 @@ def convert_client_error(error: Exception, server: str = "") -> ServerError:
 
 
 def find_tool_failure(log: str, server: str, folder: Path) -> ServerError | None:
-    """Return the location in the server's code where the last tool failed, read from its log; None if not found."""
+    """Return the line of the server's code where the last tool failed, according to the log; None if not found."""
     _, found, trace = log.rpartition(_TRACE)
     frames = [frame for frame in _FRAME.finditer(trace) if Path(frame["file"]).is_relative_to(folder)]
     raised = _RAISED.search(trace)
@@ -146,7 +137,7 @@ def find_tool_failure(log: str, server: str, folder: Path) -> ServerError | None
 
 
 def diagnose_start(python: Path, package: str, folder: Path, *, sandbox: Sandbox) -> ServerError | None:
-    """Start a failed server again, in a sandbox without input; return its error, or None if the start succeeds."""
+    """Start a failed server again in a sandbox without input. Return its error, or None if the start succeeds."""
     try:
         done = subprocess.run(
             sandbox.command(package_command(python, package, folder)),

@@ -1,4 +1,4 @@
-"""Remove a server: close its history, empty its channels, delete its folder, and report the remains in other places."""
+"""Remove a server: its folder and channels. The server's history is closed and kept."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def remove(
 ) -> dict[str, Any]:
     """Remove a server, or the remains of a server whose folder was deleted.
 
-    A dry run reports the changes without making them. State and history are kept; a last event closes the history.
-    Return the fields of `operations.removal.RemoveResult`.
+    A dry run only reports the changes. State and history are kept; the last event closes the history. Return the fields
+    of `operations.removal.RemoveResult`.
 
     Raises:
         NotFoundError: the server never existed.
-        RefusedError: a stage is running, or, without `force`, git could not restore some files.
+        RefusedError: a stage is running, or git could not restore some files and `force` is False.
     """
     reason = normalize_reason(reason)
     store, folder = Store(workspace, clock), workspace.root / "servers" / server
@@ -99,7 +99,7 @@ def installed_client_entries(
 
 @contextmanager
 def hide_then_delete_folder(folder: Path, problem: str = "") -> Iterator[None]:
-    """Hide the folder during the block, and delete the folder afterwards.
+    """Hide the folder during the block, then delete the folder.
 
     If the block fails or is interrupted, restore the folder.
 
@@ -128,11 +128,7 @@ def hide_then_delete_folder(folder: Path, problem: str = "") -> Iterator[None]:
 
 @contextmanager
 def hold_run_lock(store: Store, server: str) -> Iterator[None]:
-    """Hold the run lock of a server for the block.
-
-    Raises:
-        RefusedError: a run holds the lock.
-    """
+    """Hold the run lock of a server for the block; raise `RefusedError` if a run holds the lock."""
     try:
         with file_lock(store.locks / f"{server}.run.lock", timeout=_PATIENCE):
             yield
@@ -157,11 +153,11 @@ def close_history(
     keep_channels: bool,
     dry_run: bool = False,
 ) -> ServerState:
-    """End the history of a server under this name, if a history exists; return the previous state.
+    """End the history of a server under its current name, and return the previous state.
 
-    `gone` describes the end: `removed` or `renamed to …`. With `keep_channels`, the channels keep their releases. The
-    end of the history is recorded before the channels are emptied. If a channel cannot be emptied, the inbox reports
-    the remains, and the same command removes the remains.
+    `gone` describes the end: `removed` or `renamed to …`. If `keep_channels` is True, the channels keep their releases.
+    The history ends before the channels are emptied. If a channel cannot be emptied, the inbox reports its release, and
+    the user can repeat the command.
     """
     with store.transaction(server, rehearsal=dry_run) as transaction:
         before = transaction.state
@@ -182,16 +178,16 @@ def close_history(
 
 
 def describe_published(state: ServerState) -> list[str]:
-    """Describe the server's releases on targets outside the workspace, which only a person can remove."""
+    """Describe the server's releases on targets outside the workspace."""
     return [f"{target} has {live.version} ({live.candidate})" for target, live in sorted(state.published.items())]
 
 
 def files_not_in_git(root: Path, folder: Path) -> list[str]:
-    """Return the files below a folder that git could not restore, except generated files, by path below `root`.
+    """Return the paths of files below a folder that git could not restore. Generated files are left out.
 
-    Without git, or outside a repository, return the folder itself. A nested repository counts as a file that git cannot
-    restore, because git restores only its commit. Git does not run inside a nested repository, whose configuration
-    could start programs.
+    If git is not available, return the folder itself. Git restores only the commit of a nested repository, so a nested
+    repository counts as a file that git could not restore. Git does not run inside a nested repository, because the
+    repository's configuration could start programs.
     """
     options = ("--porcelain=v1", "-z", "--untracked-files=normal", "--ignored=traditional", "--no-renames")
     rows, prefix = git_output(folder, "status", *options, "--", "."), git_output(root, "rev-parse", "--show-prefix")

@@ -1,7 +1,6 @@
 """Rename a server: its folder, package and files.
 
-Checks and approvals of the old candidates are not carried over, because the renamed package has other bytes. A channel
-with a hold keeps the hold.
+The renamed package has other bytes, so it needs new checks and approvals. A channel with a hold keeps the hold.
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ def rename(
     clock: Clock = utc_now,
     notify: Notify = ignore_notice,
 ) -> dict[str, Any]:
-    """Rename a server. A dry run reports the changes without making them.
+    """Rename a server. A dry run only reports the changes.
 
-    If a person already moved the folder, `new` is the name of the folder, and `old` is the name in its configuration.
+    If a person already renamed the folder, `new` is the folder's name and `old` is the name in its configuration.
     `notify` is called before slow steps. Return the fields of `operations.removal.RenameResult`.
 
     Raises:
@@ -126,7 +125,7 @@ def _refuse_history(store: Store, new: str) -> None:
 
 @contextmanager
 def _moved(folder: Path, renaming: Renaming, place: Path) -> Iterator[None]:
-    """Replace the old folder by the new folder; if the block fails or is interrupted, restore the old folder."""
+    """Replace the old folder with the new folder. If the block fails, restore the old folder."""
     renamed, problem = write_renamed(folder, renaming, folder.parent), f"{place} cannot be created"
     try:
         with hide_then_delete_folder(folder, problem):

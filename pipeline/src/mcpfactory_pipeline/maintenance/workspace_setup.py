@@ -1,7 +1,7 @@
-"""Set up a workspace: write the files and lines that a folder lacks.
+"""Set up a workspace.
 
-Existing content is never changed. Missing files are written, and missing lines are added if that is safe. Any other
-change is reported and left to the user. A single obstacle stops the whole setup.
+Missing files are written, and missing lines are added if that is safe. Existing content is never changed. Changes that
+are not safe are reported and left to the user. A single obstacle stops the whole setup.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from mcpfactory_pipeline.delivery.ci.github import PLACE, github_workflow
 from mcpfactory_pipeline.workspace.settings import WorkspaceSettings
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, read_settings_file, read_toml
 
-# Lines that a repository needs in its existing files. The lines must not affect files of the repository's owner.
+# Lines that a repository needs in its existing files. They do not affect other files of the repository.
 IGNORED: Final = (
     "/pipeline/artifacts/",
     "/pipeline/channels/",
@@ -59,10 +59,10 @@ def _template(name: str) -> str:
 def workspace_files(
     name: str, origin: FactoryOrigin | None = None, *, branch: str = "main", python: str = "", owner: str = NOBODY
 ) -> dict[str, str]:
-    """Return the files of a new workspace with that name: path below its root → text.
+    """Return the files of a new workspace as texts by path.
 
-    With an origin, the files also set the source of mcpfactory for CI jobs and uv, the branch for results, and the
-    Python version. `owner` must review changes to the pipeline's records and policies.
+    If `origin` is set, the files also name the source of mcpfactory, the branch for results and the Python version. The
+    `owner` must review changes to the pipeline's records and policies.
     """
     factory = _template("factory.toml").format(factory=json.dumps(str(origin)))  # a JSON string is a TOML string
     ci = _template("ci.toml").format(branch=json.dumps(branch), python=json.dumps(python))
@@ -84,13 +84,13 @@ def workspace_files(
 
 
 def repository_root_of(folder: Path) -> Path | None:
-    """Return the root of the repository that contains a folder, or would contain a folder that does not exist yet."""
+    """Return the root of the repository that contains a folder. The folder may be missing."""
     top = git_text(_existing(folder), "rev-parse", "--show-toplevel")
     return Path(top).resolve() if top else None
 
 
 def main_branch(folder: Path) -> str:
-    """Return the main branch: the target of the remote's HEAD, else the checked-out branch, else ""."""
+    """Return the main branch: the remote's HEAD, else the checked-out branch, else ""."""
     if repository_root_of(folder) is None:
         return ""
     there = _existing(folder)
@@ -100,7 +100,7 @@ def main_branch(folder: Path) -> str:
 
 
 def forge_owner(folder: Path) -> str:
-    """Return the owner of the remote repository at GitHub or GitLab, as `@name`; "" if unknown."""
+    """Return the owner of the remote repository at GitHub or GitLab as `@name`; "" if unknown."""
     if repository_root_of(folder) is None:
         return ""
     url = git_text(_existing(folder), "remote", "get-url", "origin")
@@ -134,7 +134,7 @@ _MEMBERS: Final = "servers/*"
 class WorkspaceSetup:
     """Planned changes to a folder.
 
-    `others` are unrelated files in the folder. `origin` is the place from which jobs install the factory.
+    `others` are unrelated files in the folder. `origin` is the source from which CI jobs install mcpfactory.
     """
 
     folder: Path
@@ -159,13 +159,9 @@ class WorkspaceSetup:
 
 
 def plan_workspace_setup(folder: Path, name: str = "", origin: FactoryOrigin | None = None) -> WorkspaceSetup:
-    """Return the changes that turn a folder into a workspace, or add the missing parts to a workspace.
+    """Plan the changes that turn a folder into a workspace, or that add missing parts to a workspace.
 
     If `origin` is None, an existing workspace keeps its origin, and a new workspace gets no origin.
-
-    Raises:
-        WorkspaceError: the folder cannot be read.
-        ConfigError: the configuration cannot be read.
     """
     others = _unrelated_entries(folder)
     config = read_toml(folder / CONFIG) if (folder / CONFIG).is_file() else None
@@ -198,7 +194,7 @@ def plan_workspace_setup(folder: Path, name: str = "", origin: FactoryOrigin | N
 
 
 def _origin(settings: WorkspaceSettings, wanted: FactoryOrigin | None) -> FactoryOrigin | None:
-    """Return the workspace's origin; raise `ConfigError` if `wanted` differs, because workflows keep the old origin."""
+    """Return the workspace's origin; raise `ConfigError` if `wanted` is another origin."""
     recorded = read_origin(settings)
     if wanted is not None and wanted != recorded:
         raise ConfigError(
@@ -228,7 +224,6 @@ def _config(config: dict[str, Any] | None) -> Iterator[SetupChange]:
 
 
 def _file(folder: Path, path: str, text: str, *, known: bool) -> SetupChange | None:
-    """Return the change to one file of a workspace; None if the file does not change."""
     file = folder / path
     if above := _file_above(folder, file.parent):
         return SetupChange(path, BLOCKED, note=f"{above.relative_to(folder).as_posix()} is a file")
@@ -250,7 +245,7 @@ def _file(folder: Path, path: str, text: str, *, known: bool) -> SetupChange | N
 
 
 def _file_above(folder: Path, place: Path) -> Path | None:
-    """Return the file that occupies the path of `place` or of a folder above it."""
+    """Return the file that occupies the path `place`, or a path above it."""
     above = (one for one in (place, *place.parents) if one.is_relative_to(folder))
     return next((one for one in above if one.exists() and not one.is_dir()), None)
 
@@ -283,7 +278,7 @@ def _wheels(folder: Path, origin: FactoryOrigin | None) -> Iterator[SetupChange]
 
 
 def _conflicts(folder: Path) -> Iterator[SetupChange]:
-    """Yield the folders that mcpfactory needs, but that have unrelated files."""
+    """Yield an obstacle for each folder that mcpfactory needs but that has unrelated files."""
     for path in _OURS:
         place = folder / path
         if place.is_dir() and (held := sorted(entry.name for entry in place.iterdir() if entry.name != ".gitkeep")):
@@ -296,7 +291,7 @@ def _conflicts(folder: Path) -> Iterator[SetupChange]:
 
 @dataclass(frozen=True, slots=True)
 class SetupChange:
-    """A change to a path: `text` is the text to write or append, `note` is a remark for the user."""
+    """A change to a path. `text` is the text to write or append. `note` is a remark for the user."""
 
     path: str
     action: str
@@ -311,8 +306,8 @@ class SetupChange:
 def pyproject_changes(folder: Path, origin: FactoryOrigin | None, *, known: bool) -> Iterator[SetupChange]:
     """Yield the changes to an existing `pyproject.toml`.
 
-    In an existing workspace (`known`), only the location of the runtime is added. Tables are added only if the file
-    defines no package: workspace members would change the package's environment and lock file.
+    If the workspace exists (`known`), only the location of the runtime is added. If the file defines a package, no
+    tables are added, because they would change the package's lock file.
     """
     file = folder / _FILE
     if not file.is_file():
@@ -358,9 +353,7 @@ def apply_setup(setup: WorkspaceSetup, *, git: bool = True) -> Workspace:
     """Apply the changes of a setup, and return the workspace.
 
     Raises:
-        ConfigError: a path is blocked.
-        StageError: a wheel is not available (nothing was written then).
-        WorkspaceError: the folder cannot be written.
+        StageError: a wheel is not available; nothing was written.
     """
     if setup.blocked:
         obstacles = "; ".join(f"{change.path}: {change.note}" for change in setup.blocked)

@@ -81,7 +81,7 @@ class DecisionResult(OperationResult):
     tools: tuple[dict[str, Any], ...] = Field(default=(), description="Tool list that an approval stage shows.")
 
     def lines(self) -> list[str]:
-        """Return the text for stdout; a decision about a stage includes the stage's output."""
+        """Return the text for stdout; after a decision about a stage, include the output of the stage."""
         if not self.stage:
             return super().lines()
         return [*self.details, *(json.dumps(tool, ensure_ascii=False) for tool in self.tools), *super().lines()]
@@ -92,7 +92,7 @@ class DecisionResult(OperationResult):
 
 
 class PromoteResult(DecisionResult):
-    """One promotion, or all promotions that the policy allows now."""
+    """Result of one promotion, or of all promotions that the policy allows now."""
 
     promoted: tuple[dict[str, Any], ...] = Field(default=(), description="With `due`: the promoted candidates.")
     failed: tuple[dict[str, Any], ...] = Field(default=(), description="With `due`: servers with an error and a hint.")
@@ -102,7 +102,7 @@ class PromoteResult(DecisionResult):
         return [(one["error"], one["hint"]) for one in self.failed]
 
     def lines(self) -> list[str]:
-        """Return the text for stdout; with `due`, the text has a line for each promoted candidate."""
+        """Return the text for stdout. If several candidates were promoted, each has its own line."""
         return super().lines() if self.server else list(self.details)
 
     def notes(self) -> tuple[str, ...]:
@@ -147,17 +147,14 @@ class Decision(ConfirmedOperation):
         return self.question.format(what=what, channel=self.channel, server=self.server)
 
     def bind(self, tried: DecisionResult) -> Self:
-        """Return the decision, restricted to the candidate and the facts of the dry run.
-
-        A decision about a stage is bound to no candidate, because its facts include the stage's output.
-        """
+        """Return the decision, restricted to the candidate and the facts of the dry run."""
         found = {"precondition": tried.precondition}
         if not tried.stage:
             found["candidate"] = tried.candidate or ""
         return self.model_copy(update={name: value for name, value in found.items() if name in type(self).model_fields})
 
     def subject(self, tried: DecisionResult) -> str:
-        """Return the key of the question, which includes the facts of the dry run."""
+        """Return the key of the question. The key depends on the facts of the dry run."""
         return "-".join((self.id(), self.server, tried.stage or self.channel, tried.precondition))
 
     def _arguments(self, context: OperationContext) -> dict[str, Any]:
@@ -209,7 +206,7 @@ class Approve(Decision):
         return _result(made, sentence, details=details, next=self._next(made))
 
     def _texts(self, context: OperationContext) -> tuple[str, ...]:
-        """Return a note to read a third-party server's descriptions, because no check can judge the text."""
+        """Return a note to read the descriptions of a third-party server, because no check can judge them."""
         adopted = context.workspace.server(self.server).adopted
         if adopted is None or adopted.kind not in {"url", "pypi", "npm"}:
             return ()
@@ -251,7 +248,6 @@ class Reject(Decision):
 
 
 def _stage_result(made: Mapping[str, Any], outcome: str, **more: Any) -> DecisionResult:
-    """Return the result of a decision about a stage, with the stage's output as details."""
     shown = ("  ".join(filter(None, (item["part"], item["text"], item["file"]))) for item in made["shown"])
     changes = [f"{one['kind']}: {one['code']}: {one['message']}" for one in made["changes"] or ()]
     if made["changes"] is not None:
@@ -276,7 +272,7 @@ class Promote(Decision):
     due: bool = param("Promote every candidate that the policy allows now (for scheduled jobs)", False, omit=_SINGLY)
 
     def run(self, context: OperationContext) -> PromoteResult:
-        """Move the candidate; with `due`, move all candidates that the policy allows."""
+        """Move the candidate. If `due` is True, move all candidates that the policy allows."""
         if self.due == bool(self.server):
             raise OperationError(
                 "give either a server or 'due'",

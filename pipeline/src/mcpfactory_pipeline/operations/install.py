@@ -1,5 +1,3 @@
-"""Add servers to the configuration of MCP clients, and remove them."""
-
 from __future__ import annotations
 
 import os
@@ -47,7 +45,7 @@ Project = Annotated[bool, param("Use the project configuration in this folder, n
 
 
 class ClientsResult(OperationResult):
-    """Result of `install`: changes to clients' configurations, or the installed servers."""
+    """Result of `install`: changes to clients' configurations, or a list of installed servers."""
 
     changes: tuple[dict[str, Any], ...] = Field(default=(), description="Change to the file of each client.")
     configuration: str = Field(default="", description="With `print`: the text to add by hand.")
@@ -58,7 +56,7 @@ class ClientsResult(OperationResult):
         return self.configuration.splitlines() or [_change_line(one, dry_run=self.dry_run) for one in self.changes]
 
     def notes(self) -> tuple[str, ...]:
-        """Return lines about saved files, the remaining steps for each client, and the details."""
+        """Return the saved files, the remaining steps for each client, and the details."""
         kept = (f"the previous file is saved in {one['kept']}" for one in self.changes if one["kept"])
         todo = [f"hint: {todo}" for one in self.changes for todo in one["todo"]]
         if self.exit_code == Exit.NOT_FOUND:
@@ -67,7 +65,7 @@ class ClientsResult(OperationResult):
 
     @property
     def exit_code(self) -> Exit:
-        """Return NEGATIVE if an entry is stale, drifted or broken, and NOT_FOUND if no client had the removed entry."""
+        """Return NEGATIVE for a stale, drifted or broken entry, and NOT_FOUND if no client had the removed entry."""
         if self.changes and all(one["outcome"] == "absent" for one in self.changes):
             return Exit.NOT_FOUND
         return (
@@ -136,7 +134,7 @@ class Install(ConfirmedOperation):
     )
 
     def run(self, context: OperationContext) -> ClientsResult:
-        """Change the clients' files; without a server, list the installed servers."""
+        """Change the clients' files. If no server is named, list the installed servers."""
         from mcpfactory_pipeline.delivery.clients.install import client_config_snippet, install, select_clients
 
         home, project = read_user_paths(os.environ), Path.cwd() if self.project else None
@@ -229,7 +227,7 @@ def _changed(
     context: OperationContext,
     details: tuple[str, ...] = (),
 ) -> ClientsResult:
-    """Change the files of clients: all of them, or none if an error occurs."""
+    """Change the files of clients: all files, or no file if an error occurs."""
     changes = [edit(row, dry_run=True) for row in rows]
     if not context.dry_run:
         changes = [edit(row) for row in rows]
@@ -239,7 +237,7 @@ def _changed(
 
 
 def _addresses(server: WorkspaceServer, env: Sequence[str]) -> Iterator[str]:
-    """Yield a message for each API address that is private, or that cannot be reached from the client's machine."""
+    """Yield a message for each API address that is private or unreachable from the client's machine."""
     from mcpfactory_pipeline.workspace.api_addresses import api_addresses
 
     address = (inspection_report(server.folder) or {}).get("address")

@@ -1,5 +1,3 @@
-"""Create and update servers from API documents and templates."""
-
 from __future__ import annotations
 
 import os
@@ -127,11 +125,11 @@ class New(Selection, Operation):
     strict: bool = param("Create nothing if the document has a problem", False)
 
     def run(self, context: OperationContext) -> ServerResult:
-        """Create the server, after a person confirmed a third-party template.
+        """Create the server. A person must confirm a third-party template first.
 
         Raises:
             OperationError: options contradict each other.
-            CreateError: a document or template cannot be used; nothing was created.
+            CreateError: a document or template is unusable; nothing was created.
         """
         if bool(self.sources) == bool(self.template):
             raise OperationError(
@@ -200,11 +198,11 @@ class Update(Operation):
     trust: Trust = False
 
     def run(self, context: OperationContext) -> ServerResult:
-        """Update the server, after a person confirmed a third-party template.
+        """Update the server. A person must confirm a third-party template first.
 
         Raises:
-            ConfigError: the server was adopted, so it has no document and no template.
-            CreateError: the document or template cannot be used; nothing was changed.
+            ConfigError: the server is adopted, so it has no document and no template.
+            CreateError: the document or template is unusable; nothing was changed.
         """
         from mcpfactory_codegen.servers.template_answers import parse_answer_options
         from mcpfactory_codegen.servers.update import update_server
@@ -240,14 +238,13 @@ def _access(context: OperationContext) -> DocumentAccess:
 
 
 def _sources(access: DocumentAccess, given: Sequence[str]) -> list[ApiSource] | None:
-    """Check that the caller may read the documents, and return them; return None if the caller gave no document."""
+    """Return the documents after a check of the caller's access; None if the caller gave no document."""
     from mcpfactory_codegen.servers.documents import ApiSource, parse_api_sources
 
     return [ApiSource(access.document(one.place), one.label) for one in parse_api_sources(given)] if given else None
 
 
 def _confirm_template(operation: New | Update, context: OperationContext) -> None:
-    """Ask a person before a third-party template is used; shipped templates and folders need no confirmation."""
     from mcpfactory_codegen.servers.templates import parse_source
 
     if operation.trust or context.dry_run or not (operation.template and parse_source(operation.template).is_remote):
@@ -276,7 +273,7 @@ def _result(
 
 
 class AdoptResult(OperationResult):
-    """Result of an adoption: the adopted server, or the proposal to adopt a server."""
+    """Result of an adoption: the adopted server, or a proposal."""
 
     server: str
     kind: str
@@ -324,7 +321,7 @@ class Adopt(Operation):
     yes: Yes = False
 
     def run(self, context: OperationContext) -> AdoptResult:
-        """Recognize the server. After a person has confirmed the files, write them."""
+        """Recognize the server, and write its files after a person has confirmed them."""
         from mcpfactory_pipeline.adoption.proposal import propose_adoption, write_proposal
         from mcpfactory_pipeline.adoption.recognize import recognize
         from mcpfactory_pipeline.adoption.sources import AdoptionRequest
@@ -351,4 +348,4 @@ class Adopt(Operation):
         done = AdoptResult(
             message=message, **facts, written=tuple(written), next=f"mcpfactory pipeline run {proposal.server}"
         )
-        return done.of(proposal if sure else None)  # omit the proposal if the confirmation question already showed it
+        return done.of(proposal if sure else None)  # omit the proposal if the confirmation question showed it

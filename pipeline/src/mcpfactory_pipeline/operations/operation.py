@@ -1,8 +1,9 @@
-"""Base of operations. An operation is an action of users that is declared only once.
+"""Base classes of operations, which users perform on a workspace.
 
-An operation is a pydantic model. Its docstring is the help text, its fields are the parameters, and `run` executes it.
-The model defines the command (`mcpfactory.operations`), the dashboard's form and JSON endpoint (`dashboard.actions`),
-the agents' tool (`serve.operation_tools`) and the reference page.
+An operation is a pydantic model that is declared only once. The model's docstring is the help text, and its fields are
+the parameters. The method `run` executes the operation. The model defines the command (`mcpfactory.operations`), the
+dashboard's form and JSON endpoint (`dashboard.actions`), the agents' tool (`serve.operation_tools`) and the reference
+page.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from mcpfactory_runtime.errors import Exit
 
 
 class OperationError(ConfigError):
-    """Invalid value of an operation."""
+    """An operation has an invalid value."""
 
     exit_code = Exit.USAGE
 
@@ -79,7 +80,7 @@ def param(
     omit: Omitted | None = None,
     **constraints: Any,
 ) -> Any:
-    """Return a field of an operation with its presentation (see `FieldPresentation`); `constraints` are those of pydantic."""
+    """Return a field of an operation with a `FieldPresentation`. `constraints` are those of pydantic."""
     info = Field(default, description=description, **constraints)
     info.metadata.append(FieldPresentation(flags, metavar, argument, names, omit or {}))
     return info
@@ -90,7 +91,7 @@ class DocumentAccess(Protocol):
 
     @property
     def permits_private(self) -> bool:
-        """Return True if a user who names a document at a private address also permits calls to that address."""
+        """Return True if a caller who names a document at a private address also permits calls to this address."""
 
     def document(self, name: str) -> str:
         """Return the path or URL of a document, or raise `ConfigError`."""
@@ -99,11 +100,11 @@ class DocumentAccess(Protocol):
         """Return the source of a template, or raise `ConfigError`."""
 
     def reading(self) -> AbstractContextManager[None]:
-        """Return a context for reading documents."""
+        """Return a context manager to use during reads of documents."""
 
 
 class FullAccess:
-    """Access of a person at a terminal: every file, address and template."""
+    """Access of a person at a terminal: all files, addresses and templates."""
 
     permits_private = True
 
@@ -112,7 +113,7 @@ class FullAccess:
         return name
 
     def template(self, name: str) -> str:
-        """Return the name itself."""
+        """Return the unchanged name."""
         return name
 
     def reading(self) -> AbstractContextManager[None]:
@@ -125,15 +126,15 @@ class OperationContext:
     """Workspace in which an operation runs, and its callbacks.
 
     Attributes:
-        place: the workspace; None outside a workspace.
+        place: the workspace; None to find the workspace of the current folder.
         dry_run: check everything and write nothing.
-        stages: replace the stages of the workspace.
+        stages: replacement for the stages of the workspace.
         reporter: receives the events of a run.
         stop: setting this event ends a run cleanly.
-        run_id: ID of the run, from `new_id`; for callers that follow the run.
-        access: documents and templates that the caller may name; None if the caller may name none.
+        run_id: ID of the run, from `new_id`, for callers that follow the run.
+        access: documents and templates that the caller may name; None for no access.
         notify: receives a line at the start of each step, and "" before a question.
-        ask: shows the result of a dry run, if any, and asks a person; returns None if nobody can be asked.
+        ask: shows the result of a dry run, asks a person, and returns the answer; None if nobody can be asked.
     """
 
     place: Workspace | None
@@ -149,24 +150,17 @@ class OperationContext:
 
     @property
     def workspace(self) -> Workspace:
-        """Return the workspace.
-
-        Raises:
-            WorkspaceError: the current folder is not in a workspace.
-        """
+        """Return the workspace."""
         return self.place or Workspace.find(Path.cwd())
 
     def confirm(self, question: str, tried: OperationResult, command: str) -> None:
-        """Ask a person before an operation is executed.
+        """Ask a person for confirmation, with the result of a dry run.
 
-        Args:
-            question: text of the question.
-            tried: the result of a dry run, shown before the question.
-            command: the hint to show if nobody can be asked.
+        `command` is the hint if nobody can be asked.
 
         Raises:
-            OperationError: there is no person to ask.
-            DeclinedError: the person's answer is no.
+            OperationError: nobody can be asked.
+            DeclinedError: the answer is no.
         """
         self.notify("")
         answer = self.ask(question, tried)
@@ -189,11 +183,11 @@ class OperationResult(BaseModel):
 
     @property
     def record(self) -> Any:
-        """Return the object that the operation made, for commands that print more than the fields of this result."""
+        """Return the object that the operation made, for commands that print more than this result."""
         return self._record
 
     def of(self, record: Any) -> Self:
-        """Store the given object, and return this result."""
+        """Store an object as `record`, and return this result."""
         self._record = record
         return self
 
@@ -203,7 +197,7 @@ class OperationResult(BaseModel):
         return Exit.NEGATIVE if self.errors() else Exit.OK
 
     def errors(self) -> Sequence[tuple[str, str]]:
-        """Return the errors, each with a hint."""
+        """Return pairs of error message and hint."""
         return ()
 
     def lines(self) -> list[str]:
@@ -242,7 +236,7 @@ class Operation(BaseModel):
 
     @classmethod
     def id(cls) -> str:
-        """Return the last word of the command: the operation's name on the dashboard and for agents."""
+        """Return the last word of the command, which is the operation's name on the dashboard and for agents."""
         return cls.command.rpartition(" ")[2]
 
     @classmethod
@@ -252,7 +246,7 @@ class Operation(BaseModel):
 
     @classmethod
     def fields(cls, surface: Surface) -> Iterator[tuple[str, FieldInfo, FieldPresentation]]:
-        """Yield (name, info, presentation) of the fields that a surface offers. The fields of mixins come last."""
+        """Yield name, info and presentation of the fields that a surface offers. Fields of mixins come last."""
         own = {name for base in cls.__mro__ if issubclass(base, Operation) for name in base.__annotations__}
         for name, info in sorted(cls.model_fields.items(), key=lambda item: item[0] not in own):
             param = field_presentation(info)
@@ -277,7 +271,7 @@ class Operation(BaseModel):
         options: list[str] = []
         for name, info, param in self.fields("cli"):
             value = getattr(self, name)
-            # Omit empty defaults; other defaults, such as a channel, are written.
+            # Omit empty defaults. Write other defaults, such as a channel.
             if value == info.default and not value:
                 continue
             for one in value if isinstance(value, tuple) else (value,):
@@ -290,10 +284,10 @@ class Operation(BaseModel):
 
 
 class ConfirmedOperation(Operation):
-    """Operation that an agent executes after a person confirmed a dry run."""
+    """Operation that an agent executes only after a person confirmed the result of a dry run."""
 
     question: ClassVar[str]
-    """Question to the person, with fields of the operation and of the dry run's result."""
+    """Question to the person. Placeholders are fields of the operation and of the dry run's result."""
 
     def ask(self, tried: Any) -> str:
         """Return the question to ask about the result of a dry run."""
@@ -304,17 +298,17 @@ class ConfirmedOperation(Operation):
         return self
 
     def subject(self, tried: Any) -> str:
-        """Return the key of the question. An answer counts only for the question with the same key."""
+        """Return the key of the question. An answer to a question with another key does not count."""
         return f"{self.id()}-{hash_bytes(tried.model_dump_json().encode())}"
 
 
 def field_presentation(info: FieldInfo) -> FieldPresentation:
-    """Return the presentation of a field: its own `FieldPresentation`, else the `FieldPresentation` of its annotated type."""
+    """Return the presentation of a field, or of its type."""
     return next((one for one in reversed(info.metadata) if isinstance(one, FieldPresentation)), _PLAIN)
 
 
 def option_names(name: str, info: FieldInfo, param: FieldPresentation) -> tuple[str, ...]:
-    """Return the command line options of a field: those of its `FieldPresentation`, else an option derived from its name."""
+    """Return the command line options of a field. The default option is derived from the field's name."""
     if any(flag.startswith("--") for flag in param.flags):
         return param.flags
     singular = name.removesuffix("s") if is_list_field(info) else name
@@ -330,7 +324,6 @@ _PLAIN: Final = FieldPresentation()
 
 
 def _explain(operation: type[Operation], error: ValidationError) -> OperationError:
-    """Return the first problem as an error with field, value and permitted values."""
     first = min(error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden")
     name = str(first["loc"][0]) if first["loc"] else ""
     known = list(operation.model_fields)

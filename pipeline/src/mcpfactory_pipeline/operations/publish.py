@@ -1,5 +1,3 @@
-"""Publish a release of a channel at targets outside the workspace."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -32,11 +30,11 @@ class PublishResult(OperationResult):
     )
 
     def lines(self) -> list[str]:
-        """Return a line for each target, with the evidence and the files that were made."""
+        """Return a line for each target, with the evidence and the files."""
         return [line for one in self.outcomes for line in _outcome_lines(one)]
 
     def errors(self) -> list[tuple[str, str]]:
-        """Return the reasons why targets refuse the release, each with a hint."""
+        """Return the reasons why targets refused the release, each with a hint."""
         found = [problem for one in self.outcomes for problem in one["problems"]]
         return [(" ".join(filter(None, (one["rule"], one["message"]))), one["hint"]) for one in found]
 
@@ -120,7 +118,7 @@ class Publish(ConfirmedOperation):
         )
 
     def bind(self, tried: PublishResult) -> Self:
-        """Return the operation, restricted to the candidate and the targets that the dry run covered."""
+        """Return the operation, restricted to the candidate and the targets of the dry run."""
         targets = tuple(one["target"] for one in tried.outcomes)
         return self.model_copy(update={"candidate": tried.candidate, "targets": targets})
 

@@ -1,5 +1,3 @@
-"""Rename and remove servers."""
-
 from __future__ import annotations
 
 import os
@@ -39,7 +37,7 @@ class RemovalResult(OperationResult):
     clients: tuple[dict[str, str], ...] = Field(description="Entries of clients, with the command that removes them.")
 
     def notes(self) -> tuple[str, ...]:
-        """Return the details, and lines about the published releases and client entries that stay."""
+        """Return the details, the published releases, and the client entries that stay."""
         published = (f"{sentence}, and it stays published there; hint: delete it there" for sentence in self.published)
         entries = (f"{one['client']} has the entry {one['name']}; hint: {self.command(one)}" for one in self.clients)
         return (*self.details, *published, *entries)
@@ -67,7 +65,7 @@ class RemoveResult(RemovalResult):
 class Remove(Operation):
     """Remove a server and its channel releases.
 
-    Its folder is deleted. Its history is closed and kept.
+    The server's folder is deleted. The server's history is closed and kept.
     """
 
     command: ClassVar[str] = "remove"
@@ -130,7 +128,7 @@ class RenameResult(RemovalResult):
         yield from (f"  {channel}: {'would stay' if would else 'stays'} held" for channel in self.holds)
 
     def notes(self) -> tuple[str, ...]:
-        """Return the lines with the old name, and lines about the published releases and client entries that stay."""
+        """Return the lines with the old name, the published releases, and the client entries that stay."""
         shown = self.mentions[:_SHOWN]
         places = [f"{self.path}/{one['path']}:{one['line']}: {one['text']}" for one in shown]
         more = len(self.mentions) - len(shown)

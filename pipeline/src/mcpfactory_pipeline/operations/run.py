@@ -1,5 +1,3 @@
-"""Run the stages of servers."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -27,7 +25,7 @@ _HERE: Final[Omitted] = {
 
 @dataclass(frozen=True, slots=True)
 class StageRun:
-    """Run of a stage: `passed`, `failed`, `errored`, `interrupted` or `inconclusive`; `log` is the end of its log."""
+    """Run of a stage with an outcome such as `passed`. `log` is the end of its log."""
 
     server: str
     stage: str
@@ -94,7 +92,7 @@ class Run(Operation):
         )
 
     def carry_out(self, context: OperationContext) -> RunOutcome:
-        """Run the stages, and report each stage to the context's reporter."""
+        """Run the stages, and report their events to the context's reporter."""
         return run_pipeline(
             context.workspace,
             self.servers or None,

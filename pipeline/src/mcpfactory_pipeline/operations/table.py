@@ -19,7 +19,7 @@ OPERATIONS: Final[tuple[type[Operation], ...]] = (
 
 
 def parse_operation_command(command: str) -> Operation | None:
-    """Return the operation of a command line; None if the words are not a complete command of an operation."""
+    """Return the operation of a command line; None if it is not a complete command of an operation."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -35,11 +35,6 @@ def parse_operation_command(command: str) -> Operation | None:
 
 
 def _values(operation: type[Operation], words: list[str]) -> dict[str, Any]:
-    """Return the fields of the operation that the words of a command line set.
-
-    Raises:
-        OperationError: an option or its value is unknown or missing.
-    """
     fields = [*operation.fields("cli")]
     options = {
         flag: (name, info)

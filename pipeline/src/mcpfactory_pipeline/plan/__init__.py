@@ -1,4 +1,4 @@
-"""Stages, policies, gates and the plan: the steps to run, each with its reasons, from state and fingerprints.
+"""Stages, policies, gates, and the plan of the stages to run.
 
-All modules are pure except `fingerprint`, which reads the files of a server.
+Only the module `fingerprint` reads files; all other modules are pure.
 """

@@ -1,4 +1,4 @@
-"""Fingerprints of each stage's inputs, and detection of checks that are stale because their inputs changed."""
+"""Hashes of each stage's inputs, and checks that are stale because their inputs changed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from mcpfactory_pipeline.workspace.workspace import (
 
 @dataclass(frozen=True)  # no slots: cached properties need a `__dict__`
 class InputReader:
-    """The inputs and state of one server. Each file is read only once; to read a file again, create a new reader."""
+    """The inputs and state of one server. Each file is read only once."""
 
     server: WorkspaceServer
     state: ServerState
@@ -48,9 +48,9 @@ class InputReader:
         return self._hashes[file]
 
     def hash_all(self, files: Iterable[str], below: str = "") -> str:
-        """Return the hash of files with their paths below a server's folder.
+        """Return one hash of files by their paths; `none` without files.
 
-        `below` ends in `/`. Without files, the hash is `none`.
+        `below` is a folder path that ends in `/`. The paths of files are relative to `below`.
         """
         record = {file: self.hash(below + file) for file in files}
         return hash_named_texts(record) if record else ABSENT
@@ -61,7 +61,7 @@ class InputReader:
 
 
 def _document(subject: InputReader) -> str:
-    """Return the hash of the API documents, and of other files in their folder that the documents may reference."""
+    """Return the hash of the API documents, and of all other files in the documents' folder."""
     root, documents = subject.server.folder, [one.path for one in subject.server.documents]
     if not documents or not all(document.is_file() for document in documents):
         return ABSENT
@@ -78,25 +78,24 @@ def _documents_in(subject: InputReader, folder: str) -> str:
 
 
 def _generated(subject: InputReader) -> str:
-    """Return the hash of the generated files: after a manual edit, `generate` runs again and restores them."""
+    """Return the hash of the generated files. After a manual edit, `generate` restores the files."""
     package = f"src/{subject.server.package.replace('.', '/')}/_generated/"
     places = (package, "tests/_generated/", ".mcpfactory/")
     return subject.hash_all(path for path in subject.files if path.startswith(places))
 
 
 def _source(subject: InputReader) -> str:
-    """Return the hash of the candidate's sources; a wheel is built from a copy of exactly these files."""
     files = subject.hash_all(path for path in subject.files if path.partition("/")[0] not in NOT_BUILT)
     return combine_source_hashes(files, hash_external_files(subject.server))
 
 
 def combine_source_hashes(files: str, own: str) -> str:
-    """Return one hash of the files in a server's folder and of its files elsewhere (`hash_external_files`)."""
+    """Combine the hash of the files in a server's folder with the hash of its files elsewhere."""
     return files if own == ABSENT else hash_named_texts({"beside": files, "own": own})
 
 
 def hash_external_files(server: WorkspaceServer) -> str:
-    """Return the hash of the files of an adopted server that are elsewhere in the workspace; `none` without any."""
+    """Return the hash of an adopted server's files outside the server's folder; `none` without such files."""
     root = server.folder.parents[1]
     folder = server.adopted.folder(root) if server.adopted else None
     return (
@@ -110,25 +109,22 @@ def _tests(subject: InputReader) -> str:
 
 
 def _evals(subject: InputReader) -> str:
-    """Return the hash of the evaluation cases."""
     return subject.hash_all(path for path in subject.files if is_evaluation_case_file(path))
 
 
 def _reports(subject: InputReader) -> str:
-    """Return the hash of the recorded model evaluations, without the pages that repeat the data of the evaluations."""
     return subject.hash_all(
         path for path in subject.files if path.startswith("evals/reports/") and path.endswith(".json")
     )
 
 
 def _model(subject: InputReader) -> str:
-    """Return one hash of the simulated API and the files that it may use; `none` without simulated API or cases."""
+    """Return one hash of the simulated API and its files; `none` without simulated API or without cases."""
     files = simulated_api_files(subject.files)
     return subject.hash_all(files) if files and _evals(subject) != ABSENT else ABSENT
 
 
 def _checks(subject: InputReader, names: Iterable[str] | None = None) -> str:
-    """Return the candidate's checks with outcomes, because the promotion runs again after a repeated check."""
     candidate = subject.state.candidates.get(subject.state.candidate or "")
     if candidate is None:
         return ABSENT
@@ -137,7 +133,7 @@ def _checks(subject: InputReader, names: Iterable[str] | None = None) -> str:
 
 
 def _waivers(subject: InputReader) -> str:
-    """Return the valid waivers, so that the check runs again after a waiver has expired."""
+    """Return the hash of the unexpired waivers, so that the check runs again after a waiver expires."""
     if WAIVERS not in subject.files:
         return ABSENT
     valid = unexpired_waivers(read_waivers(subject.server.folder), utc_now().date())
@@ -145,7 +141,6 @@ def _waivers(subject: InputReader) -> str:
 
 
 def _drift(subject: InputReader) -> str:
-    """Return the hash of the known drift of an adopted server; `none` if no drift is known."""
     known = read_known_drift(subject.server.folder, subject.server.adopted)
     return replacement_hash(known) or ABSENT
 
@@ -178,9 +173,9 @@ INPUTS: Final[dict[str, Callable[[InputReader], str]]] = {
 
 
 def _shown_stage(state: ServerState, name: str) -> str:
-    """Return one hash of a stage's result: outcome, message, facts and kept reports.
+    """Return one hash of a stage's outcome, message, facts and kept reports.
 
-    The log is excluded, because it contains times.
+    The log is left out, because it contains times.
     """
     record = state.stages.get(name)
     if record is None:
@@ -191,7 +186,7 @@ def _shown_stage(state: ServerState, name: str) -> str:
 
 
 def _shown_artifact(state: ServerState, name: str) -> str:
-    """Return the recorded hash of a report that a stage kept; `name` is `STAGE/PATH`."""
+    """Return the recorded hash of a report that a stage kept. `name` is `STAGE/PATH`."""
     record = state.stages.get(name.partition("/")[0])
     kept = record.artifacts if record else {}
     return next((value for path, value in kept.items() if path.partition("/")[2] == name), ABSENT)
@@ -203,7 +198,7 @@ SHOWN_FILE: Final = "file:"
 
 
 def shown_state_hashes(stage: Stage, state: ServerState) -> dict[str, str]:
-    """Return the hashes of the parts that a stage shows from the state: all except files in the server's folder."""
+    """Return the hashes of the parts that an approval stage shows from the state. Shown files are not included."""
     found = {name: state.candidate or ABSENT for name in stage.reads if name == "candidate"}
     for name in stage.reads:
         kind, _, rest = name.partition(":")
@@ -213,7 +208,7 @@ def shown_state_hashes(stage: Stage, state: ServerState) -> dict[str, str]:
 
 
 def shown_file_hashes(stages: Iterable[Stage], subject: InputReader) -> dict[str, str]:
-    """Return the current hashes of the files in the server's folder that stages show: `file:PATH` → hash."""
+    """Return the current hashes of the files that approval stages show, by `file:PATH`."""
     names = {name for stage in stages for name in stage.reads if name.startswith(SHOWN_FILE)}
     return {name: _read(name, subject) for name in sorted(names)}
 
@@ -226,16 +221,16 @@ def _read(name: str, subject: InputReader) -> str:
 
 
 def stage_inputs(stage: Stage, subject: InputReader) -> dict[str, str]:
-    """Return the current inputs of one stage by name, including `stage`, its version."""
+    """Return the current inputs of one stage by name. The input `stage` is the stage's version."""
     return read_stage_inputs((stage,), subject)[stage.name]
 
 
 def read_stage_inputs(stages: Sequence[Stage], subject: InputReader) -> dict[str, dict[str, str]]:
-    """Return the current inputs of every stage; each input is read once."""
+    """Return the current inputs of every stage."""
     values = {name: _read(name, subject) for name in dict.fromkeys(name for stage in stages for name in stage.reads)}
     found = {stage.name: {"stage": stage.stamp, **{name: values[name] for name in stage.reads}} for stage in stages}
     for stage in stages:
-        if "checks" in stage.reads:  # count only the checks that the stage needs
+        if "checks" in stage.reads:  # include only the checks that the stage needs
             found[stage.name]["checks"] = _checks(subject, stage.needs)
     return found
 
@@ -244,7 +239,7 @@ _MADE_FROM: Final = ("document", "config", "template", "codegen", "runtime", "py
 
 
 def source_provenance_inputs(subject: InputReader) -> dict[str, str]:
-    """Return inputs for the record of a build that affected the candidate's sources, but are not inputs of `build`."""
+    """Return the inputs that affect the candidate's sources, for the record of a build."""
     return {name: INPUTS[name](subject) for name in _MADE_FROM} | {"commit": checked_out_commit(subject.server.folder)}
 
 
@@ -265,11 +260,11 @@ def stale_checks(
     candidate: str,
     inputs: Mapping[str, Mapping[str, str]],
 ) -> list[str]:
-    """Describe the checks of the candidate that must run again, each with the reasons; empty if all are valid.
+    """Describe the checks of the candidate that must run again, each with the reasons; empty without such checks.
 
-    `required` has the checks that a channel requires. `inputs` has the current inputs of each stage
-    (`read_stage_inputs`). Checks of older candidates are not compared, because their sources no longer exist. If the
-    API document changed, the files generated from it are also stale.
+    `required` are the checks that a channel requires. `inputs` are the current inputs of each stage
+    (`read_stage_inputs`). Checks of older candidates are ignored, because their sources no longer exist. If the API
+    document changed, the files generated from it are also stale.
     """
     if candidate != state.candidate:
         return []

@@ -1,4 +1,7 @@
-"""Gates of a channel. Each gate compares one fact of a candidate with a limit; an unknown fact does not pass."""
+"""Gates of a channel.
+
+Each gate compares one fact of a candidate with a limit. A gate is closed if the fact is unknown.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,10 @@ from mcpfactory_pipeline.state.state import Candidate, Release
 
 @dataclass(frozen=True, slots=True)
 class PromotionGate:
-    """A gate: `read` finds the fact, `opens` compares the fact with the limit, and `message` explains a closed gate.
+    """A gate: `read` returns a fact, `opens` compares the fact with the limit, and `message` explains a closed gate.
 
-    `read` also receives the channel's current release, if any. For a date, the age in days is compared. A gate with
-    `switch` has no limit: its setting is `true` or missing. `GateLimits` defines the limits of a channel.
+    `read` also receives the channel's current release, if any. If the fact is a date, its age in days is compared. A
+    gate with `switch` has no limit: its setting is `true` or missing.
     """
 
     read: Callable[[Candidate, Release | None], Any]
@@ -29,7 +32,7 @@ class PromotionGate:
 
 @dataclass(frozen=True, slots=True)
 class _RecordedRate:
-    """Lower bound of the pass rate in a model's report. If it is None, no report is valid, and `why` is the reason."""
+    """Lower bound of the pass rate in a model's report. If no report is valid, `lower` is None."""
 
     model: str
     lower: float | None
@@ -56,7 +59,7 @@ def count_breaking_changes(candidate: Candidate, offered: Release) -> int | None
 
 
 def _broken(candidate: Candidate, offered: Release | None) -> Any:
-    """Describe the contract changes that break callers of the channel's release; return "" if no change does."""
+    """Describe the contract changes that break callers of the channel's release; "" without such changes."""
     if offered is None:
         return ""
     breaking = count_breaking_changes(candidate, offered)
@@ -68,10 +71,7 @@ def _broken(candidate: Candidate, offered: Release | None) -> Any:
 
 
 def _lost(candidate: Candidate, offered: Release | None) -> Any:
-    """Return the number of tests that the channel's candidate passed and this candidate did not pass.
-
-    Return None if the number is unknown.
-    """
+    """Count the tests that the channel's candidate passed and this candidate did not pass; None if unknown."""
     if offered is None:
         return 0
     known = _summary("test", "lost")(candidate, offered)
@@ -86,14 +86,14 @@ def _share(candidate: Candidate, _offered: Release | None) -> Any:
 
 
 def _pass_rate(candidate: Candidate, offered: Release | None) -> Any:
-    """Return the lowest pass rate of the required models; an invalid report counts as lower than every rate."""
+    """Return the lowest pass rate of the required models. An invalid report counts as the lowest rate."""
     known: Mapping[str, Mapping[str, Any]] = _summary("evaluate", "models")(candidate, offered) or {}
     rates = [_RecordedRate(model, one.get("lower"), str(one.get("why", ""))) for model, one in known.items()]
     return min(rates, key=lambda one: -1.0 if one.lower is None else one.lower, default=None)
 
 
 def _asked(candidate: Candidate, offered: Release | None) -> date | None:
-    """Return the day of the oldest valid report; None if a model has no report."""
+    """Return the day of the oldest report; None if a model has no report."""
     known: Mapping[str, Mapping[str, Any]] = _summary("evaluate", "models")(candidate, offered) or {}
     days = [one.get("asked") for one in known.values()]
     return min((date.fromisoformat(str(day)) for day in days), default=None) if all(days) else None
@@ -187,9 +187,9 @@ GATES: Final[Mapping[str, PromotionGate]] = {
 def closed_gates(
     limits: Mapping[str, float], candidate: Candidate, offered: Release | None = None, *, today: date | None = None
 ) -> dict[str, str]:
-    """Return the gates that are closed for a candidate, with the reason; empty if all are open.
+    """Return the gates that are closed for a candidate, each with the reason.
 
-    `offered` is the channel's current release. `today` is the day for computing ages, by default the machine's day.
+    `offered` is the channel's current release. `today` is the day for computing ages, by default the current day.
     """
     found = {}
     for name, limit in limits.items():

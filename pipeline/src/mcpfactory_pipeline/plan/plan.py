@@ -1,6 +1,7 @@
-"""Plan of the stages to run, with reasons. Pure: (stages, state, current inputs of the stages) → steps.
+"""Plan of the stages to run, with reasons.
 
-A stage is up to date if it passed and its inputs have not changed since it passed. The rules, in order:
+The plan depends only on the stages, their current inputs and the state. A stage is up to date if it passed and its
+inputs have not changed since. The rules, in order:
 
 0. the server is retired → held
 1. a required stage did not pass and will not run → blocked
@@ -10,12 +11,11 @@ A stage is up to date if it passed and its inputs have not changed since it pass
 4. last outcome failed, and no input changed since → blocked: the same inputs give the same result
 5. otherwise → up to date
 
-An approval stage is blocked if the content that it shows was rejected. An approval stage waits while approvals are
-missing, and is up to date after the last approval. A stage that awaits a channel waits until the channel offers the
-newest candidate.
+An approval stage is blocked if a person rejected the content that it shows. An approval stage waits until it has all
+approvals. A stage that awaits a channel waits until the channel offers the newest candidate.
 
-A stage that fills a channel is held if the channel has a hold. It is blocked if a gate of the channel is closed. The
-stage also runs when the channel does not offer the newest candidate.
+A stage that fills a channel is held if the channel has a hold. A stage that fills a channel is blocked if a gate of the
+channel is closed. A stage that fills a channel also runs if the channel does not offer the newest candidate.
 """
 
 from __future__ import annotations
@@ -46,9 +46,7 @@ _AGAIN: Final = ("errored", "interrupted", "inconclusive")
 
 @dataclass(frozen=True, slots=True)
 class PlanStep(JsonRecord):
-    """One stage of one server.
-
-    `verdict`: `run`, `up-to-date`, `blocked`, `held` or `waiting`; `reasons` is a text for people.
+    """One stage of one server. `verdict` is `run`, `up-to-date`, `blocked`, `held` or `waiting`.
 
     For a server with unreadable files, `verdict` is `broken` and `stage` is empty.
     """
@@ -60,10 +58,7 @@ class PlanStep(JsonRecord):
 
 
 def broken_step(server: str, message: str, hint: str) -> PlanStep:
-    """Return a step for a server with unreadable files.
-
-    Such a server cannot be planned, and a run reports the same error.
-    """
+    """Return the step of a server with unreadable files."""
     return PlanStep(server, "", BROKEN, (message, f"hint: {hint}"))
 
 
@@ -75,11 +70,11 @@ def plan(
     force: Container[str] = (),
     present: bool = True,
 ) -> tuple[PlanStep, ...]:
-    """Return a step for each stage, in the order of the stages (each stage follows the stages that it needs).
+    """Return a step for each stage, in the order of the stages.
 
-    `inputs` are the current inputs of each stage. `force` has the names of stages that run even if they are up to date.
-    `present` is True if the files of the current candidate are on this machine. If a stage needs missing files, the
-    files are built again.
+    Each stage must follow the stages that it needs. `inputs` are the current inputs of each stage. `force` names stages
+    that run even if they are up to date. If `present` is False, the candidate's files are missing on this machine, and
+    are built again if a stage needs them.
     """
     steps = _steps(stages, state, inputs, force, ())
     reading = {stage.name for stage in stages if "candidate" in stage.reads}
@@ -147,10 +142,7 @@ def _verdict_of(
 def _approval_verdict(
     name: str, policy: ApprovalPolicy, state: ServerState, shown: Mapping[str, str], pending: tuple[str, ...]
 ) -> tuple[str, tuple[str, ...]]:
-    """`pending` has earlier stages that may still change the content that is shown.
-
-    `pending` are earlier stages that may change the content shown.
-    """
+    """Return the verdict of an approval stage. `pending` are earlier stages that may change the shown content."""
     made = state.decisions.get(name)
     said, missing = shown_content_rejections(made, shown), describe_missing_approvals(policy, made, shown)
     if pending:
@@ -168,7 +160,7 @@ def _offers_other(channel: ChannelPolicy, state: ServerState) -> list[str]:
 def _unless_held(
     channel: ChannelPolicy | None, state: ServerState, reasons: tuple[str, ...], verdicts: Mapping[str, str]
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the verdict "run", or another verdict if the stage fills a channel that has a hold or closed gates."""
+    """Return the verdict "run", or another verdict because of a hold or closed gates of the channel."""
     if channel is None:
         return RUN, reasons
     if hold := state.holds.get(channel.name):
@@ -201,7 +193,7 @@ def _reasons(record: StageRecord | None, now: Mapping[str, str]) -> list[str]:
 def describe_input_change(name: str, before: str | None, after: str | None) -> str:
     """Describe the change of an input.
 
-    `before` is None if the stage did not read the input, `after` is None if the stage does not read it now.
+    `before` is None for a new input. `after` is None if the stage no longer reads the input.
     """
     if before is None:
         return f"{name} is read now"
@@ -219,9 +211,9 @@ def _is_content(value: str) -> bool:
 
 
 def sort_stages(stages: Sequence[Stage]) -> tuple[Stage, ...]:
-    """Sort the stages so that each stage follows the stages that it needs; otherwise the order is kept.
+    """Sort the stages so that each stage follows the stages that it needs. The sort is stable.
 
-    Each `before` is converted to `needs` of the named stages.
+    If a stage names another stage in `before`, the other stage needs the first stage.
 
     Raises:
         ConfigError: two stages have one name, a needed stage is unknown, or stages form a cycle.
@@ -274,7 +266,7 @@ def channels_needed_before(stages: Sequence[Stage], name: str) -> set[str]:
 
 
 def channels_passed_before(channels: Sequence[ChannelPolicy], name: str) -> set[str]:
-    """Return the channels that a candidate passes before the channel `name`."""
+    """Return the channels that a candidate must pass before the channel `name`."""
     sources = {channel.name: channel.source for channel in channels}
     found: set[str] = set()
     source = sources.get(name)
@@ -289,8 +281,8 @@ def required_stages(
 ) -> tuple[Stage, ...]:
     """Return the checks and approvals that a candidate needs for a channel.
 
-    Stages that need a channel count only if the candidate has to pass that channel first. If the channel lists
-    `checks`, only the checks in that list count.
+    A stage that needs a channel counts only if the candidate has to pass that channel first. If the channel has a list
+    of `checks`, a stage that needs a channel must also be in this list.
     """
     allowed, found = channels_passed_before(channels, channel.name), []
     for stage in stages:
@@ -306,6 +298,6 @@ def required_stages(
 def required_checks(
     stages: Sequence[Stage], channel: ChannelPolicy, channels: Sequence[ChannelPolicy]
 ) -> tuple[str, ...]:
-    """Return the names of the checks that must have run on the bytes of a candidate for a channel."""
+    """Return the names of the checks that a channel requires and that read the candidate."""
     found = required_stages(stages, channel, channels)
     return tuple(stage.name for stage in found if "candidate" in stage.reads and not stage.approval)

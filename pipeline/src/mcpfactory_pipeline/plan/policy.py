@@ -1,4 +1,4 @@
-"""Channels, and the unmet requirements of each for a candidate. Pure.
+"""Channels, and the obstacles between a candidate and a channel.
 
 A pipeline run moves candidates into the first channel. Every other channel takes candidates from an earlier channel.
 """
@@ -35,7 +35,7 @@ def read_channels(workspace: Workspace) -> tuple[ChannelPolicy, ...]:
 
 
 def cost_limits(channels: Iterable[ChannelPolicy]) -> dict[str, float]:
-    """Return the strictest cost limit in these channels for each gate, by gate name."""
+    """Return the strictest limit of each cost gate in these channels, by gate name."""
     limits: dict[str, float] = {}
     for channel in channels:
         for name in COST_GATES:
@@ -45,11 +45,7 @@ def cost_limits(channels: Iterable[ChannelPolicy]) -> dict[str, float]:
 
 
 def find_channel(channels: Sequence[ChannelPolicy], name: str) -> ChannelPolicy:
-    """Return the channel of that name.
-
-    Raises:
-        NotFoundError: the channel does not exist.
-    """
+    """Return the channel of that name."""
     for channel in channels:
         if channel.name == name:
             return channel
@@ -62,10 +58,10 @@ def find_channel(channels: Sequence[ChannelPolicy], name: str) -> ChannelPolicy:
 
 
 def candidate_approvers(channel: ChannelPolicy, candidate: Candidate, since: Container[str] | None = None) -> list[str]:
-    """Return the approvers of a candidate for a channel who are valid by today's list of approvers, sorted by name.
+    """Return the approvers of a candidate for a channel, sorted by name.
 
-    Names that differ only in case or spaces belong to one person. `since` are the people who approved after a rollback;
-    None without a rollback.
+    Only people in the current list of approvers count. Names that differ only in case or spaces belong to one person.
+    `since` are the people who approved after a rollback; None without a rollback.
     """
     given = [who for who in candidate.approvals.get(channel.name, {}) if since is None or who in since]
     allowed = [who for who in given if not channel.approvers or who in channel.approvers]
@@ -73,9 +69,9 @@ def candidate_approvers(channel: ChannelPolicy, candidate: Candidate, since: Con
 
 
 def missing_approvals(wanted: int, given: Collection[str], approvers: Iterable[str]) -> str:
-    """Describe the missing approvals, as `1 of 2 approvals missing, from Grace`; return "" if none are missing.
+    """Describe the missing approvals, as `1 of 2 approvals missing, from Grace`; "" if none are missing.
 
-    `given` has the people who approved; `approvers` are the people who can approve, if the policy lists any.
+    `given` are the people who approved. `approvers` are the people who can approve; empty for everybody.
     """
     if len(given) >= wanted:
         return ""
@@ -86,16 +82,16 @@ def missing_approvals(wanted: int, given: Collection[str], approvers: Iterable[s
 
 
 def signing_option(*, signed: bool) -> str:
-    """Return the command option for a channel or a stage that requires signed decisions; otherwise ""."""
+    """Return the command option for signed decisions; "" if decisions need no signature."""
     return " --sign-with ~/.ssh/id_ed25519" if signed else ""
 
 
 @dataclass(frozen=True, slots=True)
 class PromotionBlocker:
-    """An obstacle between a candidate and a channel: its kind, a message, and the next step with a command.
+    """An obstacle between a candidate and a channel, and the command that removes it.
 
-    Kinds: `retired`, `hold`, `drift`, `check`, `gate`, `source`, `rejection`, `approval`, `soak`, and `stage` for an
-    approval stage.
+    `kind` is `retired`, `hold`, `drift`, `check`, `gate`, `source`, `rejection`, `approval` or `soak`. The kind `stage`
+    means an approval stage.
     """
 
     kind: str
@@ -116,9 +112,9 @@ def find_promotion_blockers(
 ) -> list[PromotionBlocker]:
     """Return the obstacles between a candidate and a channel.
 
-    `checks` names the stages that check candidates. `due` describes the checks that must run again (`stale_checks`).
-    `drift` has the differences from the adopted version (`drift_blockers`). The blockers are in the order in which a
-    person should remove them.
+    `checks` are the names of the stages that check candidates. `due` describes the checks that must run again
+    (`stale_checks`). `drift` are the differences from the adopted version (`drift_blockers`). A person should remove
+    the obstacles in the returned order.
     """
     known, server, name = state.candidates[candidate], state.server, channel.name
     run, found = f"mcpfactory pipeline run {server}", []
@@ -164,10 +160,10 @@ def find_promotion_blockers(
 
 
 def version_reuse_fault(channel: ChannelPolicy, known: Candidate, candidate: str, events: Iterable[Event]) -> str:
-    """Return the reason why a channel must not offer a candidate under the candidate's version; "" if the channel can.
+    """Return the reason why a channel must not offer a candidate under its version; "" if there is none.
 
-    Installers cache wheels by version. Therefore a version must always mean the same bytes. Adopted servers are exempt:
-    they are not installed from an index.
+    Installers cache wheels by version, so a version must always mean the same bytes. Adopted servers are exempt,
+    because installers do not get them from an index.
     """
     if "kind" in known.facts:
         return ""
@@ -191,12 +187,12 @@ def unhold_command(server: str, channel: ChannelPolicy) -> str:
 
 
 def describe_decision(what: str, made: Mapping[str, Any]) -> str:
-    """Describe a decision on one line, without the history's line breaks: `held by Ada: two was bad`."""
+    """Describe a decision on one line, as `held by Ada: two was bad`."""
     return join_lines(f"{what} by {made['actor']}" + (f": {made['reason']}" if made.get("reason") else ""))
 
 
 def normalize_person_name(name: str) -> str:
-    """Return the normalized form of a name: in lower case, without spaces and invisible characters."""
+    """Normalize a name: to lower case, without spaces and invisible characters."""
     plain = unicodedata.normalize("NFKC", name).casefold()
     return "".join(char for char in plain if unicodedata.category(char)[0] in "LNPSM")
 

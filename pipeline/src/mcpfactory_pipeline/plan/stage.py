@@ -1,7 +1,7 @@
 """Stages, approval stages, and limits of time, memory and isolation.
 
 An approval stage shows the candidate, results of other stages (`stage:NAME`), files of the server (`file:PATH`) and
-stored reports (`artifact:STAGE/PATH`). A decision is valid as long as all these parts are unchanged.
+stored reports (`artifact:STAGE/PATH`). A decision is valid while all shown parts are unchanged.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
 
 def decisions_about_shown_content(made: StageDecisions | None, shown: Mapping[str, str]) -> StageDecisions | None:
-    """Return the decisions about the content shown now; None if the decisions are about other content."""
+    """Return the decisions about the content that is shown now; None if they are about other content."""
     return made if made is not None and dict(made.shown) == dict(shown) else None
 
 
 def shown_content_approvers(policy: ApprovalPolicy, made: StageDecisions | None, shown: Mapping[str, str]) -> list[str]:
     """Return the approvers of the content that is shown now, sorted by name.
 
-    Only people in today's list of approvers count.
+    Only people in the current list of approvers count.
     """
     given = current.approvals if (current := decisions_about_shown_content(made, shown)) else ()
     people = {
@@ -43,12 +43,12 @@ def shown_content_approvers(policy: ApprovalPolicy, made: StageDecisions | None,
 
 
 def shown_content_rejections(made: StageDecisions | None, shown: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the people who rejected the current content, each with the reason."""
+    """Return the people who rejected the shown content, each with the reason."""
     return sorted(current.rejections.items()) if (current := decisions_about_shown_content(made, shown)) else []
 
 
 def describe_missing_approvals(policy: ApprovalPolicy, made: StageDecisions | None, shown: Mapping[str, str]) -> str:
-    """Describe the missing approvals, as `1 of 2 approvals missing, from Ada, Grace`; return "" without any."""
+    """Describe the missing approvals, as `1 of 2 approvals missing, from Ada, Grace`; "" if none are missing."""
     missing = missing_approvals(policy.approvals, shown_content_approvers(policy, made, shown), policy.approvers)
     changed = missing and made is not None and made.approvals and decisions_about_shown_content(made, shown) is None
     return missing + ("; what was approved before has changed" if changed else "")
@@ -59,13 +59,13 @@ def describe_missing_approvals(policy: ApprovalPolicy, made: StageDecisions | No
 # Only `errored` and `interrupted` stages are retried.
 OUTCOMES: Final = ("passed", "failed", "errored", "interrupted", "inconclusive")
 RETRIED: Final = ("errored", "interrupted")
-RUN_ENDED: Final = "the run was ended"  # if a user ended a run, the messages of its stages begin with these words
-RECORD: Final = ".mcp.json"  # suffix of the record of an adopted candidate; channels contain links to such records
+RUN_ENDED: Final = "the run was ended"  # start of the messages of stages if a user ended the run
+RECORD: Final = ".mcp.json"  # suffix of an adopted candidate's record; channels link to these records
 
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """A built candidate: its id, version, folder, and the hash of each file."""
+    """A built candidate with the hash of each file."""
 
     id: str
     version: str
@@ -87,9 +87,9 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class BuiltCandidate:
-    """Built files in a working directory, and the resulting candidate; `backend` is the program that built the files.
+    """Built files in a working directory. `backend` is the build backend with its version.
 
-    For an adopted server, the candidate also has the version, and facts that depend on the kind of the server.
+    `version` and `facts` are set only for adopted servers.
     """
 
     id: str
@@ -106,21 +106,18 @@ def candidate_id(files: Mapping[str, str]) -> str:
 
 
 def offered_file_name(files: Iterable[str]) -> str | None:
-    """Return the file that channels link to: an adopted server's record, else the wheel.
-
-    Return None if both files are missing.
-    """
+    """Return the file that channels link to: an adopted server's record, else the wheel; None without either."""
     names = sorted(files)
     return next((name for end in (RECORD, ".whl") for name in names if name.endswith(end)), None)
 
 
 @dataclass(frozen=True, slots=True)
 class StageInputs:
-    """All inputs that a stage can see. Paths are absolute.
+    """All inputs of a stage. Paths are absolute. Paths are absolute.
 
-    `folder` is the server's source; `work` is an empty folder that is removed after the run; `artifacts` is
-    `pipeline/artifacts/`; `keep` is the folder for artifacts of the stage (created on demand). `rejection` is the
-    comment of a person whose rejection restarts this stage, or "" (the usual case).
+    `folder` contains the server's sources. `work` is an empty folder for temporary files. `artifacts` is
+    `pipeline/artifacts/`. The stage creates `keep` if it stores artifacts. If a rejection restarts this stage,
+    `rejection` is the comment of the person.
     """
 
     server: str
@@ -136,22 +133,18 @@ class StageInputs:
 
     @property
     def built_candidate(self) -> Artifact:
-        """The candidate.
-
-        Raises:
-            StageError: no candidate exists.
-        """
+        """The candidate."""
         if self.candidate is None:
             raise StageError("no candidate has been built", hint="run the stage 'build' first")
         return self.candidate
 
     def to_json(self) -> dict[str, Any]:
-        """Return the inputs as plain data, for a job in another process."""
+        """Return the inputs as plain data."""
         return {**_plain(asdict(self)), "candidate": self.candidate and _plain(asdict(self.candidate))}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> StageInputs:
-        """Return the inputs from the data that `to_json` returned."""
+        """Return the inputs from the result of `to_json`."""
         paths = {key: Path(data[key]) for key in ("folder", "root", "work", "artifacts", "keep")}
         known = data.get("candidate")
         candidate = Artifact(**{**known, "folder": Path(known["folder"])}) if known else None
@@ -160,7 +153,10 @@ class StageInputs:
 
 @dataclass(frozen=True, slots=True)
 class BuiltFiles:
-    """A new candidate: `files` maps file names to hashes; `facts` are a few facts about the candidate's sources."""
+    """Files of a new candidate.
+
+    `files` maps file names to hashes. `facts` are a few facts about the candidate's sources.
+    """
 
     id: str
     version: str
@@ -170,9 +166,9 @@ class BuiltFiles:
 
 @dataclass(frozen=True, slots=True)
 class StageOutputs(JsonRecord):
-    """Result of a stage: an outcome of `OUTCOMES`, a sentence, a few facts, and optionally a candidate or release.
+    """Result of a stage: an outcome of `OUTCOMES`, a message, and a few facts.
 
-    `summary` is stored in the tracked state: it must not contain clock times, hosts or absolute paths.
+    `summary` must not contain clock times, hosts or absolute paths, because the state is shared.
     """
 
     outcome: str
@@ -183,28 +179,28 @@ class StageOutputs(JsonRecord):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> StageOutputs:
-        """Return the outputs from the data that `to_json` returned."""
+        """Return the outputs from the result of `to_json`."""
         return cls(**{**data, "built": BuiltFiles(**data["built"]) if data.get("built") else None})
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stage. `needs` are stages that must have passed; `reads` and `writes` are names in `fingerprint.INPUTS`.
+    """A stage.
 
-    If a stage also writes an input, the value after the run is recorded. For other inputs, the value before the run is
-    recorded. Increase `version` when a change of the stage gives another result for equal inputs. `run` is a function,
-    as `module:function`; only the process of a job imports it, so that a plan loads no stage code. `timeout` (seconds)
-    and `memory` (bytes) limit the stage and all its processes. If `check` is True, a promotion depends on the outcome.
-    A `sandboxed` stage runs server code, with the isolation of the workspace. With `caller_environ`, the stage gets all
-    environment variables of the process that runs the pipeline. `settings` are passed to `run`, and count as an input
-    of the stage. `channel` is the channel that the stage fills, with its policy. `adopted` replaces `run` for an
-    adopted server.
+    `needs` are stages that must have passed. `reads` and `writes` are names in `fingerprint.INPUTS`. If a stage also
+    writes an input, the value after the run is recorded, else the value before the run. Increase `version` if a change
+    of the stage gives another result for equal inputs. `run` is a function, as `module:function`; only the process of a
+    job imports it. `timeout` (seconds) and `memory` (bytes) limit the stage and all its processes. If `check` is True,
+    a promotion depends on the outcome. A `sandboxed` stage runs server code, with the isolation of the workspace. If
+    `caller_environ` is True, the stage gets all environment variables of the pipeline's process. `settings` are passed
+    to `run`, and count as an input of the stage. `channel` is the policy of the channel that the stage fills. `adopted`
+    replaces `run` for an adopted server.
 
-    A stage with an `approval` is never run: it passes by decisions of people. A stage that `awaits` its channel passes
-    when the channel offers the newest candidate. `before` names stages that must need this stage, although they do not
-    declare it. `watches` is the last channel that must offer the candidate before the stage runs; "" if there is no
-    such channel. With `soak`, the stage runs repeatedly until the channel has offered the candidate for `soak` seconds.
-    With `rollback`, a failure of the stage moves the channel back.
+    A stage with an `approval` never runs; people decide whether it passes. A stage that `awaits` its channel passes
+    when the channel offers the newest candidate. The stages in `before` get this stage as an additional need. `watches`
+    is the last channel that must offer the candidate before the stage runs; "" without such a channel. If `soak` is
+    set, the stage runs repeatedly until the channel has offered the candidate for `soak` seconds. If `rollback` is
+    True, a failure of the stage moves the channel back.
     """
 
     name: str
@@ -230,7 +226,7 @@ class Stage:
 
     @property
     def stamp(self) -> str:
-        """The stage's version as an input, including its settings."""
+        """The stage's version and settings as one input."""
         if not self.settings:
             return str(self.version)
         text = json.dumps(dict(self.settings), sort_keys=True)
@@ -242,11 +238,7 @@ def _plain(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def apply_stage_limits(stages: Sequence[Stage], limits: Mapping[str, LimitSettings]) -> tuple[Stage, ...]:
-    """Return the stages with the limits of `[pipeline.limits.<stage>]`.
-
-    Raises:
-        ConfigError: for unknown stages.
-    """
+    """Return the stages with the limits of `[pipeline.limits.<stage>]`."""
     names = [stage.name for stage in stages]
     if unknown := [name for name in limits if name not in names]:
         raise setting_error(f"pipeline.limits: unknown stage {unknown[0]!r}", did_you_mean(unknown[0], names, "stages"))
@@ -258,12 +250,12 @@ def apply_stage_limits(stages: Sequence[Stage], limits: Mapping[str, LimitSettin
 
 
 def isolation_settings(settings: PipelineSettings) -> dict[str, Any]:
-    """Return the stage settings `isolation` and `container` from `[pipeline]`, if they differ from the defaults."""
+    """Return the settings `isolation` and `container` of `[pipeline]` that differ from the defaults."""
     return settings.model_dump(include={"isolation", "container"}, exclude_defaults=True)
 
 
 def apply_isolation(stages: Sequence[Stage], settings: PipelineSettings) -> tuple[Stage, ...]:
-    """Return the stages; stages that run server code get the workspace's isolation settings."""
+    """Return the stages. Stages that run server code get the workspace's isolation settings."""
     said = isolation_settings(settings)
     if not said:
         return tuple(stages)
@@ -284,4 +276,4 @@ def local_isolation_level(workspace: Workspace, stages: Sequence[Stage]) -> str:
     except StageError:
         if wanted == REQUIRED:
             raise
-        return wanted  # no error here: the stages of the server report the missing parts
+        return wanted  # raise no error here, because the server's stages report the missing parts

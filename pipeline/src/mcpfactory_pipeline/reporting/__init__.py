@@ -1,7 +1,6 @@
-"""Report runs: on a terminal, as lines or JSON, and to files, webhooks, chat and mail.
+"""Report runs on a terminal, and send events to files, webhooks, chats and mail.
 
-Delivery never delays or fails a command: events that cannot be delivered are dropped, and one line on stderr reports
-the loss.
+Delivery never delays or fails a command. Undelivered events are dropped, with a message on stderr.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def make_reporter(kind: str, stream: TextIO | None = None) -> Reporter:
-    """Return the reporter of that kind (`live`, `plain` or `json`) on a stream, stdout by default."""
+    """Return the reporter of that kind (`live`, `plain` or `json`). The default stream is stdout."""
     stream = stream or sys.stdout
     if kind == "live":
         from mcpfactory_pipeline.reporting.live_reporter import LiveReporter  # noqa: PLC0415 - loads rich
@@ -33,7 +32,7 @@ def make_reporter(kind: str, stream: TextIO | None = None) -> Reporter:
 
 
 class Notifier:
-    """Sender of events to the workspace's receivers. `close` waits a few seconds until pending events are sent."""
+    """Sender of events to the workspace's receivers. `close` waits a few seconds for unsent events."""
 
     def __init__(self, workspace: Workspace, settings: EventSettings) -> None:
         self._workspace, self._settings = workspace, settings
@@ -54,7 +53,7 @@ class Notifier:
             self._receivers["mail"] = (MailSender(settings.mail, settings.timeout), settings.mail.kinds)
 
     def receivers_of(self, kind: str) -> list[str]:
-        """Return the receivers of events of a kind: `log`, `webhook`, `mail`."""
+        """Return the receivers of events of a kind. The receivers are `log`, `webhook` and `mail`."""
         return [name for name, (_, kinds) in self._receivers.items() if kind in kinds]
 
     def link(self, path: str) -> str:
@@ -64,7 +63,7 @@ class Notifier:
     def notify(self, event: Mapping[str, Any], *, but: Collection[str] = ()) -> None:
         """Send one event to the receivers of its kind, except receivers in `but`.
 
-        The method returns at once, and never raises.
+        The method never waits and never raises an error.
         """
         names = [name for name in self.receivers_of(str(event["event"])) if name not in but]
         if not names:
@@ -86,14 +85,14 @@ class Notifier:
 
 
 def make_notifier(workspace: Workspace) -> Notifier | None:
-    """Return the notifier of a workspace; None if there is no receiver."""
+    """Return the notifier of a workspace; None without receivers."""
     settings = workspace.settings.pipeline.events
     known = settings.log or settings.url or settings.problem or settings.mail
     return Notifier(workspace, settings) if known else None
 
 
 def notify_made_decisions(workspace: Workspace, server: str, events: Iterable[Mapping[str, Any]]) -> None:
-    """Send only the decisions among a server's events, because the run already sends the events of stages."""
+    """Send the decisions among a server's events. The run already sends the events of stages."""
     decisions = [event for event in events if event["event"] in DECISIONS]
     if decisions and (others := make_notifier(workspace)):
         for event in decisions:
@@ -108,7 +107,7 @@ class NotifyingReporter(Reporter):
         self._reporter, self._others = reporter, others
 
     def emit(self, event: RunEvent) -> None:
-        """Report one event, and send the event to the receivers."""
+        """Report one event, and send it to the receivers."""
         self._reporter.emit(event)
         self._others.notify(event.to_json())
 
@@ -119,7 +118,7 @@ class NotifyingReporter(Reporter):
 
 
 class _Receiver:
-    """An unavailable receiver. It keeps the reason and the IDs of the undelivered events."""
+    """An unavailable receiver, with the reason and the IDs of the undelivered events."""
 
     def __init__(self, why: str = "") -> None:
         self._why = why
@@ -133,7 +132,7 @@ class _Receiver:
 
 
 class _LogFile(_Receiver):
-    """A file that several processes append to, each line in one write."""
+    """A log file. Each line is one write, so several processes can append lines."""
 
     def __init__(self, workspace: Workspace, path: str) -> None:
         super().__init__()

@@ -1,5 +1,3 @@
-"""A run as lines of text or JSON, and the status table."""
-
 from __future__ import annotations
 
 import json
@@ -23,7 +21,7 @@ _INDENT: Final = "    "
 
 
 def event_lines(event: events.RunEvent) -> list[str]:
-    """Return the lines that report an event, without cursor movements; empty if the event has no lines."""
+    """Return the lines that report an event; empty if no line reports the event."""
     return [printable(line) for line in _lines_of(event)]
 
 
@@ -67,7 +65,7 @@ def _summary(servers: dict[str, str], ran: int, seconds: float) -> list[str]:
 
 
 def pruned_lines(pruned: Mapping[str, int]) -> list[str]:
-    """Return the line about deleted files of old candidates; empty if no files were deleted."""
+    """Return a line about the deleted candidates; empty if no candidate was deleted."""
     if not pruned:
         return []
     size = sum(pruned.values()) / 1e6
@@ -75,7 +73,7 @@ def pruned_lines(pruned: Mapping[str, int]) -> list[str]:
 
 
 class LineReporter(events.Reporter):
-    """Reporter that writes plain lines: JSON, or text (wrapped on a terminal)."""
+    """Reporter that writes lines of JSON or text. Text is wrapped on a terminal."""
 
     def __init__(self, stream: TextIO, *, as_json: bool) -> None:
         self._stream, self._as_json = stream, as_json
@@ -83,7 +81,7 @@ class LineReporter(events.Reporter):
     def emit(self, event: events.RunEvent) -> None:
         """Write the lines of one event.
 
-        With JSON, each event is one line, and the last line is the event `run.finished`.
+        As JSON, each event is one line, and the last line is the event `run.finished`.
         """
         lines = [json.dumps(event.to_json(), ensure_ascii=False)] if self._as_json else event_lines(event)
         if self._stream.isatty() and not self._as_json:
@@ -93,7 +91,7 @@ class LineReporter(events.Reporter):
 
 
 def _wrap_line(line: str) -> list[str]:
-    """Return a line as indented lines that fit the terminal; lines of a log are split without a loss of characters."""
+    """Wrap a line for the terminal. The lines of a log are split without a loss of characters."""
     width = shutil.get_terminal_size().columns
     if terminal_width(line) <= width:
         return [line]
@@ -106,7 +104,10 @@ def _wrap_line(line: str) -> list[str]:
 
 
 def status_table(rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return header and cells from the rows of `status`: outcomes, or `stale` for a passed stage that must rerun."""
+    """Return header and cells from the rows of `status`.
+
+    A cell of a stage is its outcome, or `stale` if the stage passed but must run again.
+    """
     stages = list(dict.fromkeys(stage for row in rows for stage in row["stages"]))
     live = ("PUBLISHED",) if any(row.get("published") for row in rows) else ()
     header = ("SERVER", "CANDIDATE", *(stage.upper() for stage in stages), "CHANNELS", *live)
@@ -139,7 +140,7 @@ def _channel(name: str, release: Mapping[str, Any] | None, newest: str | None, *
 
 
 def _live(row: Mapping[str, Any]) -> str:
-    """Return the published release of each target; a star marks releases that differ from their channel's release."""
+    """Return the published release of each target. A star marks a release that differs from the channel's release."""
     offers = row.get("channels", {})
     return (
         ", ".join(

@@ -1,5 +1,3 @@
-"""Live table of a run on a terminal: position of each server, running stages with times, and progress."""
-
 from __future__ import annotations
 
 import threading
@@ -20,9 +18,9 @@ from mcpfactory_pipeline.reporting.line_reporter import OUTCOME_LABELS, event_li
 
 _REFRESHES: Final = 4  # screen updates per second
 _GAP: Final = 2
-_NAME: Final = 12  # minimum columns for a server's name; in narrower terminals, stages are not listed
-_FRAME: Final = 4  # number of lines that show no server: header, number of hidden servers, total, cursor line
-# Number of servers; if a run has more servers, its final table leaves out servers that passed.
+_NAME: Final = 12  # minimum columns for a server's name; narrower terminals show no stages
+_FRAME: Final = 4  # lines without a server: header, number of hidden servers, total, cursor line
+# maximum number of servers in the final table; a larger run shows only servers that did not pass
 _EVERY: Final = 100
 _BAD: Final = frozenset({"failed", "errored", "interrupted", "inconclusive", "blocked"})
 _GOOD: Final = frozenset({"passed", "up-to-date", "held", "waiting"})
@@ -30,7 +28,7 @@ _RUNNING: Final = "running"
 
 
 class LiveReporter(events.Reporter):
-    """Live table of servers × stages. After the run, the final table with every server stays on the terminal."""
+    """Live table of servers and stages. After the run, the final table stays on the terminal."""
 
     def __init__(self, stream: TextIO) -> None:
         self._console = Console(file=stream, highlight=False)
@@ -38,7 +36,7 @@ class LiveReporter(events.Reporter):
         self._live: Live | None = None
 
     def emit(self, event: events.RunEvent) -> None:
-        """Add one event to the table; also print problems as lines above it."""
+        """Add one event to the table, and print each problem as a line above the table."""
         self._table.update(event)
         if isinstance(event, events.RunStarted) and event.servers:
             self._live = Live(self._table, console=self._console, refresh_per_second=_REFRESHES, transient=True)
@@ -65,8 +63,6 @@ class LiveReporter(events.Reporter):
 
 @dataclass(slots=True)
 class _Cell:
-    """A server's stage: its latest status, and its start time."""
-
     status: str = "waiting"
     started: float = 0.0
 
@@ -76,13 +72,13 @@ class _Cell:
 
 
 class RunTable:
-    """Progress of a run. One thread adds events, and another thread draws the table."""
+    """Progress of a run. One thread adds events while another thread draws the table."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock, self._guard, self._began = clock, threading.Lock(), clock()
         self._stages: tuple[str, ...] = ()
         self._cells: dict[str, dict[str, _Cell]] = {}
-        self._notes: dict[str, str] = {}  # server → reason why no stage of the server runs now
+        self._notes: dict[str, str] = {}  # server → reason why none of its stages runs
         self._newest: dict[str, int] = {}  # server → sequence number of its last event
 
     def update(self, event: events.RunEvent) -> None:
@@ -120,7 +116,10 @@ class RunTable:
         yield self.current(console.width, console.height)
 
     def current(self, width: int, height: int) -> RenderableType:
-        """Return the table for a terminal: running servers first, then failed servers, then the last active servers."""
+        """Return the table for a terminal.
+
+        Running servers are first, failed servers second, and other servers last, by their latest event.
+        """
         with self._guard:
             servers = sorted(self._cells, key=self._interest)
             shown = servers[: max(1, height - _FRAME)]
@@ -131,7 +130,7 @@ class RunTable:
             return Group(self._table(shown, width), *more, _line(self._sum()))
 
     def final(self, width: int) -> RenderableType:
-        """Return the final table of all servers; if there are too many, only of servers that did not pass."""
+        """Return the final table of all servers; of a large run, only the servers that did not pass."""
         with self._guard:
             every = list(self._cells)
             good = {name for name in every if all(cell.status in _GOOD for cell in self._cells[name].values())}

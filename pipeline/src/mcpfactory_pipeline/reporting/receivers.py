@@ -1,7 +1,7 @@
-"""Notifications by webhook and by mail, and their messages: one line per event, or a body for a chat webhook.
+"""Notifications by webhook and by mail, and their messages.
 
-The functions that make messages have no side effects. Names and texts come from untrusted servers and documents.
-Therefore every format must show them as plain text, without mentions of people.
+Names and texts come from untrusted servers and documents. Every message must therefore be plain text that mentions no
+people.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def notice_line(notice: Mapping[str, Any]) -> str:
 
 
 def notice_command(notice: Mapping[str, Any]) -> str:
-    """Return the next command, or "" if there is none."""
+    """Return the next command; "" without a command."""
     return _one_line(str(notice.get("command") or ""))
 
 
@@ -71,14 +71,14 @@ def _one_line(text: str) -> str:
 
 
 def _slack(notice: Mapping[str, Any]) -> dict[str, Any]:
-    """Return Slack's format; escape three characters, because Slack interprets `<!channel>` and `<url|text>`."""
+    """Return the format of Slack. Escape `&`, `<` and `>`, because Slack interprets `<!channel>` and `<url|text>`."""
     lines = [notice_line(notice), *filter(None, [notice_command(notice), notice_link(notice)])]
     text = "\n".join(lines).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return {"text": text, "mrkdwn": False, "unfurl_links": False, "unfurl_media": False}
 
 
 def _teams(notice: Mapping[str, Any]) -> dict[str, Any]:
-    """Return Teams' format: a card of text runs, because a `TextBlock` would interpret Markdown."""
+    """Return the format of Teams, with text runs, because a `TextBlock` would interpret Markdown."""
     lines = [(notice_line(notice), False), *([(command, True)] if (command := notice_command(notice)) else [])]
     body = [
         {
@@ -110,7 +110,7 @@ _OF_MAIL: Final[tuple[tuple[type[Exception], str], ...]] = (
 
 
 def delivery_error_reason(error: Exception) -> str:
-    """Describe a delivery error without its text, which may quote a URL, a user or a password."""
+    """Describe a delivery error without the error's text, which may contain a URL, a user or a password."""
     known = next((words for kind, words in _OF_MAIL if isinstance(error, kind)), "")
     system = find_os_error(error)
     return known or (connection_error_reason(system) if system is not None else type(error).__name__)
@@ -122,23 +122,20 @@ _PAUSE: Final = 0.5  # seconds before the second attempt; the pause doubles befo
 
 
 def webhook_signature(secret: str, timestamp: str, body: bytes) -> str:
-    """Return `sha256=` and the HMAC of `<timestamp>.<body>`, which proves sender and time to the receiver."""
+    """Return `sha256=` and the HMAC of `<timestamp>.<body>`. The HMAC proves sender and time to the receiver."""
     return f"sha256={hmac.new(secret.encode(), timestamp.encode() + b'.' + body, hashlib.sha256).hexdigest()}"
 
 
 class WebhookSender:
-    """Sender of events.
-
-    `send` returns immediately; `close` waits briefly for pending events, and reports undelivered events.
-    """
+    """Sender of events to a webhook, from a separate thread."""
 
     def __init__(self, settings: EventSettings) -> None:
         self._settings = settings
         self._queue: queue.Queue[Mapping[str, Any] | None] = queue.Queue(_WAITING)
         self._closing = threading.Event()
         self._why = ""
-        self._answered = ""  # last response of the receiver for the current event
-        self._sent: set[str] = set()  # ids of the events in the queue that are not delivered yet
+        self._answered = ""  # the receiver's last response to the current event
+        self._sent: set[str] = set()  # IDs of the queued events
         self._thread = threading.Thread(target=self._deliver, name="webhook", daemon=True)
         self._thread.start()
 
@@ -151,7 +148,7 @@ class WebhookSender:
             self._why = f"more than {_WAITING} were waiting"
 
     def close(self) -> str:
-        """Stop within a few seconds; return a message about events that were not delivered, or ""."""
+        """Wait a few seconds for pending events; return a message about undelivered events, or ""."""
         deadline = time.monotonic() + _LEFT
         with suppress(queue.Full):  # if the queue stays full, the receiver is too slow, so give up
             self._queue.put(None, timeout=_LEFT)
@@ -166,7 +163,7 @@ class WebhookSender:
 
     @property
     def undelivered(self) -> frozenset[str]:
-        """The IDs of the events that the receiver did not get."""
+        """The IDs of the undelivered events."""
         return frozenset(self._sent.copy())
 
     def _deliver(self) -> None:
@@ -180,7 +177,7 @@ class WebhookSender:
     def _post(self, client: httpx.Client, notice: Mapping[str, Any]) -> str:
         """Deliver one event; return the error, or "".
 
-        An event is not retried if the receiver rejects it permanently.
+        Do not retry an event that the receiver rejects permanently.
         """
         body = json.dumps(_BODIES[self._settings.format](notice), ensure_ascii=False).encode("utf-8", "replace")
         why = self._answered = ""
@@ -190,7 +187,7 @@ class WebhookSender:
             try:
                 headers = self._headers(notice, body)
                 with client.stream("POST", self._settings.url, content=body, headers=headers) as answer:
-                    status = answer.status_code  # the body is not read, because the body may be of any size
+                    status = answer.status_code  # do not read the body, because its size is unlimited
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 why = delivery_error_reason(error)
                 continue
@@ -219,7 +216,7 @@ _SUBJECT: Final = 150  # maximum characters of a subject
 
 
 class MailSender:
-    """Sender of all events in one mail; `close` returns the error."""
+    """Sender of all events in one mail."""
 
     def __init__(self, settings: MailSettings, timeout: float) -> None:
         self._settings, self._timeout = settings, timeout
@@ -231,7 +228,7 @@ class MailSender:
 
     @property
     def undelivered(self) -> frozenset[str]:
-        """The IDs of the unsent events: all events of the mail, or none."""
+        """The IDs of the unsent events."""
         return frozenset(str(notice["id"]) for notice in self._notices)
 
     def close(self) -> str:

@@ -1,4 +1,1 @@
-"""Execution of a plan: send jobs of many servers to an executor, and record the results.
-
-A job is one stage of one server, described in JSON. An executor runs jobs, but never writes state.
-"""
+"""Execution of a plan: jobs run in an executor, and the run records their results."""

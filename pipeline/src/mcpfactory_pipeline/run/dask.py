@@ -1,9 +1,8 @@
-"""Jobs on a dask cluster: an existing cluster, or a cluster that is started and stopped with the run.
+"""Jobs on a dask cluster. The cluster exists already, or starts and ends with the run.
 
-Workers must see the workspace under the same path (a shared file system), and have this package. A worker runs each job
-in a separate process. It limits and ends the process in the same way as the executor `local`. If a worker dies, its job
-is `interrupted`, and the run retries the job. The scheduler must not retry jobs, because a stage starts in an empty
-folder.
+Workers must have this package, and must see the workspace under the same path. A worker runs each job in a separate
+process, like the executor `local`. If a worker dies, its job is `interrupted`, and the run retries the job. The
+scheduler must not retry jobs, because a stage needs an empty work folder.
 """
 
 from __future__ import annotations
@@ -27,12 +26,15 @@ from mcpfactory_pipeline.run.executor import LocalExecutor, available_slots
 
 _dask: Any = distributed  # dask has no type annotations
 _POLL: Final = 0.5  # seconds between two checks of a job
-_PATIENCE: Final = 60.0  # seconds; jobs fail if the cluster has no worker for this time
+_PATIENCE: Final = 60.0  # seconds; a job fails if the cluster has no worker for this time
 _CONNECT: Final = 10.0  # seconds; timeout of the connection to a scheduler
 
 
 class DaskExecutor:
-    """The dask cluster of the scheduler at `address`; if `address` is "", a new cluster of `jobs` local processes."""
+    """Executor on the dask cluster of the scheduler at `address`.
+
+    If `address` is "", a new cluster of `jobs` local processes is started.
+    """
 
     def __init__(self, address: str, jobs: int | None = None) -> None:
         self._guard = threading.Lock()
@@ -73,7 +75,7 @@ class DaskExecutor:
             future.release()
 
     def cancel(self) -> None:
-        """End all jobs: waiting threads return. Workers end a job when its work folder is deleted."""
+        """End all jobs. A worker ends a job when the job's work folder is deleted."""
         self._cancelled.set()
 
     def close(self) -> None:
@@ -87,7 +89,7 @@ class DaskExecutor:
             cluster.close(timeout=10)
 
     def _connected_client(self) -> Any:
-        """Return a client, and start the cluster at the first job; return None if the run has already ended."""
+        """Return a client, and start the cluster if necessary; return None if the run has ended."""
         with self._guard:
             if self._cancelled.is_set():
                 return None
@@ -114,7 +116,7 @@ class DaskExecutor:
 
 
 def run_job_on_worker(job: dict[str, Any], log: str) -> dict[str, Any]:
-    """Run a job on a worker in a new work folder; deleting that folder cancels the job."""
+    """Run a job on a worker in a new work folder. To cancel the job, delete that folder."""
     work = Path(job["inputs"]["work"])
     if not work.is_dir():
         return StageOutputs(

@@ -1,7 +1,6 @@
-"""Executors of jobs: an executor takes a job as plain data, returns the stage's result, and never writes state.
+"""Executors of jobs. An executor gets a job as plain data, returns the stage's result, and never writes state.
 
-The local executor runs jobs as processes on this machine: as many as cores and memory allow, each with limits of time
-and memory.
+The local executor runs each job as a process on this machine, with limits of time and memory.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ _PROC: Final = Path("/proc")
 
 
 def available_slots() -> int:
-    """Return the number of parallel jobs for this machine: one per usable core with 512 MiB of free memory."""
+    """Return the number of parallel jobs for this machine: one for each core, if the memory is sufficient."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     free = memory_available()
     return max(1, cores if free is None else min(cores, free // _ROOM))
 
 
 class Executor(Protocol):
-    """Executor of jobs, for use by several threads at once. `slots` is the maximum number of parallel jobs."""
+    """Executor of jobs, which several threads use at once. `slots` is the maximum number of parallel jobs."""
 
     slots: int
 
@@ -45,16 +44,16 @@ class Executor(Protocol):
         """Run a job within its limits until it ends, and write its output to `log`."""
 
     def cancel(self) -> None:
-        """End all jobs, and start no more jobs; the outcome of all these jobs is `interrupted`."""
+        """End all jobs, and start no more jobs. The outcome of ended jobs is `interrupted`."""
 
     def close(self) -> None:
         """Release the resources after the run."""
 
 
 class LocalExecutor:
-    """Executor that runs each job as a process on this machine, so that a crash affects only one job.
+    """Executor that runs each job as a process on this machine, so a crash affects only one job.
 
-    `abandoned` returns True to cancel a job; it is called a few times a second.
+    `abandoned` is called several times a second. The job is canceled if `abandoned` returns True.
     """
 
     def __init__(self, jobs: int | None = None, *, abandoned: Callable[[], bool] = lambda: False) -> None:
@@ -83,7 +82,7 @@ class LocalExecutor:
         with self._guard:
             if self._cancelled:
                 return StageOutputs("interrupted", f"{RUN_ENDED} before this stage began")
-            hide_process()  # Without isolation, server code could otherwise read our environment variables.
+            hide_process()  # Hide our environment variables from server code that runs without isolation.
             process = subprocess.Popen(
                 command,
                 env=None if job["environ"] == "caller" else job_environ(),
@@ -105,7 +104,7 @@ class LocalExecutor:
         return self._outputs(process.returncode, result_file)
 
     def _watch(self, process: subprocess.Popen[bytes], limits: Mapping[str, float]) -> StageOutputs | None:
-        """Wait for the end of a job; return an outcome if the job exceeds a limit or is canceled."""
+        """Wait for the end of a job; return an outcome if the job must be ended."""
         deadline = time.monotonic() + limits["timeout"]
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -142,7 +141,7 @@ class LocalExecutor:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a job: close the stdin of its supervisor, which then ends all processes of the job."""
+    """End a job by closing the stdin of its supervisor."""
     if process.returncode is not None:
         return  # the process has ended; another process may have the same PID
     assert process.stdin is not None
@@ -159,7 +158,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def process_tree_memory(leader: int) -> int:
-    """Return resident bytes of a process, its session and its descendants; 0 if the system does not report them."""
+    """Return the resident bytes of a process, its session and its descendants; 0 if unknown."""
     parents: dict[int, int] = {}
     sessions: dict[int, int] = {}
     resident: dict[int, int] = {}
@@ -185,7 +184,7 @@ def process_tree_memory(leader: int) -> int:
 
 
 def memory_available() -> int | None:
-    """Return the bytes that new processes can use without swapping; None if the system does not report the number."""
+    """Return the bytes that new processes can use without swapping; None if unknown."""
     try:
         lines = (_PROC / "meminfo").read_text(encoding="ascii").splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))

@@ -1,9 +1,8 @@
 """One stage of one server in a separate process: `python -m mcpfactory_pipeline.run.job job.json`.
 
-Job and result are JSON, so that any executor can run jobs. The output of the stage and its tools goes to stdout, which
-is the log of the job. A worker process runs the code of the stage. The parent of the worker, the supervisor, ends all
-processes of the job when the worker ends or stdin closes. To end the job, the executor closes stdin. If the run is
-killed, the system closes stdin.
+The stage and its tools write to stdout, which is the log of the job. A worker process runs the code of the stage. The
+parent of the worker process is the supervisor. The supervisor ends all processes of the job when the worker ends or
+stdin closes. To end the job, the executor closes stdin. If the run is killed, the system closes stdin.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ SCHEMA: Final = 1
 
 
 def make_job(stage: Stage, inputs: StageInputs, *, adopted: bool = False) -> dict[str, Any]:
-    """Return the job as plain data; for an `adopted` server, the job runs the stage's function for adopted servers."""
+    """Return the job as plain data. For an `adopted` server, the job runs the stage's function `adopted`."""
     limits = {"timeout": stage.timeout, "memory": stage.memory}
     return {
         "job": SCHEMA,
@@ -42,7 +41,7 @@ def make_job(stage: Stage, inputs: StageInputs, *, adopted: bool = False) -> dic
 
 
 def run_job(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Run a job here and return its outputs as plain data; every error is an outcome, never an exception."""
+    """Run a job in this process and return its outputs as plain data. An error becomes an outcome."""
     try:
         inputs = StageInputs.from_json(job["inputs"])
         outputs = _find(str(job["run"]))(inputs)
@@ -67,16 +66,16 @@ def _find(reference: str) -> Callable[[StageInputs], StageOutputs]:
 
 
 def _run_to_file(job_file: Path, result_file: Path) -> NoReturn:
-    """Run the job, end all its processes, and write the outputs. A running process could change the outputs."""
+    """Run the job, end all its processes, and write the outputs."""
     adopt_orphans()
     outputs = run_job(json.loads(job_file.read_text(encoding="utf-8")))
-    if left := end_descendants():  # a remaining process could still change outputs after the stage ended
+    if left := end_descendants():  # a remaining process could change the outputs
         print(f"ended {pluralize(left, 'orphan')} that the stage left behind")  # noqa: T201 - the log of the stage
     sys.stdout.flush()
     temporary = result_file.with_suffix(".tmp")
     temporary.write_text(json.dumps(outputs), encoding="utf-8")
     temporary.replace(result_file)
-    os._exit(0)  # a thread that reads stdin would delay a normal exit
+    os._exit(0)  # a normal exit would wait for the thread that reads stdin
 
 
 def _kill_at_eof(pid: int) -> None:

@@ -1,5 +1,3 @@
-"""Planning and running of the stages of many servers, and the table of executors for their jobs."""
-
 from __future__ import annotations
 
 import signal
@@ -43,8 +41,8 @@ from mcpfactory_pipeline.workspace.workspace import (
 class RunOutcome:
     """Result of a run: the worst outcome of each server, and the number of stages that ran.
 
-    `recorded` are the events that the run wrote, by server. The events come from memory, because the files could have
-    changed since. `isolation` is the isolation level of server code on this machine; "" if no server code ran here.
+    `recorded` are the events of the run by server. `isolation` is the isolation level of server code on this machine;
+    "" if no server code ran.
     """
 
     servers: dict[str, str]
@@ -77,11 +75,11 @@ def plan_servers(
     force: bool = False,
     stages: Sequence[Stage] | None = None,
 ) -> list[PlanStep]:
-    """Return the steps of a run, without running them: one step per stage and named server (by default, all servers).
+    """Return the steps of a run without running them: one step for each stage of each server.
 
-    `force` also plans stages that are up to date; `again` also plans up-to-date stages, but only one stage and the
-    stages that depend on it. `stages` replaces the stages of the workspace; each stage must follow the stages that it
-    needs. A server with unreadable files has just one step, which contains the error.
+    Without `names`, all servers are planned. `force` also plans stages that are up to date. `again` names one stage,
+    and also plans this stage and its dependents. `stages` replaces the stages of the workspace; the stages must be
+    sorted by their needs. A server with unreadable files has one step, which contains the error.
 
     Raises:
         NotFoundError: the server or stage is unknown.
@@ -98,7 +96,7 @@ def plan_servers(
 
 
 def _forced(stages: Sequence[Stage], again: str | None, force: bool) -> tuple[str, ...]:
-    """Return the stages to run regardless of their status: with `force` all stages, else `again` and its dependents."""
+    """Return the stages to run even if they are up to date: all stages, or `again` and its dependents."""
     if force:
         return tuple(stage.name for stage in stages)
     return stages_from(stages, again) if again else ()
@@ -131,19 +129,19 @@ def run_pipeline(
     run_id: str = "",
     stop: threading.Event | None = None,
 ) -> RunOutcome:
-    """Run the planned stages, several servers in parallel, and record every result.
+    """Run the planned stages of several servers in parallel, and record every result.
 
-    `jobs` is the number of parallel servers, by default the executor's capacity. `force` also runs stages that are up
-    to date. `again` forces only one stage and its dependents. SIGINT, SIGTERM, or `stop` when another thread sets
-    it, ends the run cleanly. Running stages are recorded as interrupted, and finished results are kept. `stages`
-    replaces the workspace's stages; `executor` is an executor, or a value for `make_executor`. At the end, artifacts
-    beyond the limits in `[artifacts]` are pruned for the servers that ran. `run_id` is from `new_id`, for callers that
-    follow the run. Errors of stages or of single servers are outcomes, not exceptions.
+    `jobs` is the number of parallel servers; the default is the executor's capacity. `force` also runs stages that are
+    up to date. `again` names one stage, and also runs this stage and its dependents. SIGINT, SIGTERM or the event
+    `stop` ends the run: running stages are recorded as interrupted, and finished results are kept. `stages` replaces
+    the workspace's stages. `executor` is an executor, or a value for `make_executor`. At the end, the files of the
+    servers that ran are pruned by the limits in `[artifacts]`. `run_id` is from `new_id`, for callers that follow the
+    run. Errors of stages and of single servers are outcomes, not exceptions.
 
     Raises:
         NotFoundError: the server or stage is unknown.
         ConfigError: the workspace cannot be read.
-        StageError: `isolation = "required"`, and no level is available here.
+        StageError: isolation is required, and no level is available on this machine.
     """
     stages = stages_until(stages or workspace_stages(workspace), until)
     forced = _forced(stages, again, force)
@@ -192,7 +190,7 @@ def _run_all(
     runner: ServerRunner, servers: Sequence[WorkspaceServer], forced: Sequence[str], jobs: int, stop: threading.Event
 ) -> list[ServerRunResult]:
     with ThreadPoolExecutor(max(1, min(jobs, len(servers) or 1)), thread_name_prefix="server") as pool:
-        # Copy the context for each server, because the context contains the actor.
+        # the context contains the actor, and each thread needs its own copy
         futures = {pool.submit(copy_context().run, runner.run, server, forced): server for server in servers}
         try:
             _wait_for(futures, stop)
@@ -205,10 +203,7 @@ def _run_all(
 
 
 def _wait_for(futures: Iterable[Future[ServerRunResult]], stop: threading.Event) -> None:
-    """Wait in short intervals, because some systems delay signals during an unlimited wait.
-
-    If `stop` is set, the effect is the same as Ctrl-C.
-    """
+    """Wait for all futures in short intervals, because some systems delay signals during a long wait."""
     for future in futures:
         while not future.done():
             if stop.is_set():
@@ -234,7 +229,7 @@ def _result(runner: ServerRunner, future: Future[ServerRunResult], server: Works
 
 @contextmanager
 def _interrupt_on_signals() -> Iterator[None]:
-    """Let SIGTERM end a run like Ctrl-C, and restore the old handlers afterwards. In other threads, do nothing."""
+    """Let SIGTERM end a run like Ctrl-C. Do nothing outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -251,13 +246,10 @@ def _interrupt_on_signals() -> Iterator[None]:
 
 
 def make_executor(workspace: Workspace, wanted: str | None = None, jobs: int | None = None) -> Executor:
-    """Return the executor `wanted`, by default the executor that `[pipeline] executor` names, else `local`.
+    """Return the executor `wanted`; the default is the setting `[pipeline] executor`.
 
-    `wanted` is a name of `EXECUTORS`, or the address of a dask scheduler (`tcp://host:8786`). `jobs` limits the number
+    `wanted` is a key of `EXECUTORS`, or the address of a dask scheduler (`tcp://host:8786`). `jobs` limits the number
     of parallel jobs.
-
-    Raises:
-        ConfigError: the executor is unknown, or its extra is not installed.
     """
     name = wanted or workspace.settings.pipeline.executor
     if name in EXECUTORS:

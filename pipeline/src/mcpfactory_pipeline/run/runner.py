@@ -1,5 +1,3 @@
-"""Run the stages of one server."""
-
 from __future__ import annotations
 
 import os
@@ -47,9 +45,9 @@ _SHOWN: Final = 15  # maximum lines of a log to show
 
 
 def failed_stage_log_excerpt(lines: Sequence[str], gates: Collection[str]) -> list[str]:
-    """Return the lines about closed gates and their details, or the last lines if no gate is closed."""
+    """Return the lines of a log about closed gates; if no gate is closed, return the last lines."""
     found: list[str] = []
-    about = False  # True if the current lines describe a gate
+    about = False  # True if the previous lines began the description of a gate
     margin = 0
     for line in lines:
         indent = len(line) - len(line.lstrip())
@@ -66,9 +64,9 @@ def failed_stage_log_excerpt(lines: Sequence[str], gates: Collection[str]) -> li
 def apply_soak_time(
     stage: Stage, outputs: StageOutputs, candidate: str, events: Sequence[Event], clock: Clock
 ) -> StageOutputs:
-    """Return the outputs of a passed stage, as `inconclusive` until the watched channel's soak time is over.
+    """Set the outcome of a passed stage to `inconclusive` until the watched channel's soak time is over.
 
-    Message and summary omit the remaining time, because the state contains no clock times.
+    The message omits the remaining time, because the state contains no clock times.
     """
     if not stage.soak or outputs.outcome != "passed":
         return outputs
@@ -81,10 +79,10 @@ def apply_soak_time(
 def rollback_failed_channels(
     workspace: Workspace, stages: Sequence[Stage], state: ServerState, store: Store
 ) -> list[str]:
-    """Roll back and hold the channels whose candidate failed a stage with `on_failure = "rollback"`.
+    """Roll back and hold each channel whose candidate failed a stage with `on_failure = "rollback"`.
 
-    Return a description of each change. A channel without an earlier release is held, but not rolled back. Channels
-    that already have a hold are skipped, so repeated calls are safe.
+    Return a description of each change. A channel without an earlier release is only held. A channel with a hold is
+    skipped, so a repeated call changes nothing.
     """
     done = []
     for stage in stages:
@@ -138,7 +136,7 @@ def plan_server_stages(
     *,
     inputs: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[PlanStep, ...]:
-    """Return the plan of one server from the files on disk; `inputs` are the server's inputs, if known."""
+    """Return the plan of one server. The default `inputs` come from the files on disk."""
     inputs = read_stage_inputs(stages, InputReader(server, state)) if inputs is None else inputs
     state = drop_unsigned_stage_approvals(workspace, state, lambda: Store(workspace).history(server.name), stages)
     artifact = find_artifact(workspace, state)
@@ -153,9 +151,9 @@ def log_file(workspace: Workspace, server: str, stage: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class ServerRunner:
-    """State that the runs of all servers share.
+    """Runner of servers, with the state that all servers share.
 
-    `slots` limits the number of all jobs, and `width` limits the number of jobs of one server.
+    `slots` limits the jobs of all servers, and `width` limits the jobs of one server.
     """
 
     workspace: Workspace
@@ -171,10 +169,7 @@ class ServerRunner:
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def run(self, server: WorkspaceServer, forced: Sequence[str] = ()) -> ServerRunResult:
-        """Run the stale and `forced` stages of one server.
-
-        Report errors as outcomes, so that other servers continue.
-        """
+        """Run the stale and the `forced` stages of one server. Return errors as outcomes."""
         try:
             if not forced and (done := self._up_to_date(server)):
                 return done
@@ -194,7 +189,7 @@ class ServerRunner:
             return ServerRunResult(server.name, "errored")
 
     def _up_to_date(self, server: WorkspaceServer) -> ServerRunResult | None:
-        """Return the result of an up-to-date server, else None. This takes no lock and reads no history."""
+        """Return the result of an up-to-date server, else None. Neither take a lock nor read the history."""
         if not self.store.is_settled(server.name):
             return None
         steps = plan_server_stages(self.workspace, server, self.stages, self.store.state(server.name))
@@ -205,9 +200,9 @@ class ServerRunner:
         return ServerRunResult(server.name)
 
     def _recover(self, server: WorkspaceServer) -> None:
-        """Record stages that never ended as interrupted.
+        """Record stages without an end as interrupted.
 
-        This run holds the run lock, so the process of these stages is dead.
+        The process of the stages is dead, because the current run holds the run lock.
         """
         with self.store.transaction(server.name) as transaction:
             for event in transaction.state.begun.values():
@@ -237,7 +232,7 @@ class ServerRunner:
         return result
 
     def _due(self, steps: Sequence[PlanStep], ran: Sequence[str]) -> list[PlanStep]:
-        """Return the remaining steps that can run now, because their required stages have passed."""
+        """Return the remaining steps whose required stages have passed."""
         verdicts = {step.stage: step.verdict for step in steps}
         needs = {stage.name: stage.needs for stage in self.stages}
         due = [
@@ -250,7 +245,7 @@ class ServerRunner:
         return due[: self.width]
 
     def _report_rest(self, steps: Sequence[PlanStep], result: ServerRunResult) -> None:
-        """Report the steps that did not run, and the worst outcome. A stage that still has to run has not passed."""
+        """Report the steps that did not run, and set the worst outcome."""
         state = self.store.state(result.server)
         found, waiting = set(), {name for name, record in state.stages.items() if record.summary.get("soaking")}
         needs = {stage.name: stage.needs for stage in self.stages}
@@ -279,10 +274,9 @@ class ServerRunner:
     def _run_steps(
         self, server: WorkspaceServer, steps: Sequence[PlanStep], announce: Callable[[Sequence[str]], None]
     ) -> None:
-        """Run independent steps in parallel, with retries, and record starts and ends in order.
+        """Run independent steps in parallel with retries, and record their starts and ends in order.
 
-        A stage is announced as running before its start is recorded, and remains announced until its end is recorded.
-        So a reader who finds a start without an end knows that the stage is running.
+        A stage is announced before its start is recorded, and stays announced until its end is recorded.
         """
         for attempt in range(1, self.attempts + 1):
             if attempt > 1 and self.stopped.wait(min(self.backoff * 2.0 ** (attempt - 2), _LONGEST_PAUSE)):
@@ -385,7 +379,7 @@ class ServerRunner:
     def _record_finished(
         self, server: WorkspaceServer, stage: Stage, before: dict[str, str], outputs: StageOutputs, seconds: float
     ) -> StageOutputs:
-        """Record the end of a stage, and move the channel that the stage fills. The move can change the outcome."""
+        """Record the end of a stage, and move the channel that the stage fills."""
         state = self.store.state(server.name)
         after = stage_inputs(stage, InputReader(server, state))
         inputs = {name: after[name] if name in stage.writes else value for name, value in before.items()}
@@ -420,7 +414,7 @@ class ServerRunner:
     def _move(
         self, transaction: Transaction, channel: ChannelPolicy, candidate: Artifact, outputs: StageOutputs
     ) -> StageOutputs:
-        """Move a channel, unless the channel was held or the server was retired while the stage ran."""
+        """Move a channel, unless it was held or the server was retired during the stage."""
         if not outputs.channel:
             return outputs
         state = transaction.state
@@ -440,7 +434,7 @@ class ServerRunner:
         return outputs
 
     def _artifacts(self, server: WorkspaceServer, stage: Stage, candidate: Artifact | None) -> dict[str, str]:
-        """Return a stage's log and reports with their hashes, by path below the server's artifacts."""
+        """Return the hashes of a stage's log and reports, by path below the server's artifacts."""
         root, kept = self.workspace.artifacts / server.name, self._keep(server, stage, candidate)
         files = [self._log(server, stage), *(sorted(kept.rglob("*")) if kept.is_dir() else [])]
         return {file.relative_to(root).as_posix(): hash_file(file) for file in files if file.is_file()}
@@ -459,7 +453,7 @@ class ServerRunner:
             transaction.append(kind, **facts)
 
     def _without_paths(self, message: str) -> str:
-        """Return the message without paths of this machine, because the state is tracked and shared."""
+        """Return the message without paths of this machine, because the state is shared."""
         for path, short in ((str(self.workspace.root), "."), (str(Path.home()), "~")):
             if len(path) > 1:
                 message = message.replace(path, short)

@@ -1,18 +1,15 @@
 """A server behind the gateway: its process, and its tools, resources and prompts under distinct names.
 
-The process is started at the first call, stopped when it is idle, and restarted after it has ended. For each call, the
-gateway forwards the result, and the messages that the server sends before the result: progress, log messages and
-questions. A server behind the gateway asks a question by ending its request (`input_required`), so the gateway knows
-the call of each question.
+The process starts at the first call, stops when it is idle, and restarts after it has ended. For each call, the gateway
+forwards the server's result, progress, log messages and questions. The server asks a question by ending its request
+(`input_required`), so the gateway knows the call of each question.
 
-A name is `<server>_<name>`. The server part never contains `_`, so the first `_` in a name ends the server part.
-Therefore different pairs cannot get the same name. A hash of the pair is appended if a character had to be replaced, if
-the name is too long, or if the name's end looks like such a hash.
+The gateway's names have the form `<server>_<name>`. The server part never contains `_`, so tools of different servers
+never have the same name. A hash of server and name is appended if a character had to be replaced, or if the name is too
+long or ends like such a hash.
 
-All output of the server passes through this module. Hidden characters are removed from descriptions, results, errors,
-log messages, progress and questions, by the same rule as in `validate` (`security.hidden-text`). Some texts cannot be
-changed: names, and values that a caller has to repeat. An item is omitted if its name, or a value that a caller has to
-repeat, contains hidden characters.
+Hidden characters are removed from all texts of the server, by the rule `security.hidden-text` of `validate`. An item is
+omitted if hidden characters are in its name, or in a value that a caller has to repeat.
 """
 
 from __future__ import annotations
@@ -48,14 +45,14 @@ class ChildServer:
     """A server behind the gateway, and its only connection, which all calls share.
 
     Args:
-        name: of the server.
-        command: returns the command that starts it on stdio, after creating its environment if necessary; called
-            outside the event loop.
-        environ: the complete environment of its process.
-        url: its URL, if it is not started here; `command` is then not called.
-        idle: seconds without a call before it is stopped.
-        on_started: called with its client after each start, concurrently with the calls.
-        on_log: called with each log message of the server, and the calls in flight.
+        name: name of the server.
+        command: returns the command that starts the server on stdio; called in a thread, because it may create an
+            environment.
+        environ: all environment variables of the server's process.
+        url: URL of a server that runs elsewhere; `command` is not called for such a server.
+        idle: seconds without a call before the server is stopped.
+        on_started: called with the server's client after each start, concurrently with calls.
+        on_log: called with each log message of the server, and the running calls.
     """
 
     def __init__(
@@ -79,7 +76,7 @@ class ChildServer:
         self._on_started, self._on_log = on_started, on_log
         self._client: Client | None = None
         self._starting = asyncio.Lock()
-        # Calls that are running, oldest first; the dict serves as an ordered set.
+        # Running calls, oldest first; the dict serves as an ordered set.
         self._flights: dict[Context, None] = {}
         self._idle_timer: asyncio.TimerHandle | None = None
         self._idle_since = 0.0
@@ -87,16 +84,16 @@ class ChildServer:
 
     @property
     def in_flight(self) -> int:
-        """Return the number of calls in flight."""
+        """Return the number of running calls."""
         return len(self._flights)
 
     @property
     def awake(self) -> Client | None:
-        """The server's client if the client is ready for a call, else None."""
+        """The server's client; None if the client is not ready for a call."""
         return self._client if self._client is not None and self._client.lost is None else None
 
     async def call(self, method: str, params: Json, ctx: Context) -> Json:
-        """Return the result of one request; the server's questions are sent to the caller behind `ctx`.
+        """Return the result of one request. The server's questions go to the caller behind `ctx`.
 
         Raises:
             ToolError: the server cannot be started, or it ended during the call.
@@ -151,7 +148,7 @@ class ChildServer:
     # -- starting and stopping -------------------------------------------------------------------------------------
 
     async def _running_client(self) -> Client:
-        """Return a client of the running server. Raises client errors."""
+        """Return a client of the running server; start the server if necessary."""
         async with self._starting:
             if self._client is not None and self._client.lost is None:
                 return self._client
@@ -169,7 +166,7 @@ class ChildServer:
                 await client.__aenter__()
             except McpError as error:
                 raise ProtocolError(f"the server rejected the initialize request: {error}") from None
-            except asyncio.CancelledError:  # the first caller canceled; no other call runs
+            except asyncio.CancelledError:  # the first caller canceled, and no other call runs
                 self._set_condition("asleep")
                 raise
             self._client = client
@@ -190,10 +187,7 @@ class ChildServer:
         return Client.connect_stdio(await asyncio.to_thread(self._command), self._environ, inherit=False, **options)
 
     def _wait_idle(self) -> None:
-        """Stop the server when its idle time is over.
-
-        The timer of an earlier call continues; when it fires, it checks the idle time again.
-        """
+        """Start the timer that stops an idle server, or let an earlier timer continue."""
         loop = asyncio.get_running_loop()
         self._idle_since = loop.time()
         if self._idle_timer is None:
@@ -218,10 +212,7 @@ class ChildServer:
         self._spawn(client.aclose())
 
     def _tool_error(self, error: Exception) -> ToolError:
-        """Return the error for the caller.
-
-        It has a remedy if the server does not start, otherwise a hint to repeat the call.
-        """
+        """Return the error for the caller, with a remedy or a hint to repeat the call."""
         self.errors += 1
         said = strip_invisible_characters(str(error))  # the error contains the last lines of the server's stderr
         failure = error if isinstance(error, PipelineError) else parse_start_failure(said)
@@ -236,7 +227,7 @@ class ChildServer:
         )
 
     def _plain(self, said: Any) -> Any:
-        """Return the server's data without invisible characters, and count the affected messages."""
+        """Return the server's data without invisible characters, and count the changed messages."""
         plain = sanitize_answer(said)
         self.cleaned += plain is not said
         return plain
@@ -267,7 +258,7 @@ _SCHEME: Final = "mcp://"
 
 @dataclass(frozen=True, slots=True)
 class ServerListing:
-    """The listing of a server in wire format. `complete` is True if the listing came from the running server."""
+    """The listing of a server in wire format. `complete` is True if it came from the running server."""
 
     tools: tuple[Json, ...] = ()
     resources: tuple[Json, ...] = ()
@@ -278,7 +269,7 @@ class ServerListing:
 
 
 def inner_uri(uri: str) -> tuple[str, str] | None:
-    """Return the server and the server's own URI for a URI of the gateway, or None for any other URI."""
+    """Return the server and the server's own URI for a URI of the gateway; None for any other URI."""
     if not uri.startswith(_SCHEME):
         return None
     server, slash, inner = uri[len(_SCHEME) :].partition("/")
@@ -286,7 +277,7 @@ def inner_uri(uri: str) -> tuple[str, str] | None:
 
 
 class GatewayNames(relay.RelayNames):
-    """Names and URIs of a server, as clients of the gateway see them."""
+    """Names and URIs of a server as the gateway's clients see them."""
 
     def __init__(self, server: str) -> None:
         self._server = server
@@ -306,7 +297,7 @@ class GatewayNames(relay.RelayNames):
         return f"{_SCHEME}{self._server}/{inner}"
 
     def owns(self, uri: str) -> bool:
-        """Return True for a URI of the server, whether or not the resource exists."""
+        """Return True if a URI of the gateway belongs to the server. The resource may be missing."""
         found = inner_uri(uri)
         return found is not None and found[0] == self._server
 
@@ -317,7 +308,7 @@ class GatewayNames(relay.RelayNames):
         return found[1]
 
     def content(self, block: Any) -> Any:
-        """Return a content block with the URIs of its links and embedded resources rewritten for the gateway."""
+        """Return a content block with its URIs rewritten for the gateway."""
         if not isinstance(block, dict):
             return block
         if block.get("type") == "resource_link" and isinstance(block.get("uri"), str):
@@ -337,12 +328,12 @@ _WORDS: Final = _VALUES | {
     *("name", "uri", "uriTemplate", "mimeType", "type", "format", "pattern"),
     *("$ref", "$schema", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "contentEncoding", "contentMediaType"),
 }
-"""Members whose values must not change, because programs read them. Texts in all other members are descriptions."""
+"""Members whose values must not change, because programs read them. The texts of all other members are descriptions."""
 _SIGNS: Final = re.compile(rb"\\[ubf]|\x7f")  # DEL, and the JSON escapes of ASCII control characters
 
 
 def sanitize_listing(listing: ServerListing) -> tuple[ServerListing, tuple[str, ...]]:
-    """Return a server's sanitized listing, and notes about changed and omitted texts, one sentence each."""
+    """Return a server's listing without hidden characters, and a note about each changed or omitted text."""
     notes: list[str] = []
     instructions = strip_invisible_characters(listing.instructions)[:_MAX_TEXT]
     if instructions != listing.instructions:
@@ -364,15 +355,12 @@ def strip_invisible_characters(text: str) -> str:
 
 
 def is_visible_ascii_json(data: bytes) -> bool:
-    """Return True if JSON has only visible ASCII characters and white space.
-
-    This test is faster than a check of every value.
-    """
+    """Return True if JSON has only visible ASCII characters and white space."""
     return data.isascii() and not _SIGNS.search(data)
 
 
 def sanitize_answer(value: Any) -> Any:
-    """Return a server's value without invisible characters; return the same object if unchanged."""
+    """Return a server's value without invisible characters. If nothing changes, return the same object."""
     return value if is_visible_ascii_json(encode(value)) else _plain_value(value)
 
 
@@ -402,7 +390,7 @@ def _plain_items(items: Iterable[Mapping[str, Any]], key: str, notes: list[str])
 
 
 def _plain(value: Any, key: str = "") -> Any:
-    # Each key is the name of an argument, so the key may be any string.
+    # Each key is an argument's name, so it may be any string.
     if isinstance(value, Mapping) and APPLICATORS.get(key) == "map":
         return {name: _plain(one) for name, one in value.items()}
     if isinstance(value, Mapping):

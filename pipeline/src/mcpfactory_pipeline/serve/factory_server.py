@@ -1,5 +1,3 @@
-"""The factory as an MCP server, and the address it listens on."""
-
 from __future__ import annotations
 
 import hmac
@@ -34,9 +32,10 @@ NAME`, has a tool of the same name."""
 
 
 def make_factory_server(root: Path, documents: Sequence[str] = (), *, local: bool = True) -> Server:
-    """Return the server for the workspace at `root`; `documents` are further permitted sources of API documents.
+    """Return the server for the workspace at `root`.
 
-    If `local` is False, the server is reached over HTTP, so only authenticated callers can make decisions.
+    `documents` are further permitted sources of API documents. If `local` is False, callers use HTTP, and only
+    authenticated callers can make decisions.
     """
     access = WorkspaceAccess(root, tuple(documents), local)
     server = Server(
@@ -58,7 +57,7 @@ _SHORTEST: Final = 16  # minimum characters of a token
 
 @dataclass(frozen=True, slots=True)
 class HttpAddress:
-    """HTTP address. `token` refers to a token (`env:NAME`, `file:PATH`); `url` is the endpoint for clients."""
+    """HTTP address. `token` is `env:NAME` or `file:PATH`. `url` is the endpoint for clients."""
 
     host: str = "127.0.0.1"
     port: int = 8000
@@ -67,10 +66,10 @@ class HttpAddress:
 
 
 def make_authorization(place: HttpAddress, environ: Mapping[str, str]) -> Authorization | OAuthProxy | None:
-    """Return the authorization: an issuer's tokens (MCPFACTORY_AUTH_*), the token of `place`, or None on loopback.
+    """Return the authorization for an address; None for a loopback address without a token.
 
     Raises:
-        ConfigError: the settings are contradictory, or would leave a non-loopback address open.
+        ConfigError: the settings contradict each other, or an address that is not loopback would be open.
     """
     try:
         issued = read_auth_environment(environ)
@@ -129,19 +128,16 @@ def _token(reference: str, environ: Mapping[str, str]) -> str:
 
 
 def variables_hidden_from_children(place: HttpAddress | None) -> list[str]:
-    """Return the environment variables with secrets of this address, which child processes must not receive."""
+    """Return the environment variables with secrets of this address, to hide them from child processes."""
     if place is None:
         return []
     return [*SECRETS, *([place.token.removeprefix("env:")] if place.token.startswith("env:") else [])]
 
 
 def listen(server: Server, place: HttpAddress | None, **options: Any) -> None:
-    """Serve on stdio, or over HTTP at `place`, until the input ends or a signal arrives.
+    """Serve at `place`, or on stdio if `place` is None, until the input ends or a signal arrives.
 
     The `options` are passed to `HttpApp`.
-
-    Raises:
-        ConfigError: the address is unusable, or the authorization is invalid.
     """
     if place is None:
         server.run_stdio()

@@ -1,8 +1,8 @@
 """The gateway: one MCP server in front of several servers, and its health page.
 
-The gateway lists servers without starting them, from a recorded listing. This is the listing of the last start, the
-contract of the newest candidate, or the manifest. The listing from the last start is complete, and valid while the
-server's sources are unchanged. The contract and the manifest contain only tools, no resources or prompts.
+The gateway lists servers from a recorded listing, without starting them. The listing comes from the last start, from
+the contract of the newest candidate, or from the manifest. The listing from the last start is complete, and is valid
+until the server's sources change. The contract and the manifest contain only tools.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from mcpfactory_runtime.types import Json
 
 @dataclass(frozen=True, slots=True)
 class ChildHealth:
-    """Health of one server: state, start of that state, and counts (tools, starts, calls, calls in flight, errors).
+    """Health of one server: its state, the start of this state, and its counts.
 
     `left_out` describes the texts that were changed or omitted because of hidden characters.
     """
@@ -65,7 +65,7 @@ def health_json(rows: Sequence[ChildHealth]) -> dict[str, Any]:
 
 
 def make_health_page(read: Callable[[], Sequence[ChildHealth]]) -> Callable[[str, bool], tuple[str, str]]:
-    """Return the status page for HTTP; unauthorized callers get the status only."""
+    """Return the status page for HTTP. Unauthorized callers get only the status."""
 
     def page(_accept: str, admitted: bool) -> tuple[str, str]:
         rows = read()
@@ -82,14 +82,14 @@ _STARTS_AT_ONCE: Final = 2  # maximum number of servers with unknown tools that 
 
 
 class Gateway:
-    """A gateway: several servers behind one `server`.
+    """A gateway to several servers. `server` is the gateway itself.
 
     Args:
         workspace: the workspace of the servers.
         known: the servers to offer.
-        search: True to offer three tools that find, describe and call the tools, instead of all tools.
+        search: True to offer three tools that find, describe and call the servers' tools.
         idle: seconds without a call before a server is stopped.
-        private: True if one client makes all calls; then log messages need not be separated.
+        private: True if all calls come from one client, so log messages need not be separated.
         unset: environment variables to withhold from the servers.
     """
 
@@ -107,7 +107,7 @@ class Gateway:
         self._known = {one.name: one for one in known}
         self._listings: dict[str, ServerListing] = {}
         self._notes: dict[str, tuple[str, ...]] = {}  # server → notes about changed or omitted parts of its listing
-        # Name of a prompt in the gateway → server, and name of the prompt in the server.
+        # Name of a prompt in the gateway → server, and the server's name of the prompt.
         self._inner: dict[str, tuple[str, str]] = {}
         self._children = {
             one.name: ChildServer(
@@ -156,7 +156,7 @@ class Gateway:
     # -- lifespan --------------------------------------------------------------------------------------------------
 
     async def _lifespan(self, _server: Server) -> AsyncIterator[None]:
-        """At the start, request the listings that are not recorded; at the end, stop all servers."""
+        """At the start, request the listings that are not recorded. At the end, stop all servers."""
         gate = asyncio.Semaphore(_STARTS_AT_ONCE)
 
         async def probe(child: ChildServer) -> None:
@@ -177,7 +177,7 @@ class Gateway:
     async def _update_listing(self, child: ChildServer, client: Client) -> None:
         before = self._listings.get(child.name)
         if before is not None and before.complete and child.starts == 1:
-            return  # the stored listing was made from the same sources
+            return  # the stored listing was made from the current sources
         found = await request_listing(client)
         if found == before:
             return
@@ -193,7 +193,10 @@ class Gateway:
         return await self._children[server].call(method, params, ctx)
 
     def _forward_log(self, contexts: Sequence[Context], params: Json) -> None:
-        """Forward a server's log message to its call; with several calls in flight, only if one client made them."""
+        """Forward a server's log message to its call.
+
+        With several running calls, forward the message only if all calls come from one client.
+        """
         if self._private or len(contexts) == 1:
             contexts[-1].log(str(params.get("level", "info")), params.get("data"), params.get("logger"))
 
@@ -265,7 +268,9 @@ def _cleaned(child: ChildServer) -> tuple[str, ...]:
 
 
 def make_gateway(workspace: Workspace, names: Sequence[str], **options: Any) -> Gateway:
-    """Return a gateway to the named servers, or to all servers of the workspace. `options` are those of `Gateway`.
+    """Return a gateway to the named servers; without names, to all servers of the workspace.
+
+    `options` are those of `Gateway`.
 
     Raises:
         NotFoundError: unknown server.
@@ -281,7 +286,7 @@ _FORMAT: Final = 1
 
 
 def recorded_listing(workspace: Workspace, server: WorkspaceServer) -> ServerListing | None:
-    """Return the recorded listing of a server; None if the server must be started to get a listing."""
+    """Return the recorded listing of a server; None if only a start of the server can give a listing."""
     found = _stored_listing(workspace, server)
     if found is not None:
         return found
@@ -293,7 +298,7 @@ def recorded_listing(workspace: Workspace, server: WorkspaceServer) -> ServerLis
 
 
 async def request_listing(client: Client) -> ServerListing:
-    """Return the listing of a running server. Raises client errors."""
+    """Return the listing of a running server."""
     able = client.capabilities
     return ServerListing(
         _named("name", await client.list_tools()) if "tools" in able else (),
@@ -306,7 +311,7 @@ async def request_listing(client: Client) -> ServerListing:
 
 
 def store_listing(workspace: Workspace, server: WorkspaceServer, listing: ServerListing) -> None:
-    """Store a listing for the next gateway; after a write error, the next gateway asks the server again."""
+    """Store a listing for the next gateway. Ignore write errors."""
     file = _file(workspace, server)
     try:
         text = json.dumps({"listing": _FORMAT, "of": _stamp(server), **asdict(listing)}, ensure_ascii=False)
@@ -331,10 +336,7 @@ def _stored_listing(workspace: Workspace, server: WorkspaceServer) -> ServerList
 
 
 def _named(key: str, rows: Iterable[Any]) -> tuple[Json, ...]:
-    """Return the entries that have a name.
-
-    Entries without a name cannot be called, and must not affect other servers.
-    """
+    """Return the entries that have a name."""
     return tuple(row for row in rows if isinstance(row, dict) and isinstance(row.get(key), str))
 
 
@@ -348,7 +350,7 @@ def _contract(workspace: Workspace, server: WorkspaceServer) -> tuple[Mapping[st
 
 
 def _manifest(server: WorkspaceServer) -> tuple[list[Json] | None, set[str]]:
-    """Return the generated tools of the server's offer, and the names of the tools left out by its profile."""
+    """Return the generated tools that the server offers, and the names of the tools that its profile leaves out."""
     if server.adopted is not None:
         return None, set()
     folder = server.folder / "src" / Path(*server.package.split(".")) / "_generated"

@@ -1,8 +1,8 @@
 """Tools of the agents' server, one for each operation that agents may use.
 
-The tool of a `ConfirmedOperation` first checks the policy. Then it makes a dry run, so that nobody is asked about an
-impossible operation. Then it asks a person. Then, unless the facts have changed, the tool executes the operation on the
-candidate that the question names. The history records the agent as actor, and the person who confirmed.
+The tool of a `ConfirmedOperation` checks the policy, makes a dry run, and asks a person. After the person's
+confirmation, the tool executes the operation on the candidate in the question, unless the facts have changed. The
+history records the agent, and the person who confirmed.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class OperationTools:
         self._access = access
 
     def register(self, server: Server) -> None:
-        """Add a tool for each operation that agents may use; add `install` only if the client is on this machine."""
+        """Add a tool for each operation that agents may use. Add `install` only if the client is on this machine."""
         for operation in OPERATIONS:
             if "mcp" in operation.omit or (operation is Install and not self._access.local):
                 continue
@@ -100,11 +100,11 @@ class OperationTools:
     async def _confirm(
         self, ctx: Context, asked: ConfirmedOperation, *, returns: type[OperationResult]
     ) -> OperationResult:
-        """Execute an operation after a person confirmed it; if the facts have changed, show the changes and ask again.
+        """Execute an operation after a person confirmed it. If the facts have changed, show the changes and ask again.
 
-        The key of the question covers every confirmed value. Therefore an answer to an earlier question does not count.
+        The key of the question covers every confirmed value, so an answer to an earlier question does not count.
         """
-        if not self._access.local and ctx.principal is None:  # every program on this machine can reach the port
+        if not self._access.local and ctx.principal is None:  # any program on this machine can reach the port
             raise ToolError(
                 "Over HTTP, decisions require identified callers, but this server has no "
                 "authorization.\nhint: mcpfactory serve --http --token env:NAME, or serve on stdio"
@@ -131,7 +131,6 @@ class OperationTools:
         raise ToolError(f"{changed}The state changed during each question to the person, so nothing was changed.")
 
     async def _try(self, ctx: Context, asked: ConfirmedOperation) -> OperationResult:
-        """Return the result of a dry run."""
 
         def check(workspace: Workspace) -> OperationResult:
             with ids.acting_as(agent_name(ctx), client_person(ctx)):
@@ -154,10 +153,10 @@ def make_operation_tool(
     """Return the tool of an operation as a function for `Server.tool`.
 
     Args:
-        operation: its docstring is the description, its fields are the parameters.
-        perform: executes the operation, given the context of the call and the operation.
+        operation: its docstring is the tool's description, and its fields are the tool's parameters.
+        perform: executes the operation; gets the context of the call and the operation.
         returns: type of the result.
-        about: appended to the description.
+        about: text to append to the description.
         dry_run: True if the tool has a parameter `dry_run`, which is passed to `perform`.
     """
 
@@ -180,7 +179,7 @@ def make_operation_tool(
 
 
 def _parameters(operation: type[Operation]) -> Iterator[inspect.Parameter]:
-    """Yield a parameter for each field; agents must give a reason for each decision."""
+    """Yield a parameter for each field. The parameter `reason` is required."""
     for name, info, param in operation.fields("mcp"):
         bounds = [one for one in info.metadata if not isinstance(one, FieldPresentation)]
         texts = Field(description=info.description, examples=info.examples, min_length=1 if name == "reason" else None)
@@ -194,7 +193,7 @@ def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empt
 
 
 def _confirmed_result(operation: type[ConfirmedOperation]) -> type[OperationResult]:
-    """Return the result type of an operation, plus the members for decision, agent and confirming person."""
+    """Return an operation's result type with additional members for decision, agent and confirming person."""
     name = f"Confirmed{operation.result.__name__}"
     about = f"{operation.result.__doc__} A person confirmed it."
     return create_model(name, __base__=operation.result, __doc__=about, decision=str, actor=str, confirmed=str)
@@ -203,7 +202,7 @@ def _confirmed_result(operation: type[ConfirmedOperation]) -> type[OperationResu
 def _make(
     workspace: Workspace, asked: ConfirmedOperation, who: str, confirmed: str
 ) -> OperationResult | StaleDecisionError:
-    """Execute an operation. If the facts have changed since the person was asked, return the error."""
+    """Execute an operation. Return an error if the facts have changed since the person was asked."""
     with ids.acting_as(who, confirmed):
         try:
             return asked.run(OperationContext(workspace))
@@ -212,10 +211,7 @@ def _make(
 
 
 def _refuse_agents(workspace: Workspace, asked: ConfirmedOperation) -> None:
-    """Raise `PromotionError` unless the policy of the channel or stage permits agents to decide.
-
-    If the stage is not an approval stage, the decision itself raises the error. `install` concerns no channel.
-    """
+    """Raise `PromotionError` if the policy of the channel or stage does not permit agents to decide."""
     if not isinstance(asked, Decision | Publish):
         return
     name, stage = asked.id(), getattr(asked, "stage", "")
@@ -235,7 +231,7 @@ def _refuse_agents(workspace: Workspace, asked: ConfirmedOperation) -> None:
 
 
 def add_log_to_stage(steps: list[StageRun], event: events.FailedStageLog) -> None:
-    """Add a log to the step that wrote it. This is not always the last step, because servers run in parallel."""
+    """Add a log to the step that wrote the log."""
     for number, step in reversed(list(enumerate(steps))):
         if (step.server, step.stage) == (event.server, event.stage):
             steps[number] = replace(step, log=list(event.lines))
@@ -243,7 +239,7 @@ def add_log_to_stage(steps: list[StageRun], event: events.FailedStageLog) -> Non
 
 
 class _ProgressReporter(events.Reporter):
-    """Report the progress of a run to the client. Events come from several threads, one at a time."""
+    """Reports the progress of a run to the client."""
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
@@ -252,7 +248,6 @@ class _ProgressReporter(events.Reporter):
         self.server_errors: list[str] = []
 
     def emit(self, event: events.RunEvent) -> None:
-        """Count the start and the end of each stage, and keep the outcome."""
         if isinstance(event, events.RunStarted):
             self._total = 2 * len(event.servers) * len(event.stages)
             self._report(0, f"{len(event.servers)} servers, {len(event.stages)} stages")

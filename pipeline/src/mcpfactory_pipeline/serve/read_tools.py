@@ -1,5 +1,3 @@
-"""Read-only tools: servers, their status, pending work, and problems."""
-
 from __future__ import annotations
 
 import json
@@ -69,7 +67,7 @@ class ReadTools:
         """Show the status of servers: each stage with outcome and reasons, candidate, channels, holds, drift.
 
         Args:
-            servers: their names; empty means all.
+            servers: names of servers; empty means all.
         """
         return StatusList(await self._access.read(status, servers or None))
 
@@ -88,15 +86,15 @@ class ReadTools:
         """List pending work, the most blocking first, each with the next command.
 
         Args:
-            servers: their names; empty means all.
+            servers: names of servers; empty means all.
         """
         return InboxResult(await self._access.read(read_inbox, servers or None))
 
     async def refresh_inbox(self, servers: SomeServers = ()) -> InboxResult:
         """Check the origins of servers (API documents, projects, packages), then list pending work as `inbox` does.
 
-        If an adopted server differs from its adopted version, the difference is recorded. This stops the server until a
-        person has reviewed the difference.
+        If an adopted server differs from its adopted version, the difference is recorded. The recorded difference stops
+        the server until a person has reviewed the difference.
 
         Args:
             servers: names of servers; empty means all.
@@ -109,8 +107,8 @@ class ReadTools:
         """Show the findings of `validate` in a candidate, gates first, each with the exchange that proves it.
 
         Args:
-            server: its name.
-            candidate: candidate ID prefix; empty for the newest.
+            server: name of the server.
+            candidate: prefix of a candidate's ID; empty for the newest candidate.
             rule: only findings of this rule; empty for all.
             limit: maximum number of findings.
         """
@@ -132,7 +130,7 @@ class ReadTools:
         """Show the output of a stage's last run, for example to find out why it failed.
 
         Args:
-            server: its name.
+            server: name of the server.
             stage: generate, build, test, validate, the first channel, or a stage of the workspace.
         """
         text = await self._access.read(read_log, server, stage)
@@ -142,8 +140,8 @@ class ReadTools:
         """Compare the tools of a server's sources with the tools that callers use, and propose the required version.
 
         Args:
-            server: its name.
-            against: a channel or a candidate ID prefix; empty for the last channel that offers the server.
+            server: name of the server.
+            against: a channel, or a prefix of a candidate's ID; empty for the last channel that offers the server.
         """
         found = await run_in_own_loop(lambda: compare_source_contract(self._access.workspace(), server, against))
         return SourceDiff(server, **found.to_json())
@@ -174,7 +172,7 @@ class ReadTools:
         records nothing.
 
         Args:
-            server: its name.
+            server: name of the server.
         """
         from mcpfactory_pipeline.checks.source_validation import validate_source  # noqa: PLC0415 - loads all rules
 

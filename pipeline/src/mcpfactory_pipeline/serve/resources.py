@@ -1,5 +1,3 @@
-"""Resources and prompts of the factory's MCP server."""
-
 from __future__ import annotations
 
 import json

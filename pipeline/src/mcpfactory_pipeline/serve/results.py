@@ -13,10 +13,7 @@ from mcpfactory_runtime.types import Json
 
 @dataclass(frozen=True, slots=True)
 class ServerRow:
-    """One server.
-
-    Unknown `tools` or `source` are null. `problem` is the error in broken files: message and hint.
-    """
+    """One server. `tools` and `source` are null if unknown. `problem` has message and hint for broken files."""
 
     server: str
     path: str
@@ -50,17 +47,14 @@ class PlanResult:
 
 @dataclass(frozen=True, slots=True)
 class FindingRow(Finding):
-    """A finding with its evidence.
-
-    With `gate`, the finding blocks promotion of the candidate. `severity` 5 is the most severe.
-    """
+    """A finding with its evidence. Severity 5 is the highest. A finding with `gate` blocks the promotion."""
 
     evidence: Any = None
 
 
 @dataclass(frozen=True, slots=True)
 class FindingList:
-    """Findings of `validate` in a candidate, gates first; `total` also counts the findings beyond `limit`."""
+    """Findings of `validate` in a candidate, gates first. `total` also counts the findings beyond `limit`."""
 
     server: str
     candidate: str
@@ -85,7 +79,7 @@ class Examination:
 
 @dataclass(frozen=True, slots=True)
 class ConfusedTools:
-    """Confused pairs as in `evaluate --suggest --json`, most frequent first; `reports` are the models with reports."""
+    """Confused tools, most frequent pairs first. `reports` are the models with reports."""
 
     server: str
     reports: list[str]
@@ -94,7 +88,7 @@ class ConfusedTools:
 
 @dataclass(frozen=True, slots=True)
 class SourceDiff:
-    """Effect of changes in a server's sources on callers, and the version that these changes require."""
+    """Effect of changes in a server's sources on callers, and the version that the changes require."""
 
     server: str
     against: str
@@ -109,14 +103,14 @@ class SourceDiff:
 
 @dataclass(frozen=True, slots=True)
 class InboxResult:
-    """Pending work; items that block most come first."""
+    """Pending work, most blocking items first."""
 
     items: list[InboxItem]
 
 
 @dataclass(frozen=True, slots=True)
 class StageLog:
-    """Output of a stage's last run; `cut` is True if the beginning of the output was omitted."""
+    """Output of a stage's last run. `cut` is True if the beginning of the output was omitted."""
 
     text: str
     cut: bool

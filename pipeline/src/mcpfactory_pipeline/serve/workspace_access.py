@@ -1,4 +1,4 @@
-"""Workspace access of the factory's MCP tools: outside the event loop, limited by caller, with readable errors."""
+"""Access of the factory's MCP tools to a workspace, limited by caller, and outside the event loop."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _POLL: Final = 0.2  # seconds between checks for cancellation
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceAccess:
-    """A workspace. Callers may use the workspace's files and public addresses as API documents.
+    """A workspace and its permitted API documents. Callers may use files of the workspace and public addresses.
 
-    `documents` has other folders and hosts (`host`, `host:port`) that a person permitted. Callers cannot find out
-    whether any other file or address exists. If `local` is False, callers may be any programs on this machine.
+    `documents` are other folders and hosts that a person permitted. Callers cannot find out whether another file or
+    address exists. If `local` is False, any program on this machine may be a caller.
     """
 
     root: Path
@@ -53,18 +53,18 @@ class WorkspaceAccess:
         *arguments: Options.args,
         **options: Options.kwargs,
     ) -> Result:
-        """Run a function of the workspace off the event loop and return its result.
+        """Run a function of the workspace in a thread, and return its result.
 
         Raises:
-            ToolError: the function raised an error with a hint (`errors_as_tool_errors`).
+            ToolError: the function raised an error with a hint.
         """
         return await run_in_thread(lambda: function(self.workspace(), *arguments, **options))
 
     def document(self, name: str) -> str:
-        """Return a URL unchanged; resolve a file path against the workspace root.
+        """Return a permitted URL unchanged; resolve a file path against the workspace root.
 
         Raises:
-            ConfigError: callers must not use this file or address; the error does not show whether it exists.
+            ConfigError: callers must not use this file or address. The error does not show whether it exists.
         """
         if re.match(r"(?i)https?://", name):
             if self._is_permitted_address(name):
@@ -87,10 +87,7 @@ class WorkspaceAccess:
         )
 
     def _is_permitted_address(self, url: str) -> bool:
-        """Return True for a permitted host.
-
-        A host without an address is also permitted, because no request can reach it.
-        """
+        """Return True for a permitted host. An unknown host is permitted, because no request can reach it."""
         place = host_port_of(url)
         host, _, port = place.rpartition(":")
         if {place, host} & {one.lower() for one in self.documents}:
@@ -105,7 +102,7 @@ class WorkspaceAccess:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Restrict fetches of documents to permitted addresses, even if a host name resolves differently later."""
+        """Restrict fetches of documents to permitted addresses, even if a host's address changes."""
         from mcpfactory_codegen.read.document import restrict_to_public_hosts  # noqa: PLC0415 - heavy, and rarely needed
 
         with restrict_to_public_hosts([one for one in self.documents if not _is_folder(one)]):
@@ -115,7 +112,7 @@ class WorkspaceAccess:
         """Return the name of a shipped template, or the path of a template folder (see `document`).
 
         Raises:
-            ConfigError: the template would be fetched from git or a package. Only people may choose third-party code.
+            ConfigError: the template comes from git or a package.
         """
         if name.startswith(("git+", "package:")):
             raise ConfigError(
@@ -130,20 +127,20 @@ def _is_folder(place: str) -> bool:
 
 
 def agent_name(ctx: Context) -> str:
-    """Return `agent:` and the client's self-reported name, which is not verified."""
+    """Return `agent:` and the unverified name that the client states."""
     name = str(ctx.client_info.get("name") or "unknown")
     return f"agent:{re.sub(r'[^A-Za-z0-9 ._/@-]', '_', name)[:_NAME]}"
 
 
 def client_person(ctx: Context) -> str:
-    """Return the person at the client: the subject of the token, otherwise the local user."""
+    """Return the person at the client: the subject of the token, else the local user."""
     principal = ctx.principal
     return current_actor() if principal is None else principal.subject or principal.client
 
 
 @contextmanager
 def errors_as_tool_errors() -> Iterator[None]:
-    """Convert errors with a `hint` into a `ToolError`; other errors pass unchanged."""
+    """Convert an error with a `hint` into a `ToolError`. Other errors pass unchanged."""
     try:
         yield
     except Exception as error:
@@ -157,16 +154,16 @@ async def run_in_thread(function: Callable[..., Result], *arguments: Any, **opti
     """Run a slow function in a worker thread and return its result.
 
     Raises:
-        ToolError: the function raised an error with a hint (`errors_as_tool_errors`).
+        ToolError: the function raised an error with a hint.
     """
     with errors_as_tool_errors():
         return await asyncio.to_thread(function, *arguments, **options)
 
 
 async def run_in_stoppable_thread(function: Callable[[threading.Event], Result]) -> Result:
-    """Run slow work in a thread.
+    """Run a slow function in a thread.
 
-    If the task is canceled, set the event that the work received, and wait until the work ends.
+    If the task is canceled, set the event that the function received, and wait until the function ends.
     """
     stop = threading.Event()
     work = asyncio.ensure_future(asyncio.to_thread(function, stop))
@@ -181,7 +178,7 @@ async def run_in_stoppable_thread(function: Callable[[threading.Event], Result])
 
 
 async def run_in_own_loop(make: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-    """Run a coroutine in a separate event loop in a worker thread, so that it does not block this event loop."""
+    """Run a coroutine in the event loop of a worker thread, because it would block this event loop."""
 
     async def watched(stop: threading.Event) -> Result:
         work = asyncio.ensure_future(make())

@@ -1,6 +1,6 @@
 """The table of stages.
 
-The package has a module for each stage; the process of a job imports this module and runs it.
+Each stage has a module, which only the process of a job imports.
 """
 
 from __future__ import annotations
@@ -118,14 +118,14 @@ _GATES: Final = ("min_pass_rate", "max_report_days")
 
 
 def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
-    """Return the stages of a workspace, each after the stages that it needs.
+    """Return the stages of a workspace, sorted by their needs.
 
-    The result has the built-in stages, the workspace's own stages, and a stage for each channel that these stages
-    await. The stage that promotes is named after the first channel. It needs every check that awaits no channel.
-    `validate` gets the cost limits of the channels and the waiver policy.
+    The result has the built-in stages, the workspace's own stages, and the stages of awaited channels. The stage that
+    promotes has the name of the first channel, and needs every check that awaits no channel. `validate` gets the cost
+    limits of the channels and the waiver policy.
 
     Raises:
-        ConfigError: a stage of the workspace has a name that is taken, needs an unknown stage, or needs itself.
+        ConfigError: a stage of the workspace has a name that is taken, or needs an unknown stage or itself.
     """
     channels = read_channels(workspace)
     own = [_named(stage, channels) for stage in custom_stages(workspace)]
@@ -145,11 +145,6 @@ def workspace_stages(workspace: Workspace) -> tuple[Stage, ...]:
 
 
 def _evaluation_stage(workspace: Workspace, channels: Sequence[ChannelPolicy]) -> Stage | None:
-    """Return the stage with the configured models; None if the workspace configures no models.
-
-    Raises:
-        ConfigError: a channel has a gate on model reports, but no model is configured.
-    """
     known = workspace.settings.pipeline.evaluation
     for channel in channels:
         if (gates := [name for name in _GATES if name in channel.gates]) and not known.models:
@@ -176,7 +171,7 @@ def _judging(workspace: Workspace, channels: Sequence[ChannelPolicy]) -> dict[st
 
 
 def _named(stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
-    """Return a stage with each `channel:NAME` in its needs replaced by the name of the channel's stage."""
+    """Replace each need `channel:NAME` of a stage with the name of the channel's stage."""
     known = [channel.name for channel in channels]
     for name in stage.needs:
         if name.startswith(_CHANNEL) and (wanted := name.removeprefix(_CHANNEL)) not in known:
@@ -187,7 +182,7 @@ def _named(stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
 
 
 def _awaited(own: Sequence[Stage], channels: Sequence[ChannelPolicy]) -> list[Stage]:
-    """Return a stage for each later channel that a workspace stage needs, and for each channel before it."""
+    """Return a stage for each later channel that a workspace stage needs, and for the channels before it."""
     wanted = {channel.name for channel in channels[1:] for stage in own if channel.name in stage.needs}
     wanted |= {source for name in wanted for source in channels_passed_before(channels, name)}
     return [
@@ -206,11 +201,11 @@ def _awaited(own: Sequence[Stage], channels: Sequence[ChannelPolicy]) -> list[St
 
 
 def _with_checks(stages: Sequence[Stage], stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
-    """Return a channel's stage, which needs all checks that a candidate for the channel must pass."""
+    """Add the checks that a channel requires to the needs of the channel's stage."""
     if stage.channel is None:
         return stage
     checks = [one.name for one in required_stages(stages, stage.channel, channels)]
-    if stage.awaits:  # before the first channel, only checks that do not need a channel can run
+    if stage.awaits:  # checks that need no channel have run before the first channel
         checks = [name for name in checks if channels_needed_before(stages, name)]
     return replace(stage, needs=tuple(dict.fromkeys((*stage.needs, *checks))))
 
@@ -226,7 +221,7 @@ def _check_channels(stages: Sequence[Stage], channels: Sequence[ChannelPolicy]) 
 
 
 def _completed(stages: Sequence[Stage], stage: Stage, channels: Sequence[ChannelPolicy]) -> Stage:
-    """Return a stage with the fields derived from `needs`: the watched channel and the candidate to approve."""
+    """Set the watched channel of a stage; add the candidate to the content that an approval stage shows."""
     before = needed_stages(stages, stage.name)
     check_restart(stage, before)
     offering = channels_needed_before(stages, stage.name)
@@ -243,11 +238,7 @@ def _completed(stages: Sequence[Stage], stage: Stage, channels: Sequence[Channel
 
 
 def stages_until(stages: Sequence[Stage], name: str | None) -> tuple[Stage, ...]:
-    """Return the stage of that name and all stages that it needs; without a name, return all stages.
-
-    Raises:
-        NotFoundError: unknown stage.
-    """
+    """Return the stage of that name and all stages that it needs; if `name` is None, return all stages."""
     if name is None:
         return tuple(stages)
     by_name = {stage.name: stage for stage in stages}
@@ -258,11 +249,7 @@ def stages_until(stages: Sequence[Stage], name: str | None) -> tuple[Stage, ...]
 
 
 def stages_from(stages: Sequence[Stage], name: str) -> tuple[str, ...]:
-    """Return the names of a stage and of all stages that need the stage.
-
-    Raises:
-        NotFoundError: unknown stage.
-    """
+    """Return the names of a stage and of all its direct and indirect dependents."""
     if name not in {stage.name for stage in stages}:
         raise NotFoundError(
             f"unknown stage {name!r}", hint=did_you_mean(name, [stage.name for stage in stages], "stages")

@@ -1,5 +1,3 @@
-"""Stages of adopted servers, and the report that `validate` stores."""
-
 from __future__ import annotations
 
 import asyncio
@@ -52,7 +50,7 @@ _CRITICAL: Final = 5  # the highest severity of a rule (docs/reference/rules.md)
 
 
 def store_validation_report(inputs: StageInputs, report: ValidationReport, tools: Sequence[Any]) -> None:
-    """Write a report in each format, and the tool list, next to the candidate; log the report as text."""
+    """Write a report in each format and the tool list into the candidate's folder, and log the report."""
     from mcpfactory_pipeline.checks.report_formats import FORMATS  # noqa: PLC0415 - heavy, and only this job needs it
 
     inputs.keep.mkdir(parents=True, exist_ok=True)
@@ -67,7 +65,7 @@ def store_validation_report(inputs: StageInputs, report: ValidationReport, tools
 def summarize_validation(
     inputs: StageInputs, report: ValidationReport, tools: Sequence[Any], *, level: str, gates: Sequence[str]
 ) -> tuple[str, dict[str, Any]]:
-    """Return a one-line result of the checks, and the facts for the state; `gates` are the closed gates."""
+    """Return the result of the checks as one line, and the facts for the state. `gates` are the closed gates."""
     candidate = inputs.candidate.id if inputs.candidate else ""
     summary = {
         "score": report.score,
@@ -141,7 +139,7 @@ def build(inputs: StageInputs) -> StageOutputs:
 
 
 def test(inputs: StageInputs) -> StageOutputs:
-    """Run the server's own tests with their command, and the declared tests next to its `mcpfactory.toml`."""
+    """Run the server's own tests, and the declared tests next to its `mcpfactory.toml`."""
     candidate, adopted = inputs.built_candidate, _adopted(inputs)
     from mcpfactory_pipeline.checks.declared_tests import read_declared_tests  # noqa: PLC0415 - heavy
 
@@ -198,7 +196,7 @@ def run_and_log_tests(declared: Sequence[DeclaredTest], setup: DeclaredTestSetup
 
 
 def validate(inputs: StageInputs) -> StageOutputs:
-    """Start the adopted server, or connect to its URL. Apply the rules for servers without source review."""
+    """Start the adopted server, or connect to its URL, and apply the rules that need no sources."""
     candidate = inputs.built_candidate
     from mcpfactory_pipeline.checks.exchange import ValidationTarget  # noqa: PLC0415 - heavy
     from mcpfactory_pipeline.checks.validation import validate as examine  # noqa: PLC0415 - heavy
@@ -226,7 +224,7 @@ def validate(inputs: StageInputs) -> StageOutputs:
         )
     policy = WaiverPolicy(**inputs.settings.get("waivers", {}))
     report = asyncio.run(examine(target, waivers=read_waivers(inputs.folder), policy=policy))
-    # For a server at a URL, use the adopted tools as the contract, because the current tools may differ.
+    # For a server at a URL, the contract has the adopted tools, because the current tools may differ.
     listed = parse_offers(offers.read_bytes())["tools"] if ready.record.url else report.listed
     store_validation_report(inputs, report, listed)
     refused = tuple(dict.fromkeys(finding.rule for finding in report.findings if finding.gate))
@@ -267,7 +265,6 @@ def _local_target(
 
 
 def _start_hint(record: AdoptionRecord, folder: Path, said: str) -> str:
-    """Return the hint for a start failure: constrain a dependency, or install a server with scripts by hand."""
     lock = folder / LOCKS["node"]
     if lock.name in record.files and (scripted := packages_with_install_scripts(lock.read_bytes())):
         return (
@@ -290,7 +287,7 @@ def _sandbox(inputs: StageInputs, ready: InstalledCandidate, name: str) -> tuple
 
 
 def _dummies(record: AdoptionRecord) -> dict[str, str]:
-    """Return dummy values for the variables of the server, because the server must not get the caller's values."""
+    """Return dummy values for the variables of the server, which must not get the caller's values."""
     from mcpfactory_pipeline.checks.validation import CANARY  # noqa: PLC0415 - heavy, and only servers with secrets need it
 
     return {name: CANARY if is_secret(name) else "dummy" for name in record.environment}

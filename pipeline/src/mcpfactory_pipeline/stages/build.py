@@ -1,4 +1,7 @@
-"""Stage `build`: build wheel and sdist once, from a copy of the sources. The hash of both is the candidate's ID."""
+"""Stage `build`: build wheel and source distribution once, from a copy of the sources.
+
+The candidate's ID is a hash of both files.
+"""
 
 from __future__ import annotations
 
@@ -63,10 +66,11 @@ def run(inputs: StageInputs) -> StageOutputs:
 
 
 def _build(inputs: StageInputs) -> tuple[BuiltCandidate, str]:
-    """Build the server. Return the candidate, and the stated version if the candidate has a different version, else "".
+    """Build the server, and return the candidate.
 
-    If a channel already offered the stated version with different bytes, build a local version of the server. The local
-    version comes from the bytes of the first build, so equal sources get equal versions.
+    If a channel offered the stated version with other bytes, the candidate gets a local version, and the second result
+    is the stated version. Without a local version, the second result is "". The local version is derived from the first
+    build, so equal sources get equal versions.
     """
     candidate = build_candidate(inputs.folder, inputs.work, settings=inputs.settings)
     stated = wheel_version(_wheel(candidate))

@@ -1,5 +1,3 @@
-"""Stages that a workspace adds: commands and approvals."""
-
 from __future__ import annotations
 
 import importlib
@@ -21,7 +19,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, setting_error
 
 
 def custom_stages(workspace: Workspace) -> list[Stage]:
-    """Return the stages of `[[pipeline.stages]]`, in their order."""
+    """Return the stages in `[[pipeline.stages]]`."""
     return [
         _job(workspace, one) if isinstance(one, JobStage) else _approval(one)
         for one in workspace.settings.pipeline.stages
@@ -29,7 +27,7 @@ def custom_stages(workspace: Workspace) -> list[Stage]:
 
 
 def _approval(settings: ApprovalStage) -> Stage:
-    """Return an approval stage; by default, the stage shows the results of the stages that it needs."""
+    """Return an approval stage. By default, it shows the results of the stages that it needs."""
     needed = tuple(f"stage:{one}" for one in settings.needs if ":" not in one)
     return Stage(
         name=settings.name,
@@ -64,7 +62,7 @@ def _job(workspace: Workspace, settings: JobStage) -> Stage:
 
 
 def _inputs(workspace: Workspace, settings: JobStage) -> dict[str, Any]:
-    """Return the settings of a stage and the hash of the workspace code that it runs, as one input."""
+    """Return a stage's settings, and the hash of the workspace code that the stage runs."""
     if settings.entry is not None:
         sources = hash_function_source(workspace.root, settings.entry)
         return {"entry": settings.entry, "settings": settings.settings, "sources": sources}
@@ -74,11 +72,7 @@ def _inputs(workspace: Workspace, settings: JobStage) -> dict[str, Any]:
 
 
 def check_restart(stage: Stage, before: set[str]) -> None:
-    """Raise an error if a rejection restarts a stage that is not an earlier stage.
-
-    Raises:
-        ConfigError: the restart target is not an earlier stage; the hint lists the earlier stages.
-    """
+    """Check that a rejection restarts an earlier stage."""
     if stage.approval and stage.approval.restart and stage.approval.restart not in before:
         raise setting_error(
             f"stage {stage.name}: 'on_rejection' is {stage.approval.restart!r}, which is not an earlier stage",
@@ -90,10 +84,7 @@ _RETURN: Final = 'return StageOutputs("passed", "what was found")'
 
 
 def run_command(inputs: StageInputs) -> StageOutputs:
-    """Run the command in the workspace's root.
-
-    The environment of the command describes the job (how-to/write-a-stage).
-    """
+    """Run the command in the workspace's root. Variables describe the job (how-to/write-a-stage)."""
     environ = {
         **os.environ,
         "MCPFACTORY_SERVER": inputs.server,
@@ -112,11 +103,7 @@ def run_command(inputs: StageInputs) -> StageOutputs:
 
 
 def run_entry(inputs: StageInputs) -> StageOutputs:
-    """Call the workspace's function.
-
-    Raises:
-        StageError: the function is missing, or the function's result is invalid.
-    """
+    """Call the workspace's function."""
     entry = str(inputs.settings["entry"])
     sys.path.insert(0, str(inputs.root))
     function = _find_function(entry)
@@ -142,9 +129,10 @@ def run_entry(inputs: StageInputs) -> StageOutputs:
 
 
 def hash_function_source(root: Path, entry: str) -> str:
-    """Return the hash of the function's code in the workspace: its top package, or its module if there is no package.
+    """Return the hash of the workspace package, or else of the workspace module, that contains a function.
 
-    For a module outside the workspace, the hash is `none`, and only a new `version` of the stage shows a change.
+    The hash is `none` if the function is outside the workspace. After a change of code outside the workspace, increase
+    the stage's `version`.
     """
     top = entry.partition(":")[0].partition(".")[0]
     if (root / top).is_dir():

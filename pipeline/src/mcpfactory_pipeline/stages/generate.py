@@ -1,5 +1,3 @@
-"""Stage `generate`: regenerate the generated files from the API document."""
-
 from __future__ import annotations
 
 import shutil
@@ -55,7 +53,7 @@ def run(inputs: StageInputs) -> StageOutputs:
 
 
 def _keep_tools(inputs: StageInputs) -> None:
-    """Store the tool list and the report, so that approvals can be about their content, not only counts."""
+    """Store the tool list and the report, so that approvals can show them."""
     manifest = inputs.folder / "src" / inputs.package.replace(".", "/") / "_generated" / "manifest.json"
     tools = contract.parse_contract(manifest.read_bytes(), manifest.name).tools
     inputs.keep.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,7 @@
 """Stage `promote`: move the candidate that passed its checks into the first channel.
 
-The job verifies that the candidate's files exist and have the checked bytes. Afterwards, the process of the run moves
-the channel and writes the state in one transaction. Because the channel moves after the job, a hold that was set during
-the job is respected.
+The job verifies the bytes of the candidate's files. After the job, the run moves the channel and writes the state in
+one transaction. A hold that is set during the job therefore stops the promotion.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from mcpfactory_pipeline.plan.stage import StageInputs, StageOutputs
 
 
 def run(inputs: StageInputs) -> StageOutputs:
-    """Read the candidate's files, and build the runtime's wheel if no public index has this wheel."""
+    """Read the candidate's files. Build the runtime's wheel if no public index has it."""
     candidate = inputs.built_candidate
     for name, content in candidate.files.items():
         read_verified_file(candidate.folder / name, content)

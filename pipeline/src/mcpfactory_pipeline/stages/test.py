@@ -1,7 +1,7 @@
 """Stage `test`: run the server's tests against its wheel, and record their coverage.
 
-A pytest plugin in the test process writes the record. The record is valid only with the nonce of this run. A process
-that ends before pytest, or writes its own record, does not have the nonce.
+A pytest plugin in the test process writes a record, which is valid only with the nonce of this run. A process that ends
+early or writes its own record does not have the nonce.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 PLUGIN: Final = Path(__file__).parent / "pytest_plugin"  # folder that the test process must be able to read
-_KEPT: Final = "tests.json"  # file next to the report of a candidate, with the tests that the candidate passed
+_KEPT: Final = "tests.json"  # file with the tests that a candidate passed
 _LARGEST: Final = 1 << 26  # maximum bytes of a record
 _SHOWN: Final = 3  # maximum tests that a message lists
 
 
 @dataclass(frozen=True, slots=True)
 class PytestEvidenceFiles:
-    """Path of the plugin's record, and its required nonce; `environ` and `options` make pytest load the plugin."""
+    """The record of the plugin and its required nonce. `environ` and `options` make pytest load the plugin."""
 
     nonce: str
     record: Path
@@ -48,9 +48,10 @@ class PytestEvidenceFiles:
 
 @dataclass(frozen=True, slots=True)
 class ObservedTests:
-    """Test names by outcome. The tests in `with_tool` passed and called a tool; `tools` are the called tools.
+    """Test names by outcome.
 
-    `deselected` are tests in the files that did not run; `errors` are files that could not be collected.
+    The tests in `with_tool` passed and called a tool. `tools` are the called tools. `deselected` are tests that did not
+    run. `errors` are files that could not be collected.
     """
 
     passed: tuple[str, ...] = ()
@@ -62,7 +63,7 @@ class ObservedTests:
     tools: frozenset[str] = field(default_factory=frozenset)
 
     def facts(self) -> dict[str, int]:
-        """Return the counts for the stage's record."""
+        """Return the counts for the record of the stage."""
         return {
             "tests": len(self.passed) + len(self.failed) + len(self.skipped) + len(self.errors),
             "passed": len(self.passed),
@@ -74,7 +75,7 @@ class ObservedTests:
         }
 
     def missing(self) -> str:
-        """Describe the gaps in the evidence of the passed tests; return "" without gaps."""
+        """Describe what the passed tests do not prove; return "" if nothing is missing."""
         said = [f", {len(self.skipped)} skipped"] if self.skipped else []
         if self.deselected:
             said.append(f", {len(self.deselected)} deselected: {first_test_names(self.deselected)}")
@@ -92,7 +93,7 @@ _LISTS: Final = ("passed", "failed", "skipped", "errors", "deselected", "with_to
 
 
 def prepare_evidence(folder: Path) -> PytestEvidenceFiles:
-    """Return the plugin's start settings; its files are in `folder`, which the tests can write."""
+    """Write the plugin's settings into `folder`. The tests can write to `folder`."""
     folder.mkdir(parents=True)
     nonce, record, tools = secrets.token_hex(16), folder / "record.json", folder / "tools.jsonl"
     settings = folder / "settings.json"
@@ -102,9 +103,9 @@ def prepare_evidence(folder: Path) -> PytestEvidenceFiles:
 
 
 def read_evidence(evidence: PytestEvidenceFiles, defined: Iterable[str] = ()) -> ObservedTests | None:
-    """Return the plugin's observations; None if the plugin wrote no record of this run.
+    """Return the plugin's observations; None without a record of this run.
 
-    `defined` are the tests in the files (`defined_tests`). Tests that were not collected count as deselected.
+    `defined` are the tests that the test files define. A test counts as deselected if it was not collected.
     """
     try:
         if evidence.record.is_symlink() or evidence.record.stat().st_size > _LARGEST:
@@ -136,7 +137,7 @@ def _observed(data: Mapping[str, Any], defined: Iterable[str]) -> ObservedTests:
 
 
 def defined_tests(folder: Path, files: Sequence[str]) -> list[str]:
-    """Return the tests defined in `test_*.py` and `*_test.py` of a folder, by pytest's names."""
+    """Return the tests in `test_*.py` and `*_test.py` of a folder, by pytest's names."""
     found: list[str] = []
     for file in files:
         name = file.rpartition("/")[2]
@@ -161,7 +162,7 @@ def _is_test(node: ast.stmt) -> bool:
 
 
 def first_test_names(names: Collection[str]) -> str:
-    """Return the first test names as text, without their files."""
+    """List the first test names, without their files."""
     shown = [name.rpartition("::")[2] for name in sorted(names)]
     return ", ".join(shown[:_SHOWN]) + (" …" if len(shown) > _SHOWN else "")
 
@@ -170,10 +171,9 @@ def first_test_names(names: Collection[str]) -> str:
 
 
 def missing_tests_by_candidate(passed: Collection[str], folder: Path, candidate: str) -> tuple[dict[str, int], str]:
-    """Count, for each earlier candidate, the tests that it passed and that the new candidate did not pass.
+    """Count the tests that earlier candidates passed and the new candidate did not pass, by candidate.
 
-    Also describe the tests that are missing since the last candidate. Only candidates with files in the server's
-    artifacts count.
+    The second result describes the tests that are missing since the last candidate.
     """
     kept = {file.parent.parent.name: _read_kept(file) for file in folder.glob(f"*/test/{_KEPT}")}
     lost = {name: sorted(set(tests) - set(passed)) for name, (_, tests) in sorted(kept.items())}
@@ -188,7 +188,7 @@ def missing_tests_by_candidate(passed: Collection[str], folder: Path, candidate:
 
 
 def store_passed_tests(passed: Collection[str], folder: Path, candidate: str) -> None:
-    """Store the names of the tests that a candidate ever passed, in the server's artifacts."""
+    """Store the names of the tests that a candidate ever passed."""
     file = folder / candidate / "test" / _KEPT
     number, before = _read_kept(file)
     others = (_read_kept(other)[0] for other in folder.glob(f"*/test/{_KEPT}"))
@@ -210,7 +210,7 @@ _JUDGED: Final = (0, 1, 2, 4, 5)
 
 
 def run(inputs: StageInputs) -> StageOutputs:
-    """Run the tests next to the installed wheel. A run without tests fails, because such a run proves nothing."""
+    """Run the tests next to the installed wheel. A run without tests fails."""
     candidate = inputs.built_candidate
     tests = list_source_files(inputs.folder / "tests")
     from mcpfactory_pipeline.checks.declared_tests import read_declared_tests  # noqa: PLC0415 - heavy
@@ -239,7 +239,7 @@ def run(inputs: StageInputs) -> StageOutputs:
 def _with_history(
     inputs: StageInputs, candidate: str, found: StageOutputs, observed: ObservedTests, facts: Mapping[str, Any]
 ) -> StageOutputs:
-    """Add the missing tests of earlier candidates to the verdict, and store the tests that passed in this run."""
+    """Add the missing tests of earlier candidates to the result, and store the passed tests."""
     if found.outcome != "passed":
         return replace(found, summary={**found.summary, **facts})
     artifacts = inputs.artifacts / inputs.server
@@ -275,7 +275,7 @@ def _run_pytest(
     judged = judge_tests(code, observed)
     if judged.outcome == "failed":
         mistake = diagnose_start(python, inputs.package, inputs.folder, sandbox=sandbox)
-        if mistake is not None:  # if the server does not start, this error explains all failed tests
+        if mistake is not None:  # this error explains all failed tests
             judged = replace(judged, message=f"the server does not start: {start_failure_summary(mistake)}")
     return judged, observed or ObservedTests()
 
@@ -302,13 +302,10 @@ def _run_declared(
 def _combine(
     judged: StageOutputs | None, observed: ObservedTests, replayed: Sequence[DeclaredTestOutcome]
 ) -> StageOutputs:
-    """Return the verdict of pytest's tests and declared tests, which must all pass.
-
-    `observed` covers both kinds of tests.
-    """
+    """Return the verdict of pytest's tests and declared tests. All tests must pass."""
     facts: dict[str, Any] = observed.facts()
     if not replayed:
-        assert judged is not None  # without replayed tests, pytest has run
+        assert judged is not None  # without declared tests, pytest has run
         return replace(judged, summary=facts) if judged.summary else judged
     facts["declared"] = len(replayed)
     if judged is not None and judged.outcome != "passed":
@@ -321,7 +318,7 @@ def _combine(
 
 
 def _seen_declared(replayed: Sequence[DeclaredTestOutcome]) -> ObservedTests:
-    """Return the observations of declared tests; each test is a tool call from another process."""
+    """Return the observations of declared tests. A declared test is a tool call from another process."""
     names = {f"tests/{one.test.file.name}::{one.test.name}": one for one in replayed}
     passed = tuple(name for name, one in names.items() if not one.faults)
     return ObservedTests(
@@ -335,7 +332,7 @@ def _seen_declared(replayed: Sequence[DeclaredTestOutcome]) -> ObservedTests:
 def judge_tests(code: int, observed: ObservedTests | None) -> StageOutputs:
     """Return the verdict from pytest's exit code and the plugin's observations.
 
-    The verdict is `failed` if no observations exist.
+    Without observations, the verdict is `failed`.
     """
     if observed is None:
         said = f"pytest ended early with exit {code}: there is no record of the tests, so none counts"

@@ -1,5 +1,3 @@
-"""Stage `validate`: start the server from its wheel, check the rules, and run evaluation cases on a simulated API."""
-
 from __future__ import annotations
 
 import asyncio
@@ -35,7 +33,7 @@ _SHOWN: Final = 3  # maximum files that a message lists
 
 
 def run(inputs: StageInputs) -> StageOutputs:
-    """Start the installed server on stdio, test every protocol revision, and call its tools against a stub API."""
+    """Check the installed server on stdio in every protocol revision, and call its tools against a stub API."""
     candidate = inputs.built_candidate
     try:
         environment = environment_for_validate(inputs, candidate)
@@ -77,10 +75,7 @@ def run(inputs: StageInputs) -> StageOutputs:
 
 
 def _searched_tools(listed: Sequence[Any], folder: Path) -> Sequence[Any]:
-    """Return the tools that search mode hides.
-
-    Hidden tools belong to the contract, because callers call them by name.
-    """
+    """Return the tools that search mode hides. Callers can call hidden tools, so the contract includes them."""
     metas = [tool.get("_meta") for tool in listed if isinstance(tool, dict)]
     searching = any(isinstance(meta, dict) and meta.get(CALLS) for meta in metas)
     found = contract.stored_contract(folder, manifest=True) if searching else None
@@ -88,9 +83,9 @@ def _searched_tools(listed: Sequence[Any], folder: Path) -> Sequence[Any]:
 
 
 def _make_evaluations(inputs: StageInputs, candidate: Artifact) -> tuple[EvaluationSetup | None, tuple[Path, ...]]:
-    """Return the evaluations, ready to run, and the state folders that the server can write.
+    """Return the evaluations, and the state folders that the server can write.
 
-    The evaluations are None if the server has no cases, or if it has an API document but no simulated API.
+    There are no evaluations without cases, or for an API document without a simulated API.
     """
     from mcpfactory_pipeline.checks.evaluation_calls import EvaluationSetup  # noqa: PLC0415 - heavy
     from mcpfactory_pipeline.workspace.evaluation_case import read_evaluation_cases  # noqa: PLC0415 - heavy
@@ -112,15 +107,12 @@ def _make_evaluations(inputs: StageInputs, candidate: Artifact) -> tuple[Evaluat
 
 
 class _ApiModelProgram:
-    """Program of the simulated API, started once for each case."""
-
     def __init__(self, sandbox: Sandbox, python: str) -> None:
         self._sandbox = sandbox
         self._python = python
 
     @asynccontextmanager
     async def serve(self) -> AsyncIterator[SimulatedApi]:
-        """Serve the API on loopback until the block ends."""
         from mcpfactory_pipeline.launch.server_connection import run_simulated_api  # noqa: PLC0415 - heavy, and only this job needs it
 
         file = self._sandbox.folder / API_MODEL_PROGRAM

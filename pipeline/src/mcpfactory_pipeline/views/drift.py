@@ -40,12 +40,10 @@ class _DriftInputs:
 
     @property
     def generated(self) -> StageRecord | None:
-        """Return the record of the stage `generate` if it passed."""
         record = self.state.stages.get("generate")
         return record if record and record.outcome == "passed" else None
 
     def now(self, name: str) -> str:
-        """Return the current value of an input of the stage `generate`."""
         return self.inputs.get("generate", {}).get(name, ABSENT)
 
 
@@ -60,13 +58,8 @@ def find_drift(
 ) -> list[Drift]:
     """Return all drift of a server.
 
-    Args:
-        workspace: the server's workspace.
-        server: the server.
-        state: its state.
-        inputs: the current inputs of its stages.
-        refresh: also read the document's URL again.
-        seen: the latest result of `refresh_adopted_drift`.
+    `inputs` are the current inputs of its stages. If `refresh` is True, the document's URL is read again. `seen` is the
+    latest result of `refresh_adopted_drift`.
     """
     if state.retired:
         return []
@@ -79,9 +72,7 @@ def find_drift(
 def refresh_adopted_drift(server: WorkspaceServer) -> list[Drift]:
     """Check an adopted server for changes, and return all changes.
 
-    Changes that stop the server are recorded (`known_drift`).
-
-    If the source does not respond, the known drift is kept.
+    Changes that stop the server are recorded as known drift. If the source does not respond, the known drift is kept.
     """
     if server.adopted is None:
         return []
@@ -101,7 +92,6 @@ def _document(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _edited(case: _DriftInputs) -> Iterator[Drift]:
-    """Find edited generated files; read the lock only if the hash of all files differs from the recorded one."""
     record, now = case.state.stages.get("generate"), case.now("generated")
     if now == ABSENT or (record is not None and record.inputs.get("generated") == now):
         return
@@ -121,10 +111,6 @@ def _edited(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _lock(case: _DriftInputs) -> Mapping[str, Any]:
-    """Return the server's lock.
-
-    It is empty if the file is missing or unreadable, which the stage `generate` reports.
-    """
     return read_json(case.server.folder / _LOCK)
 
 
@@ -151,10 +137,7 @@ def _template(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _merged_with(case: _DriftInputs) -> str:
-    """Return the version of the template in the lock, or `none`.
-
-    The lock is read only if the template version may have changed.
-    """
+    """Return the version of the template that the user's files contain; `none` if unknown."""
     record, now = case.generated, case.inputs.get("generate", {}).get("generated")
     if record is not None and record.inputs.get("generated") == now:
         return str(record.summary.get("template", ABSENT))
@@ -162,9 +145,9 @@ def _merged_with(case: _DriftInputs) -> str:
 
 
 def _moved(case: _DriftInputs) -> Iterator[Drift]:
-    """Yield the parts of the factory that have changed since a stage last used them."""
+    """Yield the parts of the factory that have changed since a stage used them."""
     moved: dict[str, str] = {}
-    # If the template has changed, `_template` reports that, unless the changes are already merged.
+    # `_template` reports a changed template, so it is left out here.
     own_line = _merged_with(case) != ABSENT
     for stage, now in case.inputs.items():
         record = case.state.stages.get(stage)
@@ -176,7 +159,7 @@ def _moved(case: _DriftInputs) -> Iterator[Drift]:
         return
     words = ", ".join(moved[part] for part in _PARTS if part in moved)
     means, command = "until the next run, callers get what older parts made", case.run
-    # A run updates only generated files. The suggested update also merges the template into other files.
+    # A run updates only generated files, but the suggested update also merges the template into other files.
     if "template" in moved:
         means, command = f"{means}; update also merges template changes into your files", case.update
     yield Drift("moved", f"the factory changed: {words}", means, command)
@@ -211,7 +194,7 @@ def _channel(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _live(case: _DriftInputs) -> Iterator[Drift]:
-    """Compare the last published release with the channel's release; use only the state, not the network."""
+    """Compare the last published release with the channel's release. Use only the state."""
     server = case.server.name
     for target, live in sorted(case.state.published.items()):
         offers = case.state.channels.get(live.channel)
@@ -235,7 +218,6 @@ def _live(case: _DriftInputs) -> Iterator[Drift]:
 
 
 def _upstream(case: _DriftInputs) -> Iterator[Drift]:
-    """Read the documents from their sources again, and compare them with the server's copies."""
     for document in case.server.documents:
         if document.source.startswith(("http://", "https://")):
             yield from _refreshed(case, document)

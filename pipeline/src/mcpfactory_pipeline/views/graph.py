@@ -1,7 +1,4 @@
-"""The stages of a workspace as a graph, with the positions of candidates.
-
-`mcpfactory_pipeline.views.graph_svg` draws the graph.
-"""
+"""The stages of a workspace as a graph, with the positions of candidates."""
 
 from __future__ import annotations
 
@@ -25,11 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
-    """A node of the graph: `kind` is `stage`, `approval`, `gates` or `channel`.
+    """A node of the graph.
 
-    `needs` has the direct predecessors; `level` is the length of the longest path that ends at the node. `status` is an
-    outcome such as `passed` or `running`, or a verdict of the plan (`run`, `blocked`, `held`, `waiting`). The status of
-    an approval before a channel may also be `rejected`. If the graph is not for one server, `status` is "".
+    `kind` is `stage`, `approval`, `gates` or `channel`. `needs` are the direct predecessors. `level` is the length of
+    the longest path to the node. `status` is an outcome such as `passed` or `running`, or a verdict of the plan (`run`,
+    `blocked`, `held`, `waiting`). An approval before a channel can also have the status `rejected`. In a graph of
+    several servers, `status` is "".
     """
 
     name: str
@@ -53,10 +51,10 @@ def approval_node_name(channel: str) -> str:
 def stage_graph(
     stages: Sequence[Stage], row: Mapping[str, Any] | None = None, channels: Sequence[ChannelPolicy] = ()
 ) -> tuple[GraphNode, ...]:
-    """Return the nodes of stages, in their order, and of channels that no stage promotes into.
+    """Return the nodes of the stages, and of channels that no stage fills.
 
-    `row` is the `status_row` of a server. Indirect predecessors are left out. If a channel has gates or requires
-    approvals, their nodes precede the node of the channel.
+    `row` is the `status_row` of a server. Indirect predecessors are left out. The nodes of a channel's gates and
+    approvals precede the node of the channel.
     """
     before = {stage.name: needed_stages(stages, stage.name) for stage in stages}
     nodes: dict[str, GraphNode] = {}
@@ -83,7 +81,7 @@ def stage_graph(
 
 
 def describe_rejections(known: Mapping[str, Any]) -> str:
-    """Describe the rejections of a candidate, with reasons; `known` is an entry of `rejected` in a `status_row`."""
+    """Describe the rejections of a candidate, with reasons. `known` is an entry of `rejected` in a `status_row`."""
     return "; ".join(f"{known['version']} was {describe_decision('rejected', one)}" for one in known["by"])
 
 
@@ -97,7 +95,7 @@ def describe_channel_limits(channel: ChannelPolicy) -> list[str]:
 def _admission(
     nodes: dict[str, GraphNode], channel: ChannelPolicy, needs: tuple[str, ...], row: Mapping[str, Any]
 ) -> tuple[str, ...]:
-    """Add nodes for a channel's requirements after the nodes that the channel needs; return the channel's new needs."""
+    """Add nodes for a channel's gates and approvals before the channel. Return the channel's new needs."""
     asked = describe_channel_limits(channel)
     approvals = pluralize(channel.approvals, "approval") if channel.approvals else ""
     for name, kind, words in (
@@ -140,7 +138,7 @@ _MARKS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def to_text(nodes: Sequence[GraphNode]) -> str:
-    """Return a line per stage, indented by its level, with approvals in ( ), gates in < > and channels in [ ]."""
+    """Return a line for each node, indented by its level. Approvals are in ( ), gates in < >, channels in [ ]."""
     names = {node.name: "  " * node.level + node.name.join(_MARKS[node.kind]) for node in nodes}
     width = max(map(len, names.values()), default=0)
     needs = {node.name: f"needs {', '.join(node.needs)}" if node.needs else "" for node in nodes}
@@ -153,7 +151,7 @@ def to_text(nodes: Sequence[GraphNode]) -> str:
 
 
 def to_json(nodes: Sequence[GraphNode]) -> str:
-    """Return a list of objects, one for each stage."""
+    """Return a JSON list with an object for each node."""
     return json.dumps([asdict(node) for node in nodes], indent=2, ensure_ascii=False) + "\n"
 
 
@@ -166,7 +164,7 @@ _SHAPES: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def to_mermaid(nodes: Sequence[GraphNode]) -> str:
-    """Return a flowchart of Mermaid, which forges draw in Markdown."""
+    """Return a Mermaid flowchart, which code forges draw in Markdown files."""
     ids = {node.name: f"s{number}" for number, node in enumerate(nodes)}
     lines = ["flowchart LR"]
     for node in nodes:
@@ -185,7 +183,7 @@ FORMATS: Final[Mapping[str, Callable[[Sequence[GraphNode]], str]]] = {
 
 
 MANY: Final = 30  # maximum number of servers that the graph shows by name
-# Statuses that are also kinds of inbox items. Chips of these statuses link to the inbox, other chips to the board.
+# Statuses that are also kinds of inbox items. The chips of these statuses link to the inbox.
 _IN_INBOX: Final = frozenset({"gate", "approval", "ready"})
 _CHIPS: Final = 8  # maximum number of chips per place, including the chip that counts the rest
 
@@ -193,13 +191,13 @@ _CHIPS: Final = 8  # maximum number of chips per place, including the chip that 
 _ORDER: Final = (
     "running", "failed", "errored", "interrupted", "inconclusive", "gate", "held", "approval", "rejected", "waiting", "ready", "stale", "never", "offered",
 )  # fmt: skip
-# Kinds of items that belong to a channel, but need no decision about a candidate.
+# Kinds of items about a channel that need no decision about a candidate.
 _NO_QUESTION: Final = frozenset({"hold", "stale", "never", "failed"})
 
 
 @dataclass(frozen=True, slots=True)
 class ServerPosition:
-    """A server at a node: candidate ("" before the build), status, and the dashboard page for its decisions."""
+    """A server at a node, with its candidate ("" before the build), its status and a dashboard page."""
 
     place: str
     server: str
@@ -212,9 +210,9 @@ class ServerPosition:
 
 @dataclass(frozen=True, slots=True)
 class PlaceChip:
-    """A chip at a node: a candidate, or a number of servers.
+    """A chip at a node: one candidate, or several servers.
 
-    `path` is the dashboard page of the chip; `about` is the chip's full text.
+    `path` is the dashboard page of the chip. `about` is the chip's full text.
     """
 
     label: str
@@ -240,7 +238,7 @@ def candidate_anchor(candidate: str) -> str:
 def server_positions(
     row: Mapping[str, Any], items: Iterable[InboxItem], stages: Sequence[Stage], channels: Sequence[ChannelPolicy]
 ) -> tuple[ServerPosition, ...]:
-    """Return every position of a server, from its `status_row` and inbox items. A retired or broken server has none."""
+    """Return all positions of a server. A retired or broken server has no position."""
     if row.get("retired") or row.get("problem") or not stages:
         return ()
     nodes = {node.name for node in stage_graph(stages, None, channels)}
@@ -255,7 +253,7 @@ def server_positions(
 
 
 def _front(row: Mapping[str, Any], stages: Sequence[Stage], nodes: set[str]) -> Iterator[ServerPosition]:
-    """Yield the positions of the newest candidate: all running stages, otherwise the first unfinished stage."""
+    """Yield the positions of the newest candidate: all running stages, else the first unfinished stage."""
     at_work = set(row.get("at_work", ()))
     undone = (
         name
@@ -264,7 +262,7 @@ def _front(row: Mapping[str, Any], stages: Sequence[Stage], nodes: set[str]) -> 
     )
     names = at_work or set(itertools.islice(undone, 1))
     for stage in stages:
-        # A stage that needs a channel is shown at the channel.
+        # A stage that awaits a channel has its position at the channel.
         if stage.name in at_work or (stage.name in names and not stage.awaits):
             yield _position_at(row, stage, stages, nodes, running=stage.name in at_work)
 
@@ -272,7 +270,7 @@ def _front(row: Mapping[str, Any], stages: Sequence[Stage], nodes: set[str]) -> 
 def _position_at(
     row: Mapping[str, Any], stage: Stage, stages: Sequence[Stage], nodes: set[str], *, running: bool
 ) -> ServerPosition:
-    """Return the position at a stage of the newest candidate, or of the build that will create it."""
+    """Return the position of the newest candidate at a stage. Before the build, the position has no candidate."""
     cells, server = row.get("stages", {}), str(row["server"])
     names = [one.name for one in stages]
     builders = [names.index(one.name) for one in stages if "candidate" in one.writes]
@@ -293,7 +291,7 @@ def _position_at(
 
 
 def idle_stage_status(cell: Mapping[str, Any]) -> str:
-    """Return the status of a stage that is not running, from its cell of a `status_row`; failures take precedence."""
+    """Return the status of a stage that is not running. `cell` is the stage's cell of a `status_row`."""
     verdict, outcome = cell.get("verdict"), cell.get("outcome")
     if outcome not in {None, "passed"}:
         return str(outcome)
@@ -305,7 +303,7 @@ def idle_stage_status(cell: Mapping[str, Any]) -> str:
 def _before_channels(
     row: Mapping[str, Any], about: Mapping[str, InboxItem], channels: Sequence[ChannelPolicy], nodes: set[str]
 ) -> Iterator[ServerPosition]:
-    """Yield the candidates in the previous channel that wait for a gate, for approvals, or until the soak time ends."""
+    """Yield the candidates that wait before a channel: for a gate, for approvals, or until the soak time ends."""
     offers, server = row.get("channels", {}), str(row["server"])
     for channel in channels:
         next_up, there = offers.get(channel.source or ""), offers.get(channel.name)
@@ -363,7 +361,7 @@ def server_graph(
 def workspace_graph(
     nodes: Sequence[GraphNode], positions: Iterable[ServerPosition], servers: int
 ) -> tuple[GraphPlace, ...]:
-    """Return the graph with a chip for each server; for more than `MANY` servers, with counts by place and status."""
+    """Return the graph with a chip for each server; with more than `MANY` servers, a chip shows a number of servers."""
     there: dict[str, list[ServerPosition]] = {}
     for one in sorted(positions, key=lambda one: (_ORDER.index(one.status), one.server)):
         there.setdefault(one.place, []).append(one)

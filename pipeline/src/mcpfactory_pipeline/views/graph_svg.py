@@ -1,7 +1,7 @@
 """Draw the graph of the pipeline as SVG.
 
-In a page, colors are variables of the page's style sheet, and chips are links. A standalone image contains both themes.
-A symbol, a word and a color show the status of a node. A symbol and a border show its kind.
+In a page, colors are variables of the style sheet, and chips are links. A standalone image contains both themes.
+Symbol, word and color show the status of a node. Symbol and border show the kind of a node.
 """
 
 from __future__ import annotations
@@ -98,11 +98,11 @@ PICTURE_STYLE: Final = (
     + ".flow a:focus-visible{outline:2px solid var(--link);outline-offset:1px}\n"
 )
 
-_EDGE: Final = 16  # pixels; width of the margin in which connections turn
+_EDGE: Final = 16  # pixels; width of the margin for connections
 _WIDTH: Final = 160  # width of a card in pixels
 _COLUMN: Final = 192
-_COLUMNS: Final = 7  # maximum number of cards per line, so that a line fits on a page
-_NARROW: Final = 320  # pixels; total width of the vertical layout, for phones (390 pixels, minus margins)
+_COLUMNS: Final = 7  # maximum number of cards per line; more would not fit on a page
+_NARROW: Final = 320  # pixels; total width of the vertical layout on phones (390 pixels, minus margins)
 _LANE: Final = 11
 _GUTTER: Final = 4
 _GAP: Final = 20  # pixels between cards in a column
@@ -118,8 +118,6 @@ _LETTER: Final = 6.2
 
 @dataclass(frozen=True, slots=True)
 class _Card:
-    """Position and size of one place in the graph."""
-
     place: GraphPlace
     x: int
     y: int
@@ -131,17 +129,17 @@ class _Card:
 
     @property
     def middle(self) -> int:
-        """Return the y coordinate of the node's name, where connections start and end."""
+        """Return the y coordinate at which connections start and end."""
         return self.y + _HEAD // 2
 
 
 def draw_graph_svg(
     places: Sequence[GraphPlace], *, title: str, link: _Link | None = None, down: bool = False, extra: str = ""
 ) -> str:
-    """Return the graph as one SVG element, from left to right, or from top to bottom with `down`.
+    """Return the graph as one SVG element, from left to right; if `down` is True, from top to bottom.
 
-    `link` converts a dashboard path into a URL; without `link`, the element is one image without links. `extra` are
-    more attributes of the element, as text.
+    `link` converts a dashboard path into a URL. If `link` is None, the element is one image without links. `extra` is a
+    text with more attributes of the element.
     """
     cards, ways, width, height = _down(places) if down else _across(places)
     opening = f'<svg class="flow" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
@@ -158,7 +156,7 @@ def draw_graph_svg(
 
 
 def graph_svg_file(places: Sequence[GraphPlace], title: str) -> str:
-    """Return the graph as a standalone SVG file, which follows the viewer's light or dark theme."""
+    """Return the graph as a standalone SVG file with a light and a dark theme."""
     style = f"{_style(LIGHT.__getitem__)}\n@media (prefers-color-scheme:dark){{\n{_style(DARK.__getitem__)}\n}}"
     fonts = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',sans-serif"
     svg = draw_graph_svg(places, title=title, extra=f' xmlns="http://www.w3.org/2000/svg" font-family="{fonts}"')
@@ -172,7 +170,7 @@ def _height(place: GraphPlace, width: int) -> int:
 
 
 def _chip_height(place: GraphPlace, width: int) -> int:
-    """Return the height of a place's chips; all chips are tall if one status word does not fit next to its label."""
+    """Return the height of each chip of a node. All chips are tall if one chip needs a second line."""
     room = width - 2 * _PAD - 30
     fits = all(
         int(len(SIGNS[chip.status][0]) * _LETTER) + 6 + len(chip.label) * _LETTER <= room for chip in place.chips
@@ -181,11 +179,11 @@ def _chip_height(place: GraphPlace, width: int) -> int:
 
 
 def _across(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, int]:
-    """Return cards, connections, width and height of the layout. It has a column per level, wrapped into lines."""
+    """Return cards, connections, width and height of the layout. Each level is a column; columns wrap into lines."""
     levels = 1 + max((place.node.level for place in places), default=0)
     columns = -(-levels // -(-levels // _COLUMNS))
     used: Counter[int] = Counter()
-    rows: dict[str, tuple[int, int]] = {}  # place → number of its line, and row in the line
+    rows: dict[str, tuple[int, int]] = {}  # place → number of its line, and its row in this line
     heights: dict[tuple[int, int], int] = {}
     for place in places:
         level = place.node.level
@@ -216,7 +214,7 @@ def _across(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, 
 def _way(start: _Card, end: _Card, below: int | None) -> str:
     """Return the SVG path data of a connection to another column.
 
-    If the connection skips columns, it runs below its row, at the height `below`.
+    If `below` is set, the connection skips columns and runs at this height.
     """
     turn = end.x - (_COLUMN - _WIDTH) // 2
     over = "" if below is None else f"H{start.x + start.width + 8}V{below}"
@@ -224,7 +222,6 @@ def _way(start: _Card, end: _Card, below: int | None) -> str:
 
 
 def _down(places: Sequence[GraphPlace]) -> tuple[list[_Card], list[str], int, int]:
-    """Return the result of `_across` for one column; a connection that skips cards passes these cards on the left."""
     order = {place.node.name: number for number, place in enumerate(places)}
     last: dict[str, int] = {}
     for place in places:
@@ -267,7 +264,7 @@ def _tone(place: GraphPlace) -> str:
 
 
 def _said(place: GraphPlace, room: float = float("inf")) -> str:
-    """Return the line below the name, with fewer words if the line is wider than `room` pixels."""
+    """Return the line below the name. The line has fewer words if it is wider than `room` pixels."""
     node = place.node
     note = node.note if node.kind in {"gates", "approval"} and not node.status else ""
     words = [SIGNS[node.status][0] if node.status in SIGNS else node.status]
@@ -344,9 +341,9 @@ def _sentence(place: GraphPlace) -> str:
 
 
 def render_graph_svg(workspace: Workspace, server: str = "", *, clock: Clock = utc_now) -> str:
-    """Return the graph of one server ("" for all servers) as the text of an SVG file.
+    """Return the SVG file of one server's graph; if `server` is "", the graph shows all servers.
 
-    Unreadable servers are not in the graph; `mcpfactory pipeline status` reports their errors.
+    Unreadable servers are left out; `mcpfactory pipeline status` reports their errors.
 
     Raises:
         NotFoundError: the server is unknown.

@@ -53,10 +53,10 @@ from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, Wor
 def ready_since(
     channel: ChannelPolicy, candidate: str, events: Sequence[Event], stages: Iterable[Stage] = ()
 ) -> datetime | None:
-    """Return the time since when a candidate has been ready for a channel, by its events; None for the first channel.
+    """Return the time since when a candidate has been ready for a channel; None for the first channel.
 
-    The time is the latest of these times: arrival in the previous channel, last required approval (for the channel and
-    at earlier approval `stages`), end of the soak time, lifted hold, revival of the server.
+    The result is the latest of these times: arrival in the previous channel, last required approval, end of the soak
+    time, end of a hold, revival of the server. Approvals at `stages` count as required approvals.
     """
     if channel.source is None:
         return None
@@ -77,9 +77,9 @@ def ready_since(
 
 
 def _approved_since(decisions: Iterable[Event], wanted: int, approvers: Iterable[str]) -> datetime | None:
-    """Return the time of the approval that completed the required number; None if no approval was required.
+    """Return the time of the last required approval; None if no approval was required.
 
-    Any other decision revokes earlier approvals. Then at least one new approval is required. Approvals of different
+    Any other decision revokes earlier approvals, and at least one new approval is then required. Approvals of different
     content are not counted together.
     """
     given, enough, since = set[str](), wanted == 0, None
@@ -102,15 +102,15 @@ KINDS: Final = (
     "problem", "failed", "errored", "interrupted", "inconclusive", "publish", "gate", "approval", "ready", "hold", "waiver", "drift",
     "never", "stale",
 )  # fmt: skip
-# Kinds of drift that also make stages stale. For these kinds, the inbox lists only the drift.
+# Kinds of drift that also make stages stale. The inbox then lists only the drift.
 _STALE_TOO: Final = {"document", "edited", "moved", "replaced", "offers"}
 
 _RUN: Final = "mcpfactory pipeline run"
 _STATUS: Final = "mcpfactory pipeline status"
 _VERIFY: Final = "mcpfactory pipeline verify"
-_RENEWED: Final = 90  # number of days by which a suggestion extends a waiver
+_RENEWED: Final = 90  # days by which a suggestion extends a waiver
 _SURE: Final = {"approval", "hold"}  # kinds of items whose suggested commands always succeed
-# Maximum number of server names in a suggested command; with more servers, the command names no server.
+# Maximum number of server names in a suggested command; a command for more servers names no server.
 _NAMED: Final = 3
 
 
@@ -119,8 +119,7 @@ class InboxItem(JsonRecord):
     """A pending item.
 
     `about` is a stage, a channel or a kind of drift. `since` is None if the time is unknown. `waited` is the waiting
-    time in seconds. For a decision about a channel or an approval stage, `precondition` is the token of the state shown
-    here (`decisions.precondition`); otherwise it is "".
+    time in seconds. For a decision, `precondition` is the token of the shown state (`decisions.precondition`), else "".
     """
 
     kind: str
@@ -144,8 +143,8 @@ def read_inbox(
 ) -> list[InboxItem]:
     """Return all pending items of a workspace, or of the named servers.
 
-    `refresh` reads the documents' URLs again. Before each server, `count` is called with the number of servers already
-    read and the total number.
+    `refresh` reads the documents' URLs again. Before each server, `count` gets the number of finished servers and the
+    number of all servers.
 
     Raises:
         NotFoundError: the server is unknown.
@@ -174,15 +173,15 @@ def deleted_server_items(workspace: Workspace) -> list[InboxItem]:
 
 
 def sort_inbox_items(items: Iterable[InboxItem]) -> list[InboxItem]:
-    """Sort items by kind (the most blocking kind first), then by waiting time (the longest first)."""
+    """Sort items by kind, the most blocking kind first, and then by waiting time, the longest first."""
     return sorted(items, key=lambda item: (KINDS.index(item.kind), item.since or "~", item.server, item.about))
 
 
 def next_commands(items: Sequence[InboxItem], count: int = 3) -> list[str]:
-    """Return the most likely next commands, ready to type: those of the first items, then the usual commands.
+    """Return commands to run next: the commands of the first items, then the usual commands.
 
-    If several servers need a run, one command covers all of them. Commands with a gap that a person must fill (`…`),
-    and commands of other programs, are left out. A run is suggested only if a server has stages to run.
+    If several servers need a run, one command names all of them. Commands with a gap for a person to fill (`…`), and
+    commands of other programs, are left out.
     """
     stale = list(dict.fromkeys(item.server for item in items if item.command == f"{_RUN} {item.server}"))
     together = _RUN if len(stale) > _NAMED else " ".join([_RUN, *stale])
@@ -197,9 +196,9 @@ def _broken_item(one: BrokenServer) -> InboxItem:
 
 
 def unreadable_server_item(server: str, about: str, message: str, hint: str) -> InboxItem:
-    """Return the item for a server whose files cannot be read.
+    """Return the item for a server with unreadable files.
 
-    The item's command is the command in the hint, else a command that shows the error.
+    The item's command is the command in the hint, or shows the error.
     """
     named = (command for command in (f"{_VERIFY} --repair {server}", f"{_VERIFY} {server}") if command in hint)
     command = next(named, f"{_STATUS} {server}")
@@ -208,7 +207,7 @@ def unreadable_server_item(server: str, about: str, message: str, hint: str) -> 
 
 @dataclass(frozen=True)  # no slots: cached properties need a `__dict__`
 class InboxReader:
-    """Shared context for the items of all servers at the same time of reading."""
+    """Reader of items. All items are computed for the time `now`."""
 
     workspace: Workspace
     stages: tuple[Stage, ...]
@@ -217,7 +216,7 @@ class InboxReader:
 
     @cached_property
     def _head(self) -> dict[str, str]:
-        """Return the histories in HEAD. The result is cached, so that git runs only once."""
+        """Return the histories in git's HEAD."""
         return head_history_blobs(self.workspace)
 
     @cached_property
@@ -229,7 +228,7 @@ class InboxReader:
     def open(
         cls, workspace: Workspace, *, stages: Sequence[Stage] | None = None, clock: Clock = utc_now
     ) -> InboxReader:
-        """Return the reader of a workspace; `stages` replaces the workspace's stages.
+        """Return the reader of a workspace. `stages` replaces the workspace's stages.
 
         Raises:
             ConfigError: the workspace cannot be read.
@@ -247,7 +246,7 @@ class InboxReader:
     def of(self, server: WorkspaceServer, row: Mapping[str, Any], state: ServerState) -> Iterator[InboxItem]:
         """Yield all pending items of one server from its `status_row`.
 
-        The commands in the items were tested by dry runs.
+        Dry runs have tested the commands in the items.
         """
         validator = self.validator(row, state)
         for item in self._waiting(server, row, state):
@@ -258,7 +257,10 @@ class InboxReader:
         return SuggestionValidator(self.workspace, self.stages, self.channels, self.now, state, row, lambda: self._head)
 
     def _tried(self, item: InboxItem, validator: SuggestionValidator) -> InboxItem:
-        """Return the item with a command that succeeds; if the item's own command was refused, add the error."""
+        """Return the item with a command that succeeds.
+
+        A `ready` item with a refused command becomes a problem with the command's error.
+        """
         command, refused = validator.replace_refused_command(item.command)
         if refused is None:
             return item
@@ -298,7 +300,7 @@ class InboxReader:
         first = self._first_stale(row)
         if not due and first and not _STALE_TOO & kinds and not row["at_work"]:
             reasons = "; ".join(row["stages"][first]["reasons"])
-            # If only the template changed, the item about drift suggests an update. Update before the run.
+            # If only the template changed, suggest no run, because the item about drift suggests an update first.
             if "template" not in kinds or reasons != "template changed":
                 kind = "never" if row["stages"][first]["outcome"] is None else "stale"
                 yield InboxItem(
@@ -318,7 +320,7 @@ class InboxReader:
         }
 
     def _may_follow(self, state: ServerState, message: str) -> bool:
-        """Return True if the newest candidate can be promoted to the first channel (`_channels` handles all others)."""
+        """Return True if the newest candidate can be promoted to the first channel."""
         first = self.channels[0]
         if not message.startswith(f"{first.name} ") or state.candidate is None:
             return False
@@ -327,10 +329,7 @@ class InboxReader:
         return not find_promotion_blockers(first, checks, state, state.candidate, events=(), now=self.now, drift=drift)
 
     def _first_stale(self, row: Mapping[str, Any]) -> str:
-        """Return the first stale stage.
-
-        Ignore stages that wait for the soak time, and stages that wait for such stages.
-        """
+        """Return the first stale stage. Ignore stages that wait for a soak time, directly or indirectly."""
         waiting: set[str] = set()
         needs = {stage.name: stage.needs for stage in self.stages}
         for name, stage in row["stages"].items():
@@ -341,7 +340,7 @@ class InboxReader:
         return ""
 
     def _stages(self, server: WorkspaceServer, state: ServerState, row: Mapping[str, Any]) -> Iterator[InboxItem]:
-        """Yield an item for the first stage that did not pass; later stages wait for this stage."""
+        """Yield an item for the first stage that did not pass."""
         run = f"mcpfactory pipeline run {server.name}"
         for name, stage in row["stages"].items():
             outcome = stage["outcome"]
@@ -382,7 +381,7 @@ class InboxReader:
         return InboxItem("approval", state.server, stage.name, f"{stage.name}: {words}", command)
 
     def _finding(self, state: ServerState, stage: str) -> str:
-        """Return the first finding in a failed stage's report; without a report, return the stage's message."""
+        """Return the first finding in a failed stage's report. Without a report, return the stage's message."""
         record = state.stages[stage]
         for path in record.artifacts:
             if not path.endswith(f"{stage}/report.json"):
@@ -396,7 +395,7 @@ class InboxReader:
         return record.message
 
     def _offered(self, state: ServerState, recent: Callable[[], Sequence[Event]]) -> Iterator[InboxItem]:
-        """Yield each offer of a later channel if the offer has failed a check since its promotion."""
+        """Yield an item for each later channel whose release has failed a check since its promotion."""
         for channel in self.channels[1:]:
             offered = state.offered(channel.name)
             known = state.candidates.get(offered)
@@ -505,7 +504,7 @@ class InboxReader:
 
 
 def _inspect_command(server: WorkspaceServer, stage: str) -> str:
-    """Return the command to inspect a failed stage; for a server at a URL, the command runs `validate` again."""
+    """Return the command to inspect a failed stage. For a server at a URL, the command repeats `validate`."""
     if stage == "validate":
         elsewhere = server.adopted is not None and server.adopted.url
         again = f"mcpfactory pipeline run {server.name} --again validate"

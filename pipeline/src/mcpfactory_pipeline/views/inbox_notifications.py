@@ -23,10 +23,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 def add_affected_clients(
     items: Iterable[InboxItem], workspace: Workspace, home: UserPaths, project: Path
 ) -> list[InboxItem]:
-    """Add the affected clients and their uninstall commands to items about a changed offer at a URL.
-
-    The clients' files are read only if such an item exists.
-    """
+    """Add the affected clients and their uninstall commands to items about a changed server at a URL."""
     listed = list(items)
     if not any(_about_url(item) for item in listed):
         return listed
@@ -50,24 +47,24 @@ _KINDS: Final = frozenset({"approval", "ready", "gate", "problem"})
 
 
 def decision_page_channel(item: InboxItem, channels: Collection[str]) -> str:
-    """Return the channel whose decision page shows the facts about an item; "" if no page shows them."""
+    """Return the channel whose decision page shows an item's facts; "" without such a page."""
     decides = item.kind in _KINDS and item.about in channels and " --stage " not in item.command
     return item.about if decides else ""
 
 
 def decision_path(server: str, about: str, channel: str) -> str:
-    """Return the dashboard path for a decision: its page or the server's page; "" (the inbox) for a deleted server."""
+    """Return the dashboard path for a decision; "" for a deleted server."""
     if about == "gone":
         return ""
     return f"servers/{server}/" + (f"decide/{channel}/" if channel else "")
 
 
-_SENT: Final = "told.json"  # file in pipeline/artifacts that lists the IDs of the items that each receiver got
+_SENT: Final = "told.json"  # file in pipeline/artifacts with the IDs of the items that each receiver got
 
 
 def inbox_item_id(workspace: str, item: InboxItem) -> str:
-    """Return the ID of a pending item: constant while it is pending, even if its message changes."""
-    # Without a start time, the message identifies an item. The message of a waiver changes daily, so ignore it.
+    """Return the ID of a pending item. The ID stays constant while the item is pending."""
+    # Without a start time, the message identifies an item. The message of a waiver changes daily, so it is ignored.
     key = item.since or ("" if item.kind == "waiver" else item.message)
     return uuid.uuid5(
         uuid.NAMESPACE_URL, json.dumps(["mcpfactory", workspace, item.server, item.kind, item.about, key])
@@ -77,10 +74,9 @@ def inbox_item_id(workspace: str, item: InboxItem) -> str:
 def notify_inbox_items(
     workspace: Workspace, names: Sequence[str] | None = None, *, stages: Sequence[Stage] | None = None
 ) -> list[InboxItem]:
-    """Send pending items that were not sent before to the receivers of `[pipeline.events]`; return those items.
+    """Send new pending items to the receivers of `[pipeline.events]`, and return these items.
 
-    The items are those of all servers, or of the named servers. Failed notifications are repeated at the next call.
-    Without a receiver, nothing is read.
+    Failed notifications are repeated at the next call.
 
     Raises:
         ConfigError: the settings are invalid.
@@ -104,7 +100,7 @@ def notify_inbox_items(
     missed = notifier.close()
     delivered = {one: set(ids) - missed.get(one, frozenset()) for one in wanting}
     fresh = {name for one in wanting for name in delivered[one] - sent[one]}
-    # Forget an item that is resolved, so that the item is sent again if it returns.
+    # Forget a resolved item, so that it is sent again if it returns.
     now = {one: {name for name in sent[one] if names or name in ids} | delivered[one] for one in wanting}
     if now != sent:
         # If the file cannot be written, for example because the disk is full, the items are sent again.
@@ -114,7 +110,7 @@ def notify_inbox_items(
 
 
 def _read(file: Path, receivers: Iterable[str]) -> dict[str, set[str]]:
-    """Return the IDs sent to each receiver; empty if mcpfactory did not write the file."""
+    """Return the IDs of the items that each receiver got; empty if the file is unreadable."""
     try:
         found: Any = json.loads(file.read_bytes())
         return {one: {str(name) for name in found.get(one, ())} for one in receivers}

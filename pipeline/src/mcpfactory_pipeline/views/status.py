@@ -1,5 +1,3 @@
-"""Status of every server as plain data, for the command line, the dashboard and other programs."""
-
 from __future__ import annotations
 
 import io
@@ -32,7 +30,7 @@ from mcpfactory_pipeline.workspace.workspace import BrokenServer, Workspace, Wor
 
 
 def list_servers(workspace: Workspace) -> list[dict[str, Any]]:
-    """Return name, folder, template, number of tools and source of each server; unknown values are None.
+    """Return name, folder, template, number of tools and source of each server; None for unknown values.
 
     A server with an invalid `mcpfactory.toml` has a `problem`.
     """
@@ -67,7 +65,7 @@ def status(
 ) -> list[dict[str, Any]]:
     """Return a row for each server (shape: docs/reference/state.md). A server with broken files has a `problem`.
 
-    Before each server, `count` is called with the number of servers read and their total.
+    Before each server, `count` gets the number of finished servers and the number of all servers.
     """
     stages, store = workspace_stages(workspace), Store(workspace)
     servers, broken = workspace.load_servers(names)
@@ -93,11 +91,7 @@ def history(workspace: Workspace, server: str) -> list[dict[str, Any]]:
 
 
 def read_log(workspace: Workspace, server: str, stage: str) -> str:
-    """Return the output of a stage's last run.
-
-    Raises:
-        NotFoundError: the log is not on this machine.
-    """
+    """Return the output of a stage's last run."""
     workspace.server(server)
     known = [one.name for one in workspace_stages(workspace)]
     if stage not in known:
@@ -113,9 +107,12 @@ def read_log(workspace: Workspace, server: str, stage: str) -> str:
 
 
 def read_candidate_report(workspace: Workspace, server: str, candidate: str = "") -> tuple[str, str, str]:
-    """Return (id, version, text) of the report of `validate` on a candidate (by ID prefix; by default, the newest).
+    """Return ID, version and text of the `validate` report of a candidate.
 
-    Raises `NotFoundError` if the report is not on this machine, and `PromotionError` if the candidate is unknown.
+    `candidate` is a prefix of the ID; the default is the newest candidate.
+
+    Raises:
+        PromotionError: the candidate is unknown.
     """
     workspace.server(server)
     state = Store(workspace).state(server)
@@ -133,9 +130,9 @@ def read_candidate_report(workspace: Workspace, server: str, candidate: str = ""
 def status_row(
     workspace: Workspace, store: Store, stages: Sequence[Stage], server: WorkspaceServer, *, refresh: bool = False
 ) -> tuple[dict[str, Any], ServerState]:
-    """Return the row of one server, and its state. If the state cannot be read, the returned state is empty.
+    """Return the row of one server, and its state. If the state is unreadable, an empty state is returned.
 
-    A stage whose process died appears as interrupted, even before the next run records the interruption in the state.
+    A stage whose process died is shown as interrupted, even if the state does not contain the interruption yet.
     """
     at_work = running_stages_of_server(store.locks, server.name)
 
@@ -158,7 +155,7 @@ def status_row(
 
 
 def broken_row(one: BrokenServer) -> dict[str, Any]:
-    """Return the row of a broken server: its name and its error."""
+    """Return the row of a broken server."""
     return {**_row(ServerState(one.name)), "problem": {"message": one.message, "hint": one.hint}}
 
 
@@ -168,7 +165,6 @@ def _row(
     stages: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     drift: Sequence[Drift] = (),
 ) -> dict[str, Any]:
-    """Return a row for the state of an idle server, with its stages and drift."""
     candidate, policies = state.candidates.get(state.candidate or ""), {channel.name: channel for channel in channels}
     return {
         "server": state.server,
@@ -181,7 +177,7 @@ def _row(
         },
         "published": {target: asdict(live) for target, live in sorted(state.published.items())},
         "publishing": sorted(state.publishing),
-        # If a channel is missing from the workspace, its holds are hidden. The holds reappear with the channel.
+        # The holds of a removed channel are hidden until the channel returns.
         "holds": {name: dict(hold) for name, hold in sorted(state.holds.items()) if name in policies},
         "rejected": {name: known for name, policy in policies.items() if (known := _rejected(state, policy))},
         "precondition": {name: channel_decision_facts(state, policy).precondition for name, policy in policies.items()},
@@ -220,7 +216,7 @@ def _decided(state: ServerState, stage: Stage) -> str:
 def _stage(state: ServerState, step: PlanStep, stage: Stage) -> dict[str, Any]:
     """Return the cell of a stage.
 
-    Stages without a record (approval stages, and stages that await a channel) show their verdict.
+    Approval stages, and stages that await a channel, have no record and show their verdict.
     """
     record = state.stages.get(step.stage)
     if stage.approval or stage.awaits:

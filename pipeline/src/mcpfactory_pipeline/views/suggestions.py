@@ -25,24 +25,24 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _STEPS: Final = 4  # maximum number of suggested commands to try until a command succeeds
 _LOG: Final = re.compile(r"mcpfactory pipeline history (?P<server>[\w.-]+) (?P<stage>[a-z][\w.-]*)")
-# Explanation after a command in a hint. A verb before an option, such as `lists`, is the name of a server.
+# Explanation after a command in a hint. Before an option, a word such as `lists` is the name of a server.
 _SAID: Final = re.compile(r"[,;]? (?:shows|makes|writes|says|names|lists|takes|then) (?!-).*", re.DOTALL)
 # Only these operations are tried, because dry runs of other operations start servers or read documents.
 _TRIED: Final = (Decision, Retire, Revive, Waive)
-_STRANGER: Final = "somebody"  # actor of dry runs; a name that no decision has used
+_STRANGER: Final = "somebody"  # actor of dry runs; no decision has this name
 
 
 def hinted_command(hint: str) -> str:
-    """Return the command at the beginning of a hint, without its explanation (`… shows the difference`).
-
-    Return "" if the hint does not begin with a command.
-    """
+    """Return the command at the beginning of a hint, without its explanation; "" without a command."""
     return _SAID.sub("", hint) if hint.startswith("mcpfactory ") else ""
 
 
 @dataclass(frozen=True, slots=True)
 class SuggestionValidator:
-    """Validator of suggestions for a server: `row` is its `status_row`, and `head` returns the `head_history_blobs`."""
+    """Validator of suggestions for a server.
+
+    `row` is the server's `status_row`. `head` returns the `head_history_blobs`.
+    """
 
     workspace: Workspace
     stages: tuple[Stage, ...]
@@ -53,9 +53,9 @@ class SuggestionValidator:
     head: Callable[[], Mapping[str, str]]
 
     def refusal(self, command: str) -> PipelineError | None:
-        """Return the error with which the pipeline would refuse a command from an authorized person.
+        """Return the error that an authorized person would get for a command; None without an error.
 
-        Return None if the command would succeed or cannot be tried.
+        The result is also None if the command cannot be tried.
         """
         try:
             if operation := parse_operation_command(command):
@@ -70,7 +70,7 @@ class SuggestionValidator:
         return None
 
     def _try(self, operation: Operation) -> None:
-        """Try an operation without writing. Signed decisions are not tried, because only the owner has the key."""
+        """Try an operation without writing. Signed decisions are skipped, because they need the person's key."""
         context = OperationContext(self.workspace, dry_run=True, clock=lambda: self.now, stages=self.stages)
         if isinstance(operation, Promote):
             require_promotable(
@@ -96,7 +96,7 @@ class SuggestionValidator:
     def replace_refused_command(self, command: str) -> tuple[str, PipelineError | None]:
         """Return a command that would succeed, and the first refusal or None.
 
-        Return the given command if it succeeds, else a command from the hint, else the command that shows the server's
+        The method tries the given command, then commands in hints, and finally the command that shows the server's
         status.
         """
         first = refused = self.refusal(command)
@@ -110,7 +110,6 @@ class SuggestionValidator:
         return (f"mcpfactory pipeline status {self.state.server}", first) if refused else (command, first)
 
     def _decider(self, operation: Approve | Reject) -> str:
-        """Return a person who may make a decision."""
         if operation.stage:
             known = next((one for one in self.stages if one.name == operation.stage), None)
             approvers = known.approval.approvers if known and known.approval else ()

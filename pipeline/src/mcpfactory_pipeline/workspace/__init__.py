@@ -1,1 +1,1 @@
-"""The workspace: its servers, their settings, addresses and waivers."""
+"""The workspace: its servers, settings, addresses and waivers."""

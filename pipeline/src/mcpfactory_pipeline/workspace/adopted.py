@@ -1,9 +1,8 @@
 """Files and known drift of adopted servers.
 
-`mcpfactory inbox --refresh` writes `drift.json`, and deletes it when no difference is left. The file applies only to
-the pinned version, and is ignored after another version is adopted. The file describes each difference. It also stores
-the hash of the current offer, which is everything that replaced the pinned version. A waiver covers only the offer with
-this hash.
+`mcpfactory inbox --refresh` writes the differences into `drift.json`, or deletes this file if there are none.
+`drift.json` is valid only for the adopted version. `drift.json` also contains the hash of the offer that replaced the
+adopted version. A waiver is valid only for the offer with the hash in `drift.json`.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ from mcpfactory_pipeline.base.hashing import hash_file, hash_named_texts, list_s
 from mcpfactory_pipeline.base.ids import Clock, utc_now
 
 FILE: Final = "drift.json"
-# Kinds of drift that block the server; a newer version is also drift, but does not block the server.
+# Kinds of drift that block the server. A newer version is also drift, but does not block the server.
 STOPPING: Final = ("replaced", "offers")
-DRIFT_RULE: Final = "security.drift"  # name of the rule of `validate` that reports drift; waivers contain this name
+DRIFT_RULE: Final = "security.drift"  # rule of `validate` that reports drift; waivers contain this name
 OFFERS: Final = "offers.json"
 _SCHEMA: Final = 2
 _SHORT: Final = 12  # characters of a hash in messages
 
 
 def adopted_files(adopted: AdoptedSettings, root: Path) -> list[str]:
-    """Return the files that the server's command runs, else all sources in the server's folder; paths are relative.
+    """Return the files that the server's command runs, else all sources in the server's folder.
 
     Raises:
-        StageError: a link points out of the folder.
+        StageError: a link points outside the folder.
     """
     folder = adopted.folder(root)
     if folder is None:
@@ -52,7 +51,7 @@ def adopted_files(adopted: AdoptedSettings, root: Path) -> list[str]:
 
 
 def adopted_version(adopted: AdoptedSettings, folder: Path) -> str:
-    """Return the version of the server in `folder` (`servers/<name>`); "" if its files contain no version."""
+    """Return the version of the server in `folder`; "" if unknown."""
     read = _VERSION_FILES.get(adopted.kind)
     if read is None:
         return adopted.version
@@ -77,11 +76,11 @@ _VERSION_FILES: Final[Mapping[str, tuple[str, Callable[[str], Any], tuple[str, .
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """One difference: kind, message, effect on callers (`means`), and the next command.
+    """One difference from the sources, its effect on callers (`means`), and the next command.
 
-    `server` is set only if the server's folder was deleted. If the difference stops an adopted server (`STOPPING`),
-    `offer` is the hash of everything that replaced the adopted version, and `seen` is the date of its discovery
-    (YYYY-MM-DD). With `unanswered`, the source did not respond, so the difference is unknown.
+    `server` is set only if the server's folder was deleted. If the difference stops an adopted server, `offer` is the
+    hash of the offer that replaced the adopted version, and `seen` is its discovery date (YYYY-MM-DD). If `unanswered`
+    is True, the source did not respond.
     """
 
     kind: str
@@ -99,11 +98,7 @@ class Drift:
 
 
 def read_known_drift(folder: Path, adopted: AdoptedSettings | None) -> tuple[Drift, ...]:
-    """Return the known drift in a server's folder; empty if the server is not adopted, or was adopted again later.
-
-    Raises:
-        ConfigError: the file cannot be read.
-    """
+    """Return the known drift in a server's folder; empty if the server has another adopted version now."""
     try:
         text = (folder / FILE).read_bytes() if adopted else b""
         if adopted is None or (data := json.loads(text))["of"] != _pinned(folder, adopted):
@@ -129,16 +124,16 @@ def replacement_hash(known: Sequence[Drift]) -> str:
 
 
 def describe_offer(offer: str, seen: str) -> str:
-    """Describe the offer that a waiver covers: `what was offered on 2026-11-28, sha256 0123456789ab`."""
+    """Describe the offer that a waiver covers, such as `what was offered on 2026-11-28, sha256 0123456789ab`."""
     return f"what was offered on {seen}, sha256 {offer.removeprefix('sha256:')[:_SHORT]}"
 
 
 def write_known_drift(
     folder: Path, adopted: AdoptedSettings, found: Sequence[Drift], *, clock: Clock = utc_now
 ) -> None:
-    """Write the known drift of a server, or delete the file if there is no drift.
+    """Write the known drift of a server; delete the file if there is no drift.
 
-    Known drift that was recorded earlier keeps its discovery date.
+    Earlier drift keeps its discovery date.
 
     Raises:
         OSError: the file cannot be written.

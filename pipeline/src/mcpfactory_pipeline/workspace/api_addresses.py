@@ -1,4 +1,4 @@
-"""Base URLs of the APIs behind a server, from environment variables."""
+"""Base URLs of a server's APIs, and credentials for them, from environment variables."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from mcpfactory_runtime.urls import host_port_of, private_target_kind
 class ApiAddress:
     """An address that the server calls.
 
-    `url` is "" if the API's address is unknown. `set_by` is the variable that sets the address; "" if the address comes
-    from the document. `private_kind` describes why the address is private; "" if the address is public. `is_usable` is
-    False if every call to the address fails. `hint` is the remedy. The hint is also set if a person changed the API's
-    base URL but not this address.
+    `url` is "" if the API's address is unknown. `set_by` is the variable that sets the address; "" for an address from
+    the document. `private_kind` describes why the address is private; "" for a public address. `is_usable` is False if
+    every call to the address fails. `hint` is the remedy. The remedy is also set if a variable changes the API's base
+    URL but not this address.
     """
 
     url: str
@@ -43,13 +43,13 @@ class ApiAddress:
 def api_addresses(
     data: Mapping[str, Any], environ: Mapping[str, str], *, server: str, setting: str = "export"
 ) -> list[ApiAddress]:
-    """Return every address, the API's base URL first. Pure: host names are not resolved.
+    """Return all addresses, the API's base URL first. Host names are not resolved.
 
     Args:
         data: `address` of the server's report.
-        environ: environment in which the server would start.
+        environ: environment variables of the server.
         server: name of the server, for hints.
-        setting: how to set a variable in that environment, for hints.
+        setting: command that sets an environment variable, for hints.
     """
     settings = Settings(environ, data["prefix"])
     beside = [*data.get("servers", ()), *({"name": url, "url": url, "tools": 0} for url in data.get("further", ()))]
@@ -83,7 +83,7 @@ def api_addresses(
 
 
 def _whose(server: Mapping[str, Any]) -> str:
-    """Describe the tools at an API server; reports of an older mcpfactory lack the number of tools."""
+    """Describe the tools at an API server."""
     tools = server["tools"]
     return f"{tools} tools are" if tools > 1 else "1 tool is" if tools else "some operations are"
 
@@ -97,7 +97,7 @@ def _permitted(settings: Settings, addresses: Addresses, place: str, private: Se
 
 
 def _refused(url: str, said: str, what: str, permit: str, way: str) -> ApiAddress:
-    """Return a private address that is refused because only the document names it; `permit` is the setting for that."""
+    """Return a private address that is refused, because only the document contains it."""
     hint = f'if this is intended: allow_private = ["{host_port_of(url)}"] {permit}, or {way}'
     message = f"{said}, on {what}, and only the API document says so: calls to it are refused"
     return ApiAddress(url, "", what, False, message, hint)
@@ -107,8 +107,8 @@ def _refused(url: str, said: str, what: str, permit: str, way: str) -> ApiAddres
 class SecuritySchemeStatus:
     """Status of one security scheme.
 
-    `missing` describes missing credentials; "" if no credentials are missing. `hint` is the setting or command, with a
-    link to the provider. `tools` is the number of tools that need this scheme: 0 if every tool has an alternative.
+    `missing` describes the missing credentials; "" if none are missing. `hint` is the remedy, with a link to the
+    provider. `tools` is the number of tools that accept this scheme but lack credentials.
     """
 
     scheme: str
@@ -120,12 +120,9 @@ class SecuritySchemeStatus:
 def security_scheme_statuses(
     server: str, data: Mapping[str, Any], environ: Mapping[str, str]
 ) -> list[SecuritySchemeStatus]:
-    """Return one status for each scheme, in the order of the report.
+    """Return the status of each security scheme, in the order of the report.
 
-    Args:
-        server: name of the server, for the command in hints.
-        data: `credentials` of its report.
-        environ: environment in which the server would start.
+    `data` is `credentials` of the server's report. `environ` are the environment variables of the server.
     """
     schemes = {row["name"]: _scheme(row) for row in data["schemes"]}
     missing = {name: _missing(scheme, data["base_url"], environ) for name, scheme in schemes.items()}
@@ -189,22 +186,22 @@ _NAMED: Final = 3  # maximum servers that a message lists
 
 
 def address_variable(server: WorkspaceServer) -> str:
-    """Return the environment variable for the API address of this server only."""
+    """Return the variable for the API address of this server only."""
     return f"{server_variable_prefix(server)}_BASE_URL"
 
 
 def server_variable_prefix(server: WorkspaceServer) -> str:
     """Return the prefix of a server's variables.
 
-    The prefix of an existing server never changes, because people use it.
+    The prefix of an existing server never changes.
     """
     return read_published_names(server.folder).prefix or variable_prefix(server.name)
 
 
 def refuse_shared_address(servers: Sequence[WorkspaceServer], environ: Mapping[str, str]) -> None:
-    """Raise `ConfigError` if the given servers would share one address.
+    """Raise `ConfigError` if these servers would share one address.
 
-    Credentials of one API would then reach another API.
+    The API at the shared address would get the credentials of all servers.
     """
     if not environ.get(SHARED_ADDRESS):
         return
@@ -226,10 +223,10 @@ def refuse_shared_in_workspace(workspace: Workspace, server: WorkspaceServer, en
 
 
 def shared_variables(servers: Sequence[WorkspaceServer]) -> dict[tuple[str, ...], list[str]]:
-    """Return the variables that several servers read, by server names. A value for one API also reaches the other APIs.
+    """Return the variables that several servers read, by the names of these servers.
 
-    For example, the server `shop` with a scheme called eu and the server `shop-eu` both read MCPF_SHOP_EU_TOKEN.
-    Servers without a readable report are left out.
+    A value for one API also reaches the other APIs. For example, the server `shop` with a scheme called eu and the
+    server `shop-eu` both read MCPF_SHOP_EU_TOKEN. Servers without a readable report are left out.
     """
     readers: dict[str, list[str]] = defaultdict(list)
     for server in servers:

@@ -16,9 +16,12 @@ _REASON: Final = 200  # maximum characters of a stored reason
 def coverage(folder: Path, operations: int = 0) -> dict[str, Any]:
     """Return the API coverage of the server in `folder`; empty without a report.
 
-    `operations` is the number of operations in the document, if known. In the result, `made` is the number of
-    operations that became tools. `left_out` maps operations that are not tools to the reason. `missing` is the number
-    of operations that are not in the report. `share` is the percentage of operations that became tools, rounded down.
+    `operations` is the number of operations in the document, if known. The result has these members:
+
+    - `made`: number of operations that became tools
+    - `left_out`: operation → reason why it is not a tool
+    - `missing`: number of operations that the report does not contain
+    - `share`: percentage of operations that became tools, rounded down
 
     Raises:
         StageError: the report cannot be read.
@@ -55,7 +58,7 @@ def inspection_report(folder: Path) -> dict[str, Any] | None:
 
 
 def source_gate_facts(folder: Path) -> dict[str, Any]:
-    """Return the facts for gates: `document`; for an API document also `tools`, `tokens` and `coverage` (%)."""
+    """Return the facts for gates: `document`; with an API document also `tools`, `tokens` and `coverage` (%)."""
     report, found = _read(folder / REPORT), coverage(folder)
     if report is None:
         return {"document": False}

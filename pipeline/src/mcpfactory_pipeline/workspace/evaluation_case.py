@@ -68,11 +68,7 @@ _CASES: Final = TypeAdapter(list[EvaluationCase])
 
 
 def read_evaluation_cases(folder: Path) -> tuple[EvaluationCase, ...]:
-    """Return the cases in `evals/*.yaml` below the server's `folder`, in the order of files and lines.
-
-    Raises:
-        ConfigError: a file is invalid, or two cases have the same name.
-    """
+    """Return the cases in `evals/*.yaml` below `folder`, in the order of files and lines."""
     found: dict[str, EvaluationCase] = {}
     for file in sorted([*(folder / "evals").glob("*.yaml"), *(folder / "evals").glob("*.yml")]):
         for case in _read(file):
@@ -100,10 +96,7 @@ def _read(file: Path) -> list[EvaluationCase]:
 
 
 def fill_placeholders(data: Any, values: Mapping[str, str]) -> Any:
-    """Return plain data, in which each `${name}` in strings is replaced by its value.
-
-    Names without a value are kept.
-    """
+    """Replace each `${name}` in the strings of plain data by its value. Placeholders without a value are kept."""
     if isinstance(data, str):
         return _VALUE.sub(lambda found: values.get(found[1], found[0]), data)
     if isinstance(data, Mapping):

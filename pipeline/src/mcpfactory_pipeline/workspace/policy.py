@@ -35,7 +35,7 @@ def _bytes(value: object) -> object:
 
 
 def _chosen(values: tuple[str, ...]) -> BeforeValidator:
-    """Return a validator that also accepts true (all values except `publish`) and false (no values)."""
+    """Return a validator that also accepts true and false. True selects all values except `publish`."""
     all_but = tuple(value for value in values if value != _BY_NAME)
     each = tuple[Annotated[str, OneOf(values)], ...]
     return BeforeValidator(
@@ -59,7 +59,7 @@ Number = Annotated[int, Field(ge=0)] | Annotated[float, Field(ge=0)]
 
 
 AGENT_ACTIONS: Final = ("approve", "reject", "promote", "rollback", "hold", "unhold", "publish")
-# Action that agents may take only if it is named; `agents = true` does not include publishing.
+# `agents = true` does not include this action
 _BY_NAME: Final = "publish"
 AGENT_DECISIONS: Final = ("approve", "reject")
 
@@ -195,7 +195,7 @@ DEFAULT: Final = (
 
 
 def check_channel_order(channels: tuple[ChannelPolicy, ...]) -> tuple[ChannelPolicy, ...]:
-    """Return the channels; raise an error if a channel comes before its source channel."""
+    """Return the channels after a check that each channel comes after its source channel."""
     first, *others = channels
     if first.source is not None or first.approvals or first.approvers or first.soak:
         raise validation_error(

@@ -1,7 +1,6 @@
 """Settings of a workspace: the models of the root `mcpfactory.toml`.
 
-Values are checked whenever the file is read, so that every command reports an invalid value, not only the command that
-uses it. Secrets are only in the environment; the settings contain only the names of the variables.
+Secrets are only in environment variables; the settings contain the names of these variables.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ DECISIONS: Final = (
     *("retired", "revived", "renamed", "waived", "published"),
 )
 KINDS: Final = (*RUN_KINDS, *DECISIONS, "waits")
-# Results and decisions, for chats and incident tools. Other events only show progress.
+# Results and decisions, for chats and incident tools. All other events only show progress.
 _DEFAULT_KINDS: Final = ("step.finished", "trouble", "run.finished", *DECISIONS)
 _FOR_PEOPLE: Final = ("waits",)  # default for mails and chats: only events that require an action
 _TLS: Final = {"starttls": 587, "tls": 465, "none": 25}  # TLS mode → default port
@@ -142,7 +141,7 @@ class MailSettings(Settings):
 
     @property
     def problem(self) -> str:
-        """The reason why mail is configured but not sent; "" if mail is sent."""
+        """The reason why configured mail is not sent; "" if mail is sent."""
         unset = self.password_variable and not self.password
         return f"mail is off, because {self.password_variable} is not set" if unset else ""
 
@@ -204,7 +203,7 @@ class EventSettings(Settings):
 
     @property
     def problem(self) -> str:
-        """The reason why a configured webhook is not called, or ""."""
+        """The reason why a configured webhook is not called; "" without a reason."""
         if self.webhook_variable and not self.url:
             return f"the webhook is off, because {self.webhook_variable} is not set"
         if self.webhook_variable and split_web_url(self.url) is None:
@@ -214,7 +213,7 @@ class EventSettings(Settings):
         return ""
 
     def link(self, path: str) -> str:
-        """Return the address of a page of the dashboard; "" if the dashboard's address is unknown."""
+        """Return the URL of a dashboard page; "" if the dashboard's address is unknown."""
         return f"{self.dashboard.rstrip('/')}/{path}" if self.dashboard else ""
 
     def wants(self, kind: str) -> bool:

@@ -9,10 +9,10 @@ reason = "the vendor promised descriptions for the next release"
 until = 2027-01-31                   # last day on which it is valid
 ```
 
-A waiver of `security.drift` also names the offer that it covers: `offer` is the hash of the version that replaced the
-adopted version, and `seen` is the date of its discovery. Other offers of the server are not covered by the waiver.
+A waiver of `security.drift` covers one offer: `offer` is the hash of the version that replaced the adopted version, and
+`seen` is its discovery date.
 
-Waivers have a separate file so that a repository can require specific reviewers.
+Waivers have their own file, so that a repository can require specific reviewers for it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from mcpfactory_pipeline.workspace.settings import WaiverPolicy
 from mcpfactory_pipeline.workspace.workspace import read_settings_file
 
 FILE: Final = "waivers.toml"
-EXPIRES_SOON_DAYS: Final = 14  # number of days; the inbox lists waivers that expire in this time
+EXPIRES_SOON_DAYS: Final = 14  # days; the inbox lists waivers that expire within this time
 Text = Annotated[str, Field(pattern=r"\S", max_length=MAX_REASON_LENGTH)]
 _HEAD: Final = "# Findings of `mcpfactory validate` that are accepted for a time (mcpfactory waive).\n"
 
@@ -54,11 +54,11 @@ class Waiver(Settings):
 
     @property
     def covers(self) -> str:
-        """Return `covers what was offered on 2026-11-28, sha256 0123456789ab` for a drift waiver; "" for others."""
+        """Describe the offer that a drift waiver covers; "" for other waivers."""
         return f"covers {describe_offer(self.offer, self.seen)}" if self.offer else ""
 
     def days_left(self, today: date) -> int:
-        """Return the days until the waiver's last day; negative after that day."""
+        """Return the days until the waiver's last day; negative after the last day."""
         return (self.until - today).days
 
     def to_json(self) -> dict[str, Any]:
@@ -73,9 +73,9 @@ class WaiverFile(Settings):
 
 
 def uncovered_reason(waiver: Waiver, offer: str) -> str:
-    """Return the reason why a waiver cannot cover `offer`, or "".
+    """Return the reason why a waiver cannot cover `offer`; "" if it can.
 
-    `offer` is the hash of the version that replaced the adopted version; "" if the adopted version was not replaced.
+    `offer` is the hash of the version that replaced the adopted version; "" without a replacement.
     """
     if waiver.rule != DRIFT_RULE:
         return ""
@@ -91,11 +91,9 @@ def uncovered_reason(waiver: Waiver, offer: str) -> str:
 def refused_waivers(
     waivers: Sequence[Waiver], policy: WaiverPolicy, today: date, *, offer: str = ""
 ) -> dict[Waiver, str]:
-    """Return the unexpired waivers that are invalid, with the reason.
+    """Return the unexpired waivers that are not valid, each with the reason.
 
-    Reasons are the policy, and an offer other than `offer`.
-
-    If a server has too many waivers, all its waivers are refused.
+    If too many waivers are valid, all of them are refused.
     """
     valid, refused = unexpired_waivers(waivers, today), dict[Waiver, str]()
     for waiver in valid:
@@ -112,11 +110,7 @@ def refused_waivers(
 
 
 def read_waivers(folder: Path) -> tuple[Waiver, ...]:
-    """Return the waivers of the server in `folder`, including expired ones; empty without a file.
-
-    Raises:
-        ConfigError: the file cannot be read, or a waiver lacks rule, person, reason or expiry.
-    """
+    """Return the waivers of the server in `folder`, including expired ones; empty without a file."""
     file = folder / FILE
     return read_settings_file(WaiverFile, file).waivers if file.exists() else ()
 
@@ -127,12 +121,9 @@ def unexpired_waivers(waivers: Iterable[Waiver], today: date) -> tuple[Waiver, .
 
 
 def waivers_expiring_soon(folder: Path, *, clock: Clock = utc_now) -> tuple[tuple[Waiver, int], ...]:
-    """Return the waivers of the server in `folder` that have expired, or expire within `EXPIRES_SOON_DAYS`.
+    """Return the waivers in `folder` that have expired, or that expire within `EXPIRES_SOON_DAYS`.
 
-    Each waiver is returned with the number of days left, the first waiver to end first.
-
-    Raises:
-        ConfigError: same cases as in `read_waivers`.
+    Each waiver is paired with its days left, and the pairs are sorted by days left.
     """
     today = clock().date()
     left = [(waiver, waiver.days_left(today)) for waiver in read_waivers(folder)]
@@ -144,11 +135,7 @@ def waivers_expiring_soon(folder: Path, *, clock: Clock = utc_now) -> tuple[tupl
 def add_waiver(folder: Path, waiver: Waiver) -> Path:
     """Write a waiver into the file of the server in `folder`, and return the file.
 
-    The new waiver replaces an earlier waiver of the same rule and tool. Comments in the file are kept unless a waiver
-    is replaced.
-
-    Raises:
-        ConfigError: as for `read_waivers`.
+    The waiver replaces an earlier waiver of the same rule and tool. A replacement removes the comments in the file.
     """
     known = read_waivers(folder)
     others = [one for one in known if (one.rule, one.tool) != (waiver.rule, waiver.tool)]

@@ -1,8 +1,8 @@
 """Workspace: a repository with many servers, and the owners of servers.
 
-Owners are in the table `[owners]`, for example `"billing-*" = ["Linus"]`. The longest matching pattern applies. Without
-this table, the CODEOWNERS file determines the owners: its last line that matches `servers/<name>/` applies, as on
-forges.
+The table `[owners]` contains the owners, for example `"billing-*" = ["Linus"]`. If several patterns match, the longest
+pattern applies. Without the table `[owners]`, the last line of CODEOWNERS that matches `servers/<name>/` contains the
+owners.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Model = TypeVar("Model", bound=Settings)
 
 @dataclass(frozen=True, slots=True)
 class BrokenServer:
-    """A server with unusable files: the reason and the remedy."""
+    """A server with unusable files. `message` has the reason and `hint` the remedy."""
 
     name: str
     message: str
@@ -39,7 +39,7 @@ class BrokenServer:
 
 
 def isolate_server_errors(name: str, work: Callable[[], Result]) -> Result | BrokenServer:
-    """Return the result of work on one server; convert any exception into a `BrokenServer`."""
+    """Run `work` for one server, and return its result. An exception becomes a `BrokenServer`."""
     try:
         return work()
     except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
@@ -47,7 +47,7 @@ def isolate_server_errors(name: str, work: Callable[[], Result]) -> Result | Bro
 
 
 def broken_server_of_error(name: str, error: Exception) -> BrokenServer:
-    """Convert an error into a problem of one server; for an unexpected error, the problem also shows the type."""
+    """Convert an error into a `BrokenServer`. The message of an unexpected error contains the error's type."""
     if isinstance(error, PipelineError):
         return BrokenServer(name, str(error), error.hint)
     if isinstance(error, OSError) and error.filename is not None:
@@ -69,10 +69,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceDocument:
-    """An API document of a server on disk, and its source ("" if unknown).
-
-    `label` is "" if the server has a single document.
-    """
+    """An API document of a server. `source` is "" if unknown. `label` is "" if the server has only one document."""
 
     path: Path
     source: str = ""
@@ -81,7 +78,7 @@ class WorkspaceDocument:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceServer:
-    """A server of a workspace, with its API documents, if any. An adopted server has build and start settings."""
+    """A server of a workspace. `documents` is empty for a server without an API document."""
 
     name: str
     folder: Path
@@ -110,12 +107,12 @@ class WorkspaceServer:
 
     @property
     def cases(self) -> Path:
-        """The generated file of calls with their expected upstream requests. The file may be missing."""
+        """The path of the generated calls with their expected API requests. The file may be missing."""
         return self.folder / CASES
 
     @property
     def report(self) -> Path:
-        """The report of code generation; the file need not exist."""
+        """The path of the code generation report. The report may be missing."""
         return self.folder / REPORT
 
 
@@ -129,7 +126,7 @@ class Workspace:
 
     @classmethod
     def find(cls, start: Path) -> Workspace:
-        """Return the workspace whose root is the folder `start` or a parent of it.
+        """Return the workspace that contains the folder `start`.
 
         Raises:
             WorkspaceError: no workspace is found.
@@ -161,11 +158,11 @@ class Workspace:
         return self.pipeline / "artifacts"
 
     def servers(self) -> list[WorkspaceServer]:
-        """Return the servers with a valid `mcpfactory.toml`, by name; `load_servers` also returns the invalid ones."""
+        """Return the servers with a valid `mcpfactory.toml`."""
         return self.load_servers()[0]
 
     def load_servers(self, names: Sequence[str] | None = None) -> tuple[list[WorkspaceServer], list[BrokenServer]]:
-        """Return the named servers, or all servers. Usable servers come first, then broken servers, each only once.
+        """Return the usable servers and the broken servers, of the named servers or of all servers.
 
         Raises:
             NotFoundError: a named server has no folder.
@@ -182,14 +179,14 @@ class Workspace:
         return servers, broken
 
     def names(self) -> list[str]:
-        """Return the names of folders with an `mcpfactory.toml`, readable or not.
+        """Return the names of folders with an `mcpfactory.toml`, even an invalid one.
 
-        Folders that are being created (`.name-…`) are skipped.
+        Folders of servers that are being created (`.name-…`) are skipped.
         """
         servers = f"{self.root}/servers"
         try:
             folders = [name for name in os.listdir(servers) if not name.startswith(".")]  # noqa: PTH208 - pathlib takes four times as long
-        except OSError:  # the folder does not exist yet
+        except OSError:  # no server exists yet
             return []
         return sorted(name for name in folders if _exists(f"{servers}/{name}/{CONFIG}"))
 
@@ -209,24 +206,21 @@ class Workspace:
         return _read_server(folder)
 
     def has_folder(self, name: str) -> bool:
-        """Return True if a folder of that name has an `mcpfactory.toml`, valid or not."""
+        """Return True if a folder of that name has an `mcpfactory.toml`, even an invalid one."""
         return is_server_name(name) and _exists(self.root / "servers" / name / CONFIG)
 
     def choose(self, names: list[str] | tuple[str, ...] | None) -> list[WorkspaceServer]:
-        """Return the named servers in the given order without repetition, or all usable servers."""
+        """Return the named servers, each once, in the given order; without names, return all usable servers."""
         return [self.server(name) for name in dict.fromkeys(names)] if names else self.servers()
 
 
 def is_server_name(text: str) -> bool:
-    """Return True if the name is valid: one word in a shell, a path and a URL, and not an option."""
+    """Return True if a name is valid: one word in a shell, a path and a URL, and not an option."""
     return bool(_NAME.fullmatch(text))
 
 
 def _exists(file: str | Path) -> bool:
-    """Return True if a file exists.
-
-    Also return True if the check fails, so that a reader of the file reports the error.
-    """
+    """Return True if a file exists or cannot be checked. An error is reported when the file is read."""
     try:
         return stat.S_ISREG(os.stat(file).st_mode)  # noqa: PTH116 - runs for every page; pathlib takes twice as long
     except (ValueError, OSError) as error:
@@ -272,16 +266,12 @@ def _document(file: Path, api: ApiConfig) -> WorkspaceDocument:
 
 
 def setting_error(message: str, hint: str) -> ConfigError:
-    """Return the error for a setting of the root `mcpfactory.toml`."""
+    """Return an error about the root `mcpfactory.toml`."""
     return ConfigError(f"{CONFIG}: {message}", hint=hint)
 
 
 def read_toml(file: Path) -> dict[str, Any]:
-    """Return the content of a TOML file.
-
-    Raises:
-        ConfigError: the file cannot be read.
-    """
+    """Return the content of a TOML file."""
     with _config_errors():
         return parse_toml(read_toml_text(file), file)
 
@@ -310,14 +300,14 @@ _NO_MODEL: Final = re.compile(r"tests/(_generated/.*|(.*/)?(test_[^/]*|[^/]*_tes
 
 
 def is_evaluation_case_file(path: str) -> bool:
-    """Return True if a file, by its path below the server's folder, contains evaluation cases."""
+    """Return True if a path in a server's folder belongs to evaluation cases."""
     return _EVALUATION.fullmatch(path) is not None
 
 
 def simulated_api_files(paths: Iterable[str]) -> list[str]:
-    """Return the files that the simulated API can use; empty if there is no simulated API.
+    """Return the files that the simulated API can use; empty without a simulated API.
 
-    These are the files below `tests/`, except tests and generated files.
+    The simulated API can use files below `tests/`, except tests and generated files.
     """
     found = [path for path in paths if path.startswith("tests/") and not _NO_MODEL.fullmatch(path)]
     return found if API_MODEL_PROGRAM in found else []
@@ -331,7 +321,7 @@ Owners = Callable[[str], tuple[str, ...]]
 
 
 def owners_of(workspace: Workspace) -> Owners:
-    """Return the lookup of server owners; a server without a matching line has no owners."""
+    """Return a function that returns the owners of a server; empty for a server without owners."""
     if workspace.settings.owners is not None:
         return _by_pattern(workspace.settings.owners)
     for name in CODEOWNERS:
@@ -370,8 +360,7 @@ def _codeowners(text: str) -> Owners:
 def _pattern(text: str) -> re.Pattern[str]:
     """Return a CODEOWNERS pattern as a regex.
 
-    `*` matches within a folder, `**` across folders. A pattern with a slash at its start or inside it matches only from
-    the root.
+    A pattern with a slash matches only from the root, unless its only slash is at the end.
     """
     rooted = "/" in text.rstrip("/")
     parts = re.split(r"(\*\*/?|\*|\?)", text.strip("/"))

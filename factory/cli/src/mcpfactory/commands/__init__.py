@@ -1,1 +1,1 @@
-"""One module per noun: parse arguments, call one function, print the result."""
+"""Commands, one module for each noun."""

@@ -1,4 +1,4 @@
-"""`mcpfactory ci`: write the workflow for a CI provider, and run its steps: assign, run, pack and fold."""
+"""`mcpfactory ci`: write the workflow for a CI provider, and run the steps of the workflow."""
 
 from __future__ import annotations
 
@@ -84,7 +84,6 @@ def ci(
 
 
 def _write(workspace: Workspace, written: CiFile, factory: str) -> list[str]:
-    """Write the workflow, and write mcpfactory's origin if `factory` is given; return the changed paths."""
     from mcpfactory_pipeline.delivery.ci import ci_files
     from mcpfactory_pipeline.delivery.ci.factory_origin import choose_origin, read_origin
 
@@ -97,7 +96,7 @@ def _write(workspace: Workspace, written: CiFile, factory: str) -> list[str]:
 
 
 def _check(workspace: Workspace, written: CiFile, again: str) -> None:
-    """Exit with NEGATIVE if the workflow file, or the wheels that CI jobs install, are out of date."""
+    """Exit with NEGATIVE if the workflow file or the stored factory wheels are out of date."""
     from mcpfactory_pipeline.delivery.ci.ci_files import is_ci_file_current
     from mcpfactory_pipeline.delivery.ci.factory_origin import read_origin, stale_factory_wheels_error
 
@@ -109,10 +108,7 @@ def _check(workspace: Workspace, written: CiFile, again: str) -> None:
 
 
 def _check_histories(workspace: Workspace, base: str, *, pushed: bool) -> None:
-    """Exit with NEGATIVE if a pull request or a push makes forbidden changes to histories.
-
-    The rules are in `delivery.ci.pull_request`.
-    """
+    """Exit with NEGATIVE if a pull request or push changes histories in a way that `refusals` forbids."""
     from mcpfactory_pipeline.delivery.ci.pull_request import refusals
 
     if found := refusals(workspace, base, pushed=pushed):
@@ -187,8 +183,8 @@ def run(
 ) -> None:
     """Run the stages that are not up to date, and write their results.
 
-    Server code cannot change the results, because mcpfactory writes the results from memory. The exit code is the exit
-    code of `mcpfactory pipeline run`, or 5 if a recorded file was changed.
+    Server code cannot change the results, because mcpfactory keeps the results in memory until the end. The exit code
+    is the exit code of `mcpfactory pipeline run`, or 5 if a recorded file was changed.
     """
     from mcpfactory.commands.pipeline_run import run_exit_code, warn_missing_isolation
     from mcpfactory_pipeline.base.text import pluralize
@@ -224,8 +220,8 @@ def pack(
 ) -> None:
     """Write the full state of servers to a folder.
 
-    The folder gets histories, logs, and files named by their hash. Use this command in the publish job, which
-    runs no server code. To write the results of a run, use `mcpfactory ci run`.
+    The folder gets histories, logs, and artifacts named by their hash. Use this command in the publish job, which runs
+    no server code. To write the results of a run, use `mcpfactory ci run`.
     """
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.delivery.ci import bundle
@@ -262,9 +258,9 @@ def fold(
 ) -> None:
     """Merge the results of CI jobs into this workspace.
 
-    State, history, artifacts and channels are updated. The command accepts these results of a job: stage events
-    of this run in a valid order, for assigned servers, with files that match their hashes. The command refuses a server
-    with any other result, and exits with 1.
+    The command updates state, history, artifacts and channels. For each server, the command accepts only stage events
+    of this run. The events must be in a valid order, and the server must be assigned to the job. The files must match
+    their hashes. The command refuses a server with an invalid result, and exits with 1.
     """
     from mcpfactory_pipeline.decisions.restore import restore
     from mcpfactory_pipeline.delivery.ci import fold

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.dashboard.access import TrustedProxy
 
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
-_EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - only compared with, not listened on
+_EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - only for comparison
 
 _Export = Annotated[
     Path | None,
@@ -80,7 +80,7 @@ def dashboard(
     url = f"http://{name}:{listener.getsockname()[1]}/"
     if as_json:
         output.data({"workspace": workspace.name, "url": url})
-        sys.stdout.flush()  # the parent process waits for this line, because the line contains the address
+        sys.stdout.flush()  # flush, because the parent process waits for this line to read the address
     else:
         output.note(f"dashboard of {workspace.name}: {url}  (Ctrl-C ends it)")
     import uvicorn
@@ -89,7 +89,7 @@ def dashboard(
 
     options: dict[str, Any] = {"hosts": (name,), "people": people, "proxy": proxy, "origin": origin}
     app = create_app(workspace.root, age=1.0, ended=lambda: server.should_exit, **options)
-    # The dashboard checks proxy headers itself: uvicorn would trust any local process.
+    # The dashboard checks proxy headers, because uvicorn would trust any local process.
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", proxy_headers=False))
     server.run(sockets=[listener])
 
@@ -106,7 +106,7 @@ def _export(root: Path, folder: Path, *, as_json: bool) -> None:
 
 
 def _note_readers(host: str, public_url: str) -> None:
-    """Print who can read a dashboard on a non-loopback address, and the host names that the dashboard accepts."""
+    """Warn that a dashboard on a non-loopback address has no login, and print the accepted host names."""
     if host in _LOOPBACK:
         return
     output.note(f"anyone who can reach {host} can read the dashboard (findings, logs and decisions); there is no login")
@@ -118,7 +118,7 @@ def _note_readers(host: str, public_url: str) -> None:
 
 
 def _proxy(header: str) -> TrustedProxy | None:
-    """Return the proxy that authenticates people; hide its secret from child processes."""
+    """Return the authenticating proxy, and hide its secret from child processes."""
     if not header:
         return None
     from mcpfactory_pipeline.dashboard.access import PROXY_SECRET_VARIABLE, read_proxy
@@ -130,7 +130,7 @@ def _proxy(header: str) -> TrustedProxy | None:
 
 
 def _people(host: str, token_file: Path | None, *, needed: bool) -> dict[str, str]:
-    """Return the people who may act, with their tokens; hide the token variable from child processes."""
+    """Return the people who may act, by name, and hide their tokens from child processes."""
     from mcpfactory_pipeline.base.ids import current_actor
     from mcpfactory_pipeline.dashboard.access import TOKEN_VARIABLE, read_access_tokens
 

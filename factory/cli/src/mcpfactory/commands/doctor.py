@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Result of one check. `level`: ok, warning (something will not work) or error (nothing will work)."""
+    """Result of one check. `level` is "ok", "warning" or "error"."""
 
     level: str
     about: str
@@ -31,7 +31,7 @@ class Diagnosis:
 
     @classmethod
     def from_error(cls, level: str, about: str, error: PipelineError) -> Diagnosis:
-        """Return the diagnosis for an error, with its message and hint."""
+        """Return the diagnosis for an error."""
         return cls(level, about, str(error), error.hint)
 
 
@@ -56,7 +56,7 @@ def doctor(names: Names = None, as_json: AsJson = False) -> None:
 
 
 def _check_machine() -> Iterator[Diagnosis]:
-    """Check the runtime (stages after `build` need it), Python, git and uv."""
+    """Check Python, git, uv, and the runtime that stages after `build` need."""
     from mcpfactory_pipeline.base.errors import PipelineError
     from mcpfactory_pipeline.build.factory_distributions import describe_runtime
 
@@ -99,7 +99,7 @@ def _check_workspace(names: list[str]) -> Iterator[Diagnosis]:
 
 
 def _check_isolation(workspace: Workspace) -> Diagnosis:
-    """Diagnose the isolation of server code that the pipeline runs on this machine."""
+    """Report the isolation level of server code that the pipeline runs on this machine."""
     from mcpfactory_pipeline.base.errors import ConfigError, StageError
     from mcpfactory_pipeline.isolation.levels import NONE, describe_unavailable_levels, find_isolation_level
 
@@ -151,7 +151,7 @@ def _check_origin(workspace: Workspace) -> Iterator[Diagnosis]:
 
 
 def _check_variables(workspace: Workspace) -> Iterator[Diagnosis]:
-    """Check for API addresses that several servers share, which `run` and `serve` refuse, and for shared variables."""
+    """Find API addresses and variables that several servers share. `run` and `serve` refuse shared addresses."""
     from mcpfactory_pipeline.base.errors import ConfigError
     from mcpfactory_pipeline.workspace.api_addresses import refuse_shared_in_workspace, shared_variables
 
@@ -166,7 +166,6 @@ def _check_variables(workspace: Workspace) -> Iterator[Diagnosis]:
 
 
 def _check_environment(server: WorkspaceServer, *, start: bool) -> Diagnosis:
-    """Diagnose the environment of a server on this machine; with `start`, also start it and list its tools."""
     from mcpfactory_pipeline.base.errors import PipelineError, ServerError
     from mcpfactory_pipeline.base.text import pluralize
     from mcpfactory_pipeline.launch.server_environment import find_server_python
@@ -197,7 +196,7 @@ async def _count_tools(server: WorkspaceServer) -> int:
 
 
 def _check_server(server: WorkspaceServer) -> Iterator[Diagnosis]:
-    """Check the API address of a server, the permission to call it, and the credentials of each scheme."""
+    """Check a server's API address, permission for calls, and credentials of each security scheme."""
     from mcpfactory_pipeline.base.errors import StageError
     from mcpfactory_pipeline.workspace.api_addresses import api_addresses, security_scheme_statuses
     from mcpfactory_pipeline.workspace.coverage import inspection_report

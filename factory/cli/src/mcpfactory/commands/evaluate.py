@@ -32,7 +32,7 @@ _REPORTS: Final = Path("evals", "reports")
 
 @dataclass(frozen=True, slots=True)
 class EvaluateOptions:
-    """The options of the command."""
+    """Options of `mcpfactory evaluate`."""
 
     name: Name
     model: Annotated[
@@ -108,7 +108,7 @@ class EvaluateOptions:
 
     @property
     def modes(self) -> list[str]:
-        """Return the modes for showing the tools to the model, without duplicates."""
+        """Return the modes for showing tools to the model, without duplicates."""
         return list(dict.fromkeys(self.mode or MODES[:1]))
 
     @property
@@ -120,7 +120,7 @@ class EvaluateOptions:
 def evaluate_model(
     workspace: Workspace, server: WorkspaceServer, cases: Sequence[EvaluationCase], request: EvaluateOptions
 ) -> ModelReport:
-    """Ask the model every case in every setting, show progress, and return the report."""
+    """Ask the model every case with every mode and profile, and show progress."""
     from mcpfactory_pipeline.base.errors import ConfigError
     from mcpfactory_pipeline.checks.evaluation.case_quality import LISTS
     from mcpfactory_pipeline.checks.evaluation.judgment import ModelRunSetting
@@ -163,7 +163,7 @@ def evaluate_model(
 
 
 def print_or_write_report(server: WorkspaceServer, report: ModelReport, request: EvaluateOptions) -> None:
-    """Print or store the report; exit with 1 if a pass rate is too low, and with 7 if answers are missing."""
+    """Print or store the report. Exit with 1 if a pass rate is too low, and with 7 if answers are missing."""
     from mcpfactory_pipeline.checks.evaluation.evaluation_reports import (
         comparison_rows,
         load_model_report,
@@ -221,7 +221,7 @@ def _print(report: ModelReport, compared: Sequence[Sequence[str]]) -> None:
 def check_case_quality(
     workspace: Workspace, server: WorkspaceServer, cases: Sequence[EvaluationCase], request: EvaluateOptions
 ) -> None:
-    """Print the quality of each case, judged by a model or the search index; exit with 1 if a case is worthless."""
+    """Print the quality of each case, rated by a model or the search index. Exit with 1 if any case is worthless."""
     from mcpfactory_pipeline.checks.evaluation.case_quality import LISTS, rate_cases_by_search, rate_cases_from_report
     from mcpfactory_pipeline.checks.evaluation.offered_tools import read_server_tools
 
@@ -255,7 +255,7 @@ def check_case_quality(
 
 
 def print_confused_tools(server: WorkspaceServer, *, as_json: bool) -> None:
-    """Print the tools that models confused or could confuse, with the descriptions of the tools."""
+    """Print the tools that models confused or could confuse, with their descriptions."""
     from mcpfactory_pipeline.checks.evaluation.confusable_tools import find_confused_pairs
     from mcpfactory_pipeline.checks.evaluation.evaluation_reports import read_model_reports
     from mcpfactory_pipeline.checks.evaluation.offered_tools import read_server_tools
@@ -283,7 +283,7 @@ def print_confused_tools(server: WorkspaceServer, *, as_json: bool) -> None:
 
 
 def write_proposed_cases(server: WorkspaceServer, *, as_json: bool) -> None:
-    """Write proposed cases to a file next to the evaluated cases, and print the path of the file."""
+    """Write proposed cases next to the evaluated cases, and print the path of the new file."""
     from mcpfactory_pipeline.base.files import read_json, replace_file
     from mcpfactory_pipeline.checks.evaluation.case_quality import (
         example_arguments_by_tool,
@@ -345,7 +345,7 @@ def evaluate(**values: Any) -> None:
 
 
 # Typer reads the options from the signature.
-evaluate.__signature__ = inspect.signature(EvaluateOptions, eval_str=True)  # type: ignore[attr-defined] # functions have it
+evaluate.__signature__ = inspect.signature(EvaluateOptions, eval_str=True)  # type: ignore[attr-defined] # functions accept this attribute
 
 
 def _cases(server: WorkspaceServer) -> Sequence[EvaluationCase]:

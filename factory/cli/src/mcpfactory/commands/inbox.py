@@ -63,7 +63,7 @@ def inbox(
 
 
 def print_inbox_summary() -> bool:
-    """Print the inbox and the next commands for `mcpfactory` without arguments; return False outside a workspace."""
+    """Print the inbox, or return False outside a workspace."""
     from mcpfactory_pipeline.base.errors import WorkspaceError
     from mcpfactory_pipeline.views.inbox import next_commands, read_inbox
 
@@ -83,7 +83,6 @@ def print_inbox_summary() -> bool:
 
 
 def _with_clients(items: list[Any], workspace: Any) -> list[Any]:
-    """Return the inbox items; an item about a drifted server also names the clients that have this server installed."""
     from mcpfactory_pipeline.delivery.clients.config_files import read_user_paths
     from mcpfactory_pipeline.views.inbox_notifications import add_affected_clients
 

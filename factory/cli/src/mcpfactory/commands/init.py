@@ -1,4 +1,4 @@
-"""Commands that set up a workspace: The command `init`, and the command `schema` for the settings."""
+"""Commands `mcpfactory init` and `mcpfactory schema`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def init(
 
 
 def _chosen_origin(folder: Path, factory: str) -> FactoryOrigin | None:
-    """Return the user's origin, else a usable origin; None if an existing workspace keeps its own."""
+    """Return the given or a default origin, or None to keep the origin of an existing workspace."""
     from mcpfactory_pipeline.delivery.ci.factory_origin import choose_origin
     from mcpfactory_pipeline.workspace.workspace import CONFIG, read_toml
 
@@ -70,7 +70,7 @@ def _chosen_origin(folder: Path, factory: str) -> FactoryOrigin | None:
 
 
 def _confirm_setup(setup: WorkspaceSetup, *, as_json: bool) -> None:
-    """Show the planned changes to a folder with unrelated files, and continue only if the user confirms."""
+    """Show the planned changes to a folder with unrelated files, and ask the user for confirmation."""
     shown = ", ".join(setup.others[:5]) + (" …" if len(setup.others) > 5 else "")
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         output.usage_error(
@@ -120,13 +120,14 @@ def schema(
 ) -> None:
     """Print the JSON Schema of mcpfactory.toml, for editors.
 
-    Editors complete keys if the first line of a file names the schema: `#:schema ./mcpfactory.schema.json`.
+    Editors complete keys if the first line of a file is
+    `#:schema ./mcpfactory.schema.json`.
     """
     output.data(settings_schema(kind.value if kind else ""))
 
 
 def settings_schema(kind: str) -> dict[str, Any]:
-    """Return the JSON Schema of a kind of settings file; "" means any `mcpfactory.toml` (root or server)."""
+    """Return the JSON Schema of a kind of settings file, or of root and server files together."""
     from mcpfactory_codegen.servers.config import ServerConfig
     from mcpfactory_codegen.settings import json_schema
     from mcpfactory_pipeline.workspace.settings import WorkspaceSettings

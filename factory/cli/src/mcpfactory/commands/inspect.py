@@ -111,7 +111,6 @@ _TYPES: Final = frozenset({"string", "number", "integer", "boolean", "array", "o
 
 
 def _print_texts(shown: dict[str, Any]) -> None:
-    """Print one description per line for a server that this command started; print nothing for other servers."""
     from mcpfactory_pipeline.base.text import printable_line
 
     if "instructions" not in shown:
@@ -126,7 +125,7 @@ def _print_texts(shown: dict[str, Any]) -> None:
 
 
 def _texts_of(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
-    """Yield (place, text) for each text in a listed tool except type names; the text of a member without text is ""."""
+    """Yield (place, text) for each text of a listed tool, with "" for a missing text."""
     if isinstance(value, str) and value not in _TYPES:
         yield place, value
     elif isinstance(value, dict):
@@ -139,7 +138,6 @@ def _texts_of(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _print_most_expensive(tools: list[dict[str, Any]]) -> None:
-    """Print the most expensive tools if a few tools make up most of the cost."""
     expensive = sorted(tools, key=lambda tool: -tool["tokens"])[:_MOST]
     whole, part = sum(tool["tokens"] for tool in tools), sum(tool["tokens"] for tool in expensive)
     if len(tools) > 2 * _MOST and part:
@@ -150,7 +148,7 @@ def _print_most_expensive(tools: list[dict[str, Any]]) -> None:
 
 
 def _arguments(tool: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a listed tool by name, without their places in API requests, which are unknown."""
+    """Return the arguments of a listed tool, without request locations."""
     from mcpfactory_runtime.schemas.walk import properties_of
 
     return {argument: {} for argument in properties_of(tool.get("inputSchema"))}
@@ -167,7 +165,7 @@ def _tool_row(tool: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _started_report(server: WorkspaceServer, *, start: bool) -> dict[str, Any]:
-    """Start a server without a report, and return its report; end the command if `start` is False."""
+    """Start the server to make its report, or end the command if `start` is False."""
     if not start and server.adopted is not None:
         output.fail(
             f"{server.name} was adopted ({server.adopted.origin}): its tools are known only when it runs",

@@ -1,4 +1,4 @@
-"""The command table of `mcpfactory pipeline`, and its commands that show and repair the state."""
+"""The command table of `mcpfactory pipeline`, and the commands that show and repair state."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def restore(
 def prune(names: Names = None, dry_run: DryRun = False, as_json: AsJson = False) -> None:
     """Delete the files of old candidates.
 
-    The newest candidates stay; their number is `keep` in [artifacts]. Published candidates also stay, and so do
+    `keep` in [artifacts] sets how many of the newest candidates stay. Published candidates also stay, and so do
     candidates that are or were in a channel.
     """
     from mcpfactory_pipeline.base.text import pluralize

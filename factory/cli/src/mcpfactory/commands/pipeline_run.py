@@ -18,7 +18,7 @@ from mcpfactory_pipeline.plan.plan import PlanStep
 from mcpfactory_pipeline.workspace.workspace import Workspace
 from mcpfactory_runtime.errors import Exit
 
-# Maximum servers in a run. For a larger run, only a command that lists the pending items is printed.
+# maximum servers of a run whose pending items are printed; otherwise, a command that lists them is printed
 _NAMED_SERVERS: Final = 3
 
 
@@ -51,7 +51,6 @@ def _print_plan(steps: Sequence[PlanStep]) -> None:
 
 
 def _run(wanted: Run, context: OperationContext, *, as_json: bool) -> None:
-    """Run the stages, print their progress or events, and end with the exit code of the run."""
     if context.dry_run:
         _plan(wanted, context, as_json=as_json)
         return
@@ -71,7 +70,7 @@ run = make_typer_command(Run, perform=_run)
 
 
 def _note_waiting(workspace: Workspace, names: Sequence[str]) -> None:
-    """Print the pending items of a run's servers with the next commands; for many servers, name `mcpfactory inbox`."""
+    """Print the pending items of the servers, or for many servers only the command `mcpfactory inbox`."""
     from mcpfactory_pipeline.views.inbox import read_inbox
 
     if len(names) > _NAMED_SERVERS:
@@ -83,7 +82,7 @@ def _note_waiting(workspace: Workspace, names: Sequence[str]) -> None:
 
 
 def warn_missing_isolation(workspace: Workspace, outcome: Any) -> None:
-    """Warn, once per run, if server code ran without isolation and the setting is `auto`."""
+    """Warn if server code ran without isolation while the setting is `auto`."""
     from mcpfactory_pipeline.isolation.levels import AUTO, NONE, describe_unavailable_levels
 
     if outcome.ran and outcome.isolation == NONE.name and workspace.settings.pipeline.isolation == AUTO:

@@ -109,8 +109,8 @@ def check(
 ) -> None:
     """Check that a release tag can be published (for CI).
 
-    The tag must name a release that may be published from the checked-out commit. With --provider, print values for the
-    next jobs: `server=`, `version=`, `candidate=` and `run=` (a new run ID).
+    The tag must name a release that may be published from the checked-out commit. With --provider, print `server=`,
+    `version=`, `candidate=` and `run=` (a new run ID) for the next jobs.
     """
     check_provider(provider)
     from mcpfactory_pipeline.base.ids import new_id

@@ -20,10 +20,10 @@ from mcpfactory_runtime.server.generated.catalog import MODES
 if TYPE_CHECKING:
     from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-_MAX_SUGGESTIONS: Final = 5  # maximum number of tools that an error suggests for an unknown tool
-_MIN_LENGTH: Final = 3  # minimum characters of a word; a shorter word matches too many tools
-_WARNING: Final = "warning: "  # prefix of lines on a server's stderr that the user must see
-_INVALID: Final = "Invalid arguments"  # prefix of the runtime's message about invalid arguments
+_MAX_SUGGESTIONS: Final = 5  # maximum number of similar tools that an error message suggests
+_MIN_LENGTH: Final = 3  # minimum characters of a word to search for; shorter words match too many tools
+_WARNING: Final = "warning: "  # prefix of lines on a server's stderr that must be shown to the user
+_INVALID: Final = "Invalid arguments"  # start of the runtime's message about invalid arguments
 
 
 def run(
@@ -170,14 +170,12 @@ def call(
 
 
 class _TypedArguments(NamedTuple):
-    """Arguments from the command line: the JSON object, and pairs of name and text."""
-
     whole: dict[str, Any]
     pairs: list[tuple[str, str]]
 
 
 def _parse_arguments(pairs: list[str], whole: str) -> _TypedArguments:
-    """Return the typed arguments; if they are invalid, end the command before the server is started."""
+    """Return the typed arguments, or end the command if they are invalid."""
     try:
         arguments = json.loads(whole) if whole else {}
     except json.JSONDecodeError as error:
@@ -191,7 +189,7 @@ def _parse_arguments(pairs: list[str], whole: str) -> _TypedArguments:
 
 
 def _warn_of_drift(space: Any, server: Any) -> None:
-    """Warn about known drift of an adopted server before sending anything to the server."""
+    """Warn about known drift of an adopted server before the first request to the server."""
     if server.adopted is None:
         return
     from mcpfactory_pipeline.decisions.drift import default_channel_drift_blockers, drift_sentence
@@ -232,10 +230,10 @@ async def _call(
         except McpError as error:
             output.fail(f"{server.name} returned error {error.code}: {error}", code=Exit.NEGATIVE)
     for line in client.stderr.splitlines():
-        if line.startswith(_WARNING):  # for example, a warning about an API address
+        if line.startswith(_WARNING):
             output.warning(line.removeprefix(_WARNING))
     if result.get("isError") and (failure := find_tool_failure(client.stderr, server.name, server.folder)) is not None:
-        # Show the owner where the tool failed, because the response hides the location.
+        # show where the tool failed, because the response hides the location
         output.error(str(failure), failure.hint)
     elif result.get("isError") and str(next(iter(result.get("content") or [{}])).get("text", "")).startswith(_INVALID):
         output.hint(f"{tool} takes {_describe_arguments(schema)}")

@@ -85,7 +85,7 @@ def serve(
 
 
 def _serve_gateway(found: Workspace, names: list[str], place: HttpAddress | None, options: dict[str, Any]) -> None:
-    """Serve a gateway until it ends, then end all processes of its servers, including processes in other sessions."""
+    """Serve a gateway until it ends, then end all processes that the gateway started."""
     from mcpfactory_pipeline.isolation.processes import adopt_orphans, descendants, end_descendants
     from mcpfactory_pipeline.serve.factory_server import listen
     from mcpfactory_pipeline.serve.gateway import make_gateway, make_health_page

@@ -19,12 +19,11 @@ from mcpfactory_runtime.errors import Exit
 if TYPE_CHECKING:
     from mcpfactory_pipeline.adoption.proposal import AdoptionProposal
 
-_LONGEST: Final = 60  # maximum lines of a printed diff; for a longer diff, only its length is printed
+_LONGEST: Final = 60  # maximum lines of a printed diff; a longer diff is replaced by its number of lines
 _QUIET: Final = ("same", "keep", "deleted")  # actions of an update that leave a file unchanged
 
 
 def _show_new(done: ServerResult) -> None:
-    """Print the new server, and the next commands."""
     created = done.record
     output.print_document_problems(created.problems)
     if created.recognised:
@@ -45,7 +44,6 @@ new = make_typer_command(New, _show_new)
 
 
 def _advise(created: Any) -> None:
-    """Print the API address, and decisions to make before the first call."""
     output.print_address_warnings(created.server, created.address)
     if created.alike:
         names = ", ".join(created.alike)
@@ -57,7 +55,7 @@ def _advise(created: Any) -> None:
 
 
 def _print_set_variables(credentials: Iterable[str], address: Mapping[str, Any]) -> None:
-    """Warn about variables of the new server that are already set, maybe for another API."""
+    """Warn about variables of the new server that are already set, because they may belong to another API."""
     from mcpfactory_runtime.upstream.secrets import SETTINGS
 
     settings = (f"{address['prefix']}_{name}" for name in SETTINGS)
@@ -69,7 +67,6 @@ def _print_set_variables(credentials: Iterable[str], address: Mapping[str, Any])
 
 
 def _was_retired(name: str) -> bool:
-    """Return True if an earlier server with this name was retired."""
     from mcpfactory_pipeline.base.errors import StateError
     from mcpfactory_pipeline.state.store import Store
 
@@ -106,7 +103,7 @@ def _print_proposal(proposal: AdoptionProposal) -> None:
 
 
 def _show_adopt(done: AdoptResult) -> None:
-    """Print the proposal and the result. Omit the proposal if the confirmation question already showed it."""
+    """Print the result, and the proposal unless the user has already confirmed it."""
     if done.record:
         _print_proposal(done.record)
     if done.written or not (done.dry_run or done.record.changes):
@@ -120,7 +117,6 @@ adopt = make_typer_command(Adopt, _show_adopt)
 
 
 def _show_update(done: ServerResult) -> None:
-    """Print what changed, and the files that a person must merge."""
     updated = done.record
     output.print_document_problems(updated.problems)
     output.print_address_warnings(updated.server, updated.address)
@@ -131,7 +127,7 @@ def _show_update(done: ServerResult) -> None:
         output.line(f"{updated.server} is up to date")
         return
     has_document = bool(updated.operations or updated.tools or updated.changes)
-    # Without a document, only the running server knows its tools
+    # without an API document, only the running server can list its tools
     tools = f": {updated.tools} tools" if has_document else ""
     output.line(f"{done.message}{tools}")
     for file in files:
@@ -192,7 +188,6 @@ def _print_version(found: Any) -> None:
 
 
 def _show_install(done: ClientsResult) -> None:
-    """Print the changes to each client's configuration, or the table of installed servers."""
     if done.installed:
         output.table(
             ("CLIENT", "SCOPE", "NAME", "SERVER", "FROM", "VERSION", "STATE"),

@@ -136,8 +136,6 @@ def new(
 
 
 class _Step(NamedTuple):
-    """Result of one step of a template check."""
-
     variant: str
     step: str
     good: bool
@@ -180,7 +178,7 @@ def check(source: Source, as_json: AsJson = False) -> None:
 
 
 def _described(template: ServerTemplate) -> dict[str, Any]:
-    """Return the properties of a template as plain data, with the files that the default answers create."""
+    """Describe a template as plain data, with the files that its default answers create."""
     from mcpfactory_codegen.servers.template_answers import read_questions, unsafe_settings
 
     asked = [one for one in read_questions(template) if not one.hidden and one.name not in _TOLD]
@@ -208,7 +206,7 @@ def _described(template: ServerTemplate) -> dict[str, Any]:
 
 
 def _made(root: Path, template: ServerTemplate, name: str, **options: Any) -> GeneratedServer:
-    """Create a server from the template in `servers/` of a folder; use a small API document if one is needed."""
+    """Create a server from the template in `servers/` of a folder, with a small API document if needed."""
     from mcpfactory_codegen.servers.create import create_server
 
     document = root / "words.json"
@@ -219,7 +217,7 @@ def _made(root: Path, template: ServerTemplate, name: str, **options: Any) -> Ge
 
 
 def _tried(root: Path, template: ServerTemplate, variant: TemplateVariant, name: str) -> list[_Step]:
-    """Create a server from one variant, and check the server; skip the later steps if creation fails."""
+    """Create a server from one variant, and check the server unless its creation failed."""
     try:
         made = _made(root, template, name, answers=variant.answers)
     except McpfactoryError as error:

@@ -60,7 +60,7 @@ def run_declared(
     api = api_variables(server.folder)
     setup = DeclaredTestSetup(server_command(server), environ, secrets=secrets, api=api)
     mode = "record" if record else "live" if live else "replay"
-    found = asyncio.run(run_declared_tests(tests, setup, mode=mode, upstream=record, update=update))  # type: ignore[arg-type] # one of the three
+    found = asyncio.run(run_declared_tests(tests, setup, mode=mode, upstream=record, update=update))  # type: ignore[arg-type] # `mode` is one of the permitted values
     if as_json:
         output.data([one.to_json() for one in found])
     else:

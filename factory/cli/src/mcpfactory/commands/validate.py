@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mcpfactory_pipeline.checks.report import ValidationReport
 
 
-# Copied from checks.formats, because importing that module would slow down `--help`.
+# copied from `checks.formats`, because importing that module would slow down `--help`
 _FORMATS: Final = ("text", "json", "junit", "sarif", "markdown", "html", "badge")
 _POLICIES: Final = ("findings", "promotion")
 _STYLES: Final = {"passed": "good", "not shown": "warn", "refused": "bad"}
@@ -186,7 +186,7 @@ def _explain(name: str, *, as_json: bool) -> None:
 
 
 def _report_start_failure(report: ValidationReport) -> None:
-    """End the command if the server's own code failed at start, because this failure causes all findings."""
+    """End the command if the server's own code failed at start."""
     from mcpfactory_pipeline.launch.start_command import parse_start_failure
 
     starts = [finding for finding in report.findings if finding.rule == "process.starts"]
@@ -216,7 +216,7 @@ def _limits(words: Sequence[str]) -> dict[str, float]:
 
 
 async def _examine(*words: Any, **options: Any) -> ValidationReport:
-    """Return the report of `_judge`; first end all processes that the check started, also those in other sessions."""
+    """Return the report of `_judge`, and end all processes that the check started."""
     from mcpfactory_pipeline.isolation.processes import adopt_orphans, descendants, end_descendants
 
     ours = descendants(os.getpid())
@@ -251,10 +251,7 @@ def _words(command: str) -> tuple[str, ...]:
 
 
 def _destinations(formats: Sequence[str], outputs: Sequence[Path], *, as_json: bool) -> _Destinations:
-    """Return the formats to write and their destinations (None: stdout).
-
-    Exits with a usage error if the options conflict.
-    """
+    """Return each format with its destination, where None means stdout."""
     from mcpfactory_pipeline.checks.report_formats import FORMATS as KNOWN
     from mcpfactory_pipeline.checks.report_formats import report_format_of
 
@@ -282,7 +279,6 @@ def _destinations(formats: Sequence[str], outputs: Sequence[Path], *, as_json: b
 
 
 def _write_reports(report: ValidationReport, destinations: _Destinations) -> None:
-    """Write a report in each format. Exits if a file cannot be written."""
     from mcpfactory_pipeline.checks.report_formats import FORMATS as KNOWN
 
     for name, path in destinations:

@@ -1,1 +1,1 @@
-"""Generated tests of a server: valid and invalid calls of each tool, with the expected requests and responses."""
+"""Generated tests of a server: calls of each tool, with the expected requests and responses."""

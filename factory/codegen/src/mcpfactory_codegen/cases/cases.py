@@ -1,15 +1,12 @@
 """Tests of a generated server: cases (calls with the expected requests and responses) and the files that run them.
 
-Each tool has one case: a call with all its arguments. The case also has
-- `offers`: the arguments that the tool list must show;
-- `variants`: calls with only the required arguments, and with characters that must be encoded;
-- `refused`: calls with one invalid argument, which must be rejected before they reach the API;
-- `reads`: set if the call only reads, but its method does not imply that;
-- `answers`: the other documented responses, and server errors that are not documented.
+Each tool has one case, a call with all arguments. `offers` has the arguments that the tool list must show. `variants`
+has calls with only the required arguments, and calls with characters that must be encoded. `refused` has calls with one
+invalid argument, which the server must reject. `reads` is True if the call only reads although its HTTP method can
+write. `answers` has undocumented server errors, and all documented responses except the usual response.
 
-`expected` builds the expected requests. `untested` reports the tools without a case. The arguments of a call have
-distinct values if their schemas permit, so that tests detect swapped arguments. Arrays have two items to show their
-serialization.
+The arguments of a call have distinct values if possible, so that tests detect swapped arguments. Arrays have two items
+to show their serialization.
 """
 
 from __future__ import annotations
@@ -36,7 +33,8 @@ from mcpfactory_runtime.schemas.walk import items_schema_of, properties_of, requ
 from mcpfactory_runtime.types import Json
 from mcpfactory_runtime.upstream.secrets import server_override_variables
 
-MAX_CASES_PER_TOOL: Final = 10  # maximum cases of each kind per tool; the kinds are refused calls, answers and variants
+# maximum number of tests of each kind (refused calls, answers, variants) for one tool
+MAX_CASES_PER_TOOL: Final = 10
 MAX_CASES: Final = 12_000  # maximum number of tests of one server
 _SAFE: Final = re.compile(r"[A-Za-z0-9._~-]+\Z")
 _JSON: Final = re.compile(r"application/([\w.+-]+\+)?json\Z")
@@ -45,8 +43,8 @@ _ENCODED: Final = (
     "a c&d?é",
     "a é",
     "é",
-)  # each text needs encoding in URLs and forms
-# First bytes of binary formats. Clients and `validate` check these bytes.
+)  # all these texts must be encoded in URLs and forms
+# first bytes of binary formats, which clients and `validate` check
 _BEGINNINGS: Final[dict[str, bytes]] = {
     "application/pdf": b"%PDF-1.7\n",
     "application/zip": b"PK\x03\x04",
@@ -63,9 +61,9 @@ _FREE: Final = frozenset(
     {"type", "minLength", "maxLength", "nullable", "title", "description", "default", "example", "examples"}
 )
 _MADE: Final = "made to fail by a test"
-# Members of a response that may contain an error message (RFC 9457 §3.1, RFC 6749 §5.2).
+# members of a response that may contain an error message (RFC 9457 §3.1, RFC 6749 §5.2)
 _WORDS: Final = ("detail", "message", "error_description", "error", "title")
-_STEPS: Final = 9  # number of nearby values to try if another argument already has the wanted value
+_STEPS: Final = 9  # number of nearby values to try if an argument would have the same value as an earlier argument
 _UNKNOWN: Final = "mcpfactory_unknown"
 _TRANSIENT: Final = frozenset({429, 502, 503, 504})
 _ONCE: Final = frozenset({"POST", "PATCH"})
@@ -75,9 +73,9 @@ Slot = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Callee:
-    """Tool whose case is built.
+    """The tool of a case, its inputs, and the names that requests need.
 
-    `own`: input slots that the server itself fills. `shared`: input slots of merged arguments.
+    `own` has the slots of inputs that the server fills. `shared` has the slots of merged arguments.
     """
 
     operation: ApiOperation
@@ -91,7 +89,7 @@ class _Callee:
     names: Names
 
     def given(self, values: dict[Slot, Any]) -> Json:
-        """Return the arguments of a call that sends these values."""
+        """Return the tool arguments for these input values."""
         named = {self.arguments[slot]: value for slot, value in values.items() if slot not in self.own}
         for name, merged in self.tool.merged.items():
             pieces = [named.pop(member) for member in merged.members if member in named]
@@ -102,7 +100,7 @@ class _Callee:
     def takes(self, values: dict[Slot, Any]) -> bool:
         """Return True if the tool's schema accepts the values.
 
-        Composed schemas (`allOf`, `anyOf`) can have requirements that `sample` does not consider.
+        The values come from `sample`, which ignores some rules of `allOf` and `anyOf`.
         """
         given = self.given(values)
         try:
@@ -126,7 +124,7 @@ class _Callee:
 def cases(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[Json]:
     """Return the case of each testable tool, at most `MAX_CASES` tests in total."""
     operations = api.operations_by_key()
-    # With too many tools, the limit would remove nearly all variants, refused calls and answers.
+    # with too many tools, `MAX_CASES` would remove nearly all variants, refused calls and answers
     more = 4 * len(tools) < 3 * MAX_CASES
     callees = (_callee(operations[tool.key], tool, api, names) for tool in tools)
     built = [case for callee in callees if (case := _case(callee, more=more)) is not None]
@@ -206,7 +204,6 @@ def _case(one: _Callee, *, more: bool) -> Json | None:
 
 
 def _listed_arguments(tool: ApiTool) -> Json:
-    """Return the arguments that a listing of the tool must show, in the order of the tool's schema."""
     required = required_of(tool.input_schema)
     return {
         "required": required,
@@ -215,10 +212,7 @@ def _listed_arguments(tool: ApiTool) -> Json:
 
 
 def _share(one: _Callee, built: dict[Slot, Any]) -> None:
-    """Give all members of a merged argument the same value.
-
-    If the argument has a separator, replace only values that contain the separator.
-    """
+    """Give all members of a merged argument the same value."""
     slots = {argument: slot for slot, argument in one.arguments.items()}
     for merged in one.tool.merged.values():
         members = [slots[member] for member in merged.members if member in slots]
@@ -230,10 +224,7 @@ def _share(one: _Callee, built: dict[Slot, Any]) -> None:
 
 
 def _is_passed(slot: Slot, one: _Callee) -> bool:
-    """Return True if the call passes the argument. Optional arguments are also passed, to test their bindings.
-
-    Optional arguments for the whole query string are excluded, because they have no simple sample.
-    """
+    """Return False for an optional input that is a whole query string, because such an input has no simple sample."""
     return slot[0] != "querystring" or any(item.required for item in one.items if item.slot == slot)
 
 
@@ -259,7 +250,7 @@ def _sample_of(item: Input, api: Api) -> Any:
 
 
 def _members(item: Input, api: Api) -> Json:
-    """Return an object with its optional members, because an empty object would make the path segment empty."""
+    """Return an object with its optional members, because {} would make the path segment empty."""
     parts = properties_of(resolve(item.schema, api.root))
     made = {name: sample(part, api.root) for name, part in parts.items()}
     return {name: value for name, value in made.items() if value is not NOTHING}
@@ -275,7 +266,7 @@ def _without_examples(schema: Any) -> Any:
 
 
 def _distinct(one: _Callee, values: dict[Slot, Any]) -> dict[Slot, Any]:
-    """Return the call with arrays of two items and distinct arguments, if the tool's schema permits that."""
+    """Return the call with distinct arguments and arrays of two items, if the tool's schema permits."""
     seen: set[str] = set()
     for item in one.items:
         value = values.get(item.slot, NOTHING)
@@ -320,7 +311,7 @@ def _variants(one: _Callee, values: dict[Slot, Any], needed: set[Slot]) -> Itera
 
 
 def _encoded(item: Input, value: Any, one: _Callee) -> Sequence[Any]:
-    """Return values that must be encoded in a path, query or form; () unless the schema accepts any text."""
+    """Return values that must be encoded in a path, query or form, or () if the schema restricts the text."""
     schema, parameter = resolve(item.schema, one.api.root), item.parameter
     if item.encoding is not None or not isinstance(schema, dict):
         return ()
@@ -343,14 +334,14 @@ def _is_free(schema: Any, one: _Callee) -> bool:
 
 
 def _refused(one: _Callee, arguments: Json) -> Iterator[Json]:
-    """Yield changes that make the call invalid: `{"without": argument}` or `{"set": {argument: value}}`."""
+    """Yield changes that make a call invalid, such as `{"without": argument}` and `{"set": {argument: value}}`."""
     for name in required_of(one.tool.input_schema):
         if one.refuses({key: value for key, value in arguments.items() if key != name}):
             yield {"without": name}
     if one.refuses({**arguments, _UNKNOWN: 1}):
         yield {"set": {_UNKNOWN: 1}}
     rows = [[(one.arguments[item.slot], value) for value in _invalid_for(item, one)] for item in one.items]
-    for column in zip_longest(*rows):  # use the first value of each argument, then the second value of each argument
+    for column in zip_longest(*rows):  # try the first value of each argument, then the second value of each argument
         for name, value in filter(None, column):
             if one.refuses({**arguments, name: value}):
                 yield {"set": {name: value}}
@@ -368,7 +359,7 @@ def _invalid_for(item: Input, one: _Callee) -> Iterator[Any]:
 def _response(one: _Callee) -> Json:
     response = _success(one.operation.responses)
     if response is None and one.operation.method == "HEAD":
-        return {"status": 200, "content_type": "", "body": None}  # RFC 9110 §9.3.2
+        return {"status": 200, "content_type": "", "body": None}  # a response to HEAD has no body (RFC 9110 §9.3.2)
     if response is None:
         return {"status": 200, "content_type": "application/json", "body": {}}
     return _answer(int(response.status) if response.status.isdigit() else 200, response, one.api)
@@ -399,7 +390,7 @@ def _success(responses: Sequence[Response]) -> Response | None:
 
 
 def _answers(one: _Callee, usual: int) -> Iterator[Json]:
-    """Yield the documented responses except the usual one (400 for `4XX`, 500 for `default`), and other failures."""
+    """Yield the documented responses except the usual response, then undocumented server errors."""
     documented = {response.status.upper() for response in one.operation.responses}
     stated = {_status(status) for status in documented if status != "DEFAULT"}
     for response in sorted(one.operation.responses, key=lambda response: response.status):
@@ -409,7 +400,7 @@ def _answers(one: _Callee, usual: int) -> Iterator[Json]:
         answer = _answer(status, response, one.api)
         if status >= 400 and one.operation.method != "HEAD":
             answer = _with_words(answer)
-        # Retries must not slow down the tests (RFC 9110 §10.2.3).
+        # prevent a wait before retries, which would slow down the tests (RFC 9110 §10.2.3)
         yield answer | ({"headers": {"Retry-After": "0"}} if status in _TRANSIENT else {})
     made: Json = {"content_type": "application/json", "body": {"message": _MADE}}
     if one.operation.method != "HEAD":  # a response to HEAD has no body (RFC 9110 §9.3.2)
@@ -421,7 +412,7 @@ def _answers(one: _Callee, usual: int) -> Iterator[Json]:
 
 
 def _with_words(answer: Json) -> Json:
-    """Return a documented failure, with the message that tests look for if the format has a member for messages."""
+    """Put the message that tests look for into the body of a documented failure."""
     body = answer["body"]
     for name in _WORDS if isinstance(body, dict) else ():
         if isinstance(body.get(name), str):
@@ -447,8 +438,7 @@ _SET_SERVERS: Final = (
 def test_files(api: Api, names: Names, tools: Sequence[ApiTool], package: str, *, dialect: bool) -> dict[str, str]:
     """Return the files below `tests/_generated`, by path.
 
-    `dialect`: True if the server sets a default dialect. With a default dialect, the tests select the dialect
-    `standard`.
+    `dialect` means that the server sets a default dialect, so that the tests must select the dialect `standard`.
     """
     module = Path(__file__).with_name("test_tools.txt").read_text("utf-8").replace("PACKAGE", package)
     if api.own_servers:
@@ -456,7 +446,7 @@ def test_files(api: Api, names: Names, tools: Sequence[ApiTool], package: str, *
     if dialect:
         module = module.replace('profile="full")', 'profile="full", dialect="standard")')
     built = cases(api, names, tools)
-    # Set all credential variables in tests, because the server refuses calls without credentials.
+    # set all credential variables in tests, because the server refuses calls without credentials
     head: Json = {"environment": sorted(variable for variables in names.variables.values() for variable in variables)}
     head |= {"address": f"{names.prefix}_BASE_URL", "base_url": api.base_url}
     if api.own_servers:

@@ -1,8 +1,8 @@
 """Expected request of a call, computed without the runtime's request builder.
 
 This module implements the OpenAPI rules for values without delimiters (3.1 §4.8.12 and §4.8.15) a second time, to test
-the request builder. Parts of a request that these rules do not cover are omitted and not compared. If `strict` is set,
-`query` is the complete query.
+the request builder. Tests do not compare parts of a request that the rules do not cover. `strict` means that `query` is
+the complete query.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from mcpfactory_runtime.upstream.encoding import is_json, media_type
 from mcpfactory_runtime.upstream.operation import CookieStyle, HeaderStyle, PathStyle, QueryStyle, check_table_complete
 
 _FORM: Final = "application/x-www-form-urlencoded"
-# OpenAPI ignores these headers (§4.8.12.1).
+# OpenAPI ignores these header parameters (§4.8.12.1)
 _OF_THE_CLIENT: Final = frozenset({"accept", "content-type", "authorization"})
 _ENDS_PATH: Final = re.compile(r"[?#]")
-# Joined values with one of these characters are not tested, because encoding rules differ.
+# joined values with one of these characters are not tested, because their encoding is not defined
 _ENDS: Final = re.compile(r"[,;|&=\s%+#\[\]]")
 
 Given = Sequence[tuple[Input, Any]]
@@ -33,17 +33,10 @@ Pairs = list[list[Any]]
 def expected_request(
     operation: ApiOperation, items: Sequence[Input], values: Mapping[tuple[str, str], Any], api: Api, names: Names
 ) -> dict[str, Any]:
-    """Return the `request` of a case; {} if these rules cannot express its path.
+    """Return the `request` of a case, or {} for an unsupported path.
 
-    The path is relative to the API's base URL. For an operation of another server, the path starts with that server's
+    The path is relative to the API's base URL. The path of an operation on another server starts with the server's
     name.
-
-    Args:
-        operation: the operation to call.
-        items: its inputs, in the order of the document.
-        values: the given values, by slot.
-        api: the API, with the security schemes.
-        names: the names, with the variables of each security scheme.
     """
     given = [(item, values[item.slot]) for item in items if item.slot in values]
     path = _path(operation.path, given)
@@ -54,7 +47,7 @@ def expected_request(
     template = _ENDS_PATH.split(operation.path, maxsplit=1)[0]
     within = sum(
         str(value).count("/")
-        # A path may contain a parameter twice; a parameter may also occur only in the path's query.
+        # the path may contain the parameter several times, or only in its query
         * template.count(f"{{{item.name}}}")
         for item, value in given
         if item.place == "path" and not _is_segments(item)
@@ -94,12 +87,12 @@ def _style(item: Input, default: str) -> str:
 
 
 def _is_segments(item: Input) -> bool:
-    """Return True if a path parameter can span several segments, including the slashes between them."""
+    """Return True if a path parameter can contain slashes."""
     return item.place == "path" and _style(item, "simple") == "segments"
 
 
 def _path(template: str, given: Given) -> str | None:
-    """Return the decoded path below the API's base URL; None if these rules do not cover the path."""
+    """Return the decoded path below the API's base URL, or None for an unsupported parameter."""
     values = {item.name: (item, value) for item, value in given if item.place == "path"}
     parts = re.split(r"\{([^{}]*)\}", _ENDS_PATH.split(template, maxsplit=1)[0])
     for at in range(1, len(parts), 2):
@@ -115,17 +108,14 @@ def _path(template: str, given: Given) -> str | None:
 
 
 def _stays(text: str, style: str, reserved: bool) -> bool:
-    """Return True if a decoded value appears unchanged in a path.
-
-    Return False for empty segments, segments of dots, and values that need further encoding rules.
-    """
+    """Return True if a decoded value appears unchanged in a path."""
     return all(one and not set(one) <= {"."} for one in text.split("/")) and not (
         reserved and re.search(r"[?#%\\]" if style == "segments" else r"[/?#%\\]", text)
     )
 
 
 def _in_path(item: Input, value: Any) -> str | None:
-    """Return a value as decoded path text, or None if these rules do not cover the value."""
+    """Return a value as decoded path text, or None for an unsupported value."""
     assert item.parameter is not None
     style, reserved = _style(item, "simple"), item.parameter.allow_reserved
     prefix, joint = _PATH[style]
@@ -147,11 +137,10 @@ _PATH: Final[Mapping[str, tuple[str, str]]] = check_table_complete(
     PathStyle,
     "cases/expected.py _PATH",
 )
-"""The prefix of a value, and the separator of its items or members when exploded."""
+"""For each style, the prefix of a value and the separator of exploded items."""
 
 
 def _query(given: Given) -> Pairs | None:
-    """Return decoded pairs in the order of the document; None if these rules do not cover a parameter."""
     pairs: Pairs = []
     for item, value in given:
         if item.place == "querystring":
@@ -172,7 +161,6 @@ def _query(given: Given) -> Pairs | None:
 
 
 def _pairs(name: str, value: Any, style: str, explode: bool | None) -> Pairs | None:
-    """Return the (name, value) pairs of a value in a query or form. The default style is exploded `form`."""
     delimiter, exploded = _QUERY[style or "form"]
     explode = exploded if explode is None else explode
     if delimiter is None and isinstance(value, dict | list):
@@ -203,7 +191,7 @@ _QUERY: Final[Mapping[str, tuple[str | None, bool]]] = check_table_complete(
     QueryStyle,
     "cases/expected.py _QUERY",
 )
-"""Delimiter of the items in one value (None: each member has its own pair), and the default of `explode`."""
+"""For each style, the separator of items in one value and the default of `explode`."""
 
 
 def _joined(name: str, texts: list[str], delimiter: str | None) -> Pairs | None:
@@ -215,7 +203,7 @@ def _joined(name: str, texts: list[str], delimiter: str | None) -> Pairs | None:
 def _deep(prefix: str, value: Any) -> Pairs | None:
     """Return the members of an object as pairs `name[member]=…`.
 
-    Each array item repeats the array's name, because OpenAPI does not define arrays here.
+    OpenAPI does not define arrays in `deepObject`, so that each array item repeats the array's name.
     """
     if isinstance(value, dict | list):
         inner = [
@@ -289,9 +277,9 @@ def _stated(media: str, key: str, fields: Sequence[Pairs | None]) -> dict[str, A
 
 
 def _form_field(name: str, value: Any, encoding: Encoding | None) -> Pairs | None:
-    """Return the pairs of a field.
+    """Return the pairs of a form field.
 
-    Scalars and arrays of scalars are encoded as in a query; other values are JSON if no style is set.
+    Scalars and arrays of scalars are encoded as in a query. All other values are encoded as JSON.
     """
     if encoding is not None and encoding.allow_reserved:
         return None
@@ -304,7 +292,7 @@ def _form_field(name: str, value: Any, encoding: Encoding | None) -> Pairs | Non
 
 
 def _part(name: str, value: Any, encoding: Encoding | None) -> Pairs | None:
-    """Return a part for each item of an array: files as their text, objects and arrays as JSON."""
+    """Return a part for each item: a file as text, an object or array as JSON."""
     if encoding is not None and encoding.explode is False:
         return None
     parts: Pairs = []
@@ -323,10 +311,7 @@ def _part(name: str, value: Any, encoding: Encoding | None) -> Pairs | None:
 
 
 def _credentials(operation: ApiOperation, api: Api, names: Names) -> list[dict[str, Any]]:
-    """Return the credentials of the first alternative.
-
-    The runtime uses the first alternative, because tests set all variables.
-    """
+    """Return the credentials of the first alternative, which the runtime uses because tests set all variables."""
     schemes = {scheme.name: scheme for scheme in api.security_schemes}
     usable = [one for one in operation.security if one and all(name in schemes for name in one)]
     built: list[dict[str, Any]] = []
@@ -347,13 +332,13 @@ def _credentials(operation: ApiOperation, api: Api, names: Names) -> list[dict[s
 
 
 def _texts(value: Any) -> list[str] | None:
-    """Return a scalar, or the scalars of an array, as texts; return None for a nested value."""
+    """Return the texts of a scalar or an array of scalars, or None for a nested value."""
     texts = [_scalar(one) for one in (value if isinstance(value, list) else [value])]
     return None if None in texts else [text for text in texts if text is not None]
 
 
 def _scalar(value: Any) -> str | None:
-    """Return a scalar as JSON text, but a string without quotes. None for null, objects and arrays."""
+    """Return a number or boolean as JSON text, and a string unchanged. Return None for any other value."""
     if isinstance(value, str):
         return value
     return json.dumps(value) if isinstance(value, bool | int | float) else None

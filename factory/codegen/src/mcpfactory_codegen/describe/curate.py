@@ -1,7 +1,6 @@
 """Application of the user's decisions about tools, and suggestions for large APIs.
 
-`rename` runs before `describe`, so that descriptions use the new argument names. `curate` runs after `describe`, and
-decides which parts are shown, hidden or sent. The two functions change nothing else.
+`rename` runs before `describe`, so that descriptions use the new argument names.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from mcpfactory_runtime.schemas.walk import definitions_of, properties_of, reach
 
 @dataclass(frozen=True, slots=True)
 class RenamedTools:
-    """The new names of tools, and the remaining decisions by operation key. The decisions use the new argument names.
+    """The new names of tools, and the remaining decisions with the new argument names.
 
     `uncurated` has the original names of the tools with decisions.
     """
@@ -41,7 +40,7 @@ class RenamedTools:
 
 @dataclass(frozen=True, slots=True)
 class CuratedTools:
-    """The tools to list. `hidden` has the operation keys of the tools that are not listed."""
+    """The tools to list, and the operation keys of `hidden` tools."""
 
     tools: tuple[ApiTool, ...]
     hidden: tuple[str, ...] = ()
@@ -49,7 +48,7 @@ class CuratedTools:
 
 
 def rename(names: Names, wanted: Mapping[str, ToolCuration]) -> RenamedTools:
-    """Rename tools and arguments as the user wants; report invalid and taken names as problems."""
+    """Rename tools and arguments as the user wants, and report invalid and taken names."""
     problems: list[Problem] = []
     keys = {named.tool: key for key, named in names.operations.items()}
     decisions = {keys[tool]: one for tool, one in wanted.items() if tool in keys}
@@ -92,7 +91,7 @@ def _arguments(
 
 
 def _assigned(now: Mapping[str, str], wanted: Mapping[str, str]) -> tuple[dict[str, str], set[str]]:
-    """Return the new names, and the keys whose wanted name is taken (case is ignored)."""
+    """Return the new names, and the keys whose wanted name is taken."""
     granted, refused = dict(wanted), set[str]()
     while True:
         final = {**now, **granted}
@@ -165,8 +164,6 @@ def _decided(tool: ApiTool, decision: ToolCuration, where: str) -> tuple[ApiTool
 
 
 class _MergeContext(NamedTuple):
-    """Context for merging arguments: the config location, the defaults and the problem list."""
-
     where: str
     defaults: Mapping[str, JsonValue]
     problems: list[Problem]
@@ -179,7 +176,6 @@ def _merged(
     required: list[str],
     context: _MergeContext,
 ) -> tuple[dict[str, MergedArgument], dict[str, ArgumentLocation]]:
-    """Replace several properties by one property, in `properties` and `required`."""
     merged: dict[str, MergedArgument] = {}
     bindings = dict(tool.bindings)
     for name, one in merge.items():
@@ -217,7 +213,6 @@ def _fits(value: JsonValue, schema: Any, whole: Mapping[str, Any]) -> bool:
 
 
 def _schema(old: Mapping[str, Any], properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    """Return the input schema with the given properties, required ones first, without unused definitions."""
     ordered = sorted(properties, key=lambda name: name not in required)
     schema = {key: value for key, value in old.items() if key not in {"required", "$defs"}}
     schema["properties"] = {name: properties[name] for name in ordered}
@@ -230,7 +225,7 @@ def _schema(old: Mapping[str, Any], properties: dict[str, Any], required: list[s
 
 
 def check_pinned_names(names: Names, wanted: Mapping[str, str]) -> tuple[Problem, ...]:
-    """Return a problem for each entry of `[names]` (operation → required tool name) that has no effect."""
+    """Return a problem for each entry of `[names]` that has no effect."""
     problems = []
     for key, name in wanted.items():
         named = names.operations.get(key)
@@ -257,7 +252,7 @@ def _default(where: str, what: str) -> Problem:
 
 
 BOUND: Final = 20_000
-"""Limit of tokens: a tenth of common context windows. For a longer tool list, groups are suggested."""
+"""Maximum tokens of a tool list before groups are suggested. The limit is a tenth of common context windows."""
 
 _MOST: Final = 15
 _SHARE: Final = 0.9  # maximum share of all tools in a suggested group; a larger group is not a useful selection
@@ -265,7 +260,7 @@ _SHARE: Final = 0.9  # maximum share of all tools in a suggested group; a larger
 
 @dataclass(frozen=True, slots=True)
 class ToolGroup:
-    """Tools that belong together: their number, their tokens, and the option that selects them."""
+    """A group of related tools: name, number of tools, tokens, and the option that selects the group."""
 
     name: str
     tools: int
@@ -274,9 +269,10 @@ class ToolGroup:
 
 
 def suggest_tool_groups(api: Api, tools: Sequence[ApiTool], bound: int = BOUND) -> tuple[ToolGroup, ...]:
-    """Return groups of tools, largest first; () if the tools do not exceed the bound, or if no groups are found.
+    """Return groups of tools, largest first.
 
-    The groups are the document's tags if these cover at least half of the tools, otherwise prefixes of the paths.
+    The groups are the document's tags if the tags cover at least half of the tools. If the tags cover fewer tools, the
+    groups are path prefixes. Tools within `bound` tokens need no groups.
     """
     if sum(tool.tokens for tool in tools) <= bound:
         return ()

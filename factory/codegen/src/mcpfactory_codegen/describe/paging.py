@@ -1,8 +1,8 @@
 """Detection of pagination from an operation's inputs and response.
 
-The runtime uses the result to tell the model how to get the next page. The tables list argument names by role. Case and
-punctuation in names are ignored (`page[number]` is `pagenumber`). An argument that looks like a cursor, but has no
-matching member in the response, is reported as a problem.
+The runtime uses the result to tell the model how to get the next page. Case and punctuation in names are ignored
+(`page[number]` is `pagenumber`). If an argument looks like a cursor but the response has no matching member, a problem
+is reported.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mcpfactory_runtime.schemas.walk import properties_of, resolve_definition, t
 from mcpfactory_runtime.upstream.operation import Paging
 
 UNCLEAR: Final = "paging-unclear"
-"""Problem code for an operation whose paging was not recognized."""
+"""Problem code for an operation with unrecognized paging."""
 
 Path = tuple[str, ...]
 
@@ -44,7 +44,10 @@ _NEXT: Final = _paths("""
     paginationtoken nextpage.offset nextpage.cursor next.after next.cursor cursors.after cursor.after cursor.next
     endcursor iterator bookmark scrollid pagination.after paging.after pagination.cursor cursor after lastid
 """)
-"""Last members of a path to a cursor, most reliable ones first; `.` separates members."""
+"""Ends of paths to a cursor, most reliable ends first.
+
+Members of a path are separated by `.`.
+"""
 
 _URLS: Final = _paths("""
     nexturl nextlink odatanextlink nextpageurl nexthref next.href next.url next.uri nextpage.uri links.next
@@ -66,9 +69,9 @@ _MOST: Final = 300  # maximum number of response members to read
 def recognize_paging(
     operation: ApiOperation, given: Inputs, named: OperationNames, api: Api, answer: Callable[[], Mapping[str, Any]]
 ) -> tuple[Paging | None, str]:
-    """Return the operation's paging (None if not recognized), and a note about an unclear case ("" otherwise).
+    """Return the operation's paging or None, and a note about an unclear case or "".
 
-    `answer` returns the plain form of the response (`OutputSchemas.shape`); it is called only if needed.
+    `answer` returns the plain form of the response (`OutputSchemas.shape`).
     """
     found = {normalize_name(item.name): item for item in given.items if item.place in _PLACES and item.name}
     candidates = [name for name in found if name in _CURSOR or name in _PAGE or name in _OFFSET]
@@ -86,7 +89,7 @@ def recognize_paging(
     else:
         if not any("link" in one.headers for one in operation.responses):
             cursor = inputs.first(_CURSOR - _LAST | _PAGE | _OFFSET, whole=False)
-            # A parameter `start` without a page size may be a time.
+            # a parameter `start` without a page size may be a time
             sure = cursor in _CURSOR or not _SIZE.isdisjoint(found)
             if not (cursor and sure and answer() and effect_of(operation).kind == "reads"):
                 return None, ""
@@ -119,7 +122,7 @@ class _Inputs:
     types: Mapping[str, frozenset[str]]
 
     def first(self, words: frozenset[str], *, whole: bool) -> str:
-        """Return the first input in `words` with only number types; without `whole`, the first with other types."""
+        """Return the first input in `words`, from inputs with only number types (`whole`) or from all other inputs."""
         return next(
             (n for n, kinds in self.types.items() if n in words and (kinds <= _WHOLE and bool(kinds)) is whole), ""
         )
@@ -133,11 +136,11 @@ class _PagingMatch:
 
 
 class _AnswerMembers:
-    """Members of a response, outer members first, and the path of the list of items in the response."""
+    """Members of a response, outer members first, and the path of the list of items."""
 
     def __init__(self, shape: Mapping[str, Any], depth: int) -> None:
         self.members: list[tuple[Path, Path, frozenset[str]]] = []
-        """For each member: its path, the path in normalized names, and the types of its value."""
+        """For each member, the path, the normalized path, and the types."""
         self.items: Path | None = () if "array" in _kinds(shape) else None
         waiting: deque[tuple[Path, Path, Mapping[str, Any]]] = deque(
             [((), (), shape)] if "object" in _kinds(shape) else []
@@ -158,7 +161,7 @@ class _AnswerMembers:
             self.items = min(top)[2]
 
     def at(self, ends: Iterable[Path]) -> Path:
-        """Return the path of a scalar member that ends with the first matching path in `ends`; () if none matches."""
+        """Return the path of a scalar member with an ending from `ends`, or (). Earlier endings have priority."""
         for end in ends:
             fitting = [path for path, plain, own in self.members if plain[-len(end) :] == end and not own & _NO_VALUE]
             if fitting:
@@ -166,11 +169,11 @@ class _AnswerMembers:
         return ()
 
     def ending(self, words: frozenset[str], *kinds: str) -> Path:
-        """Return the path to a member with one of these names and types."""
+        """Return the path of a member with one of these names and types."""
         return self._nearest([path for path, plain, own in self.members if plain[-1] in words and own & {*kinds}])
 
     def _nearest(self, paths: list[Path]) -> Path:
-        """Return the path nearest to the list, because a response can have several lists, each with a total."""
+        """Return the path nearest to the list of items, because each list of a response can have a total."""
         ours = self.items or ()
         return max(paths, key=lambda path: len([*takewhile(bool, map(eq, path, ours))]), default=())
 
@@ -182,14 +185,13 @@ def _by_cursor(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
     place = seen.at(_NEXT) or seen.at(_URLS)
     if not name or not place:
         return None
-    # The response's cursor may belong to the current page, not to the next page.
+    # the response may contain the cursor of the current page, not of the next page
     if name in _LAST and normalize_name(place[-1]) == "cursor":
         return None
     return _PagingMatch("cursor", name, place)
 
 
 def _by_number(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
-    """Return paging by page number or offset; prefer a next URL or a next number from the response."""
     if name := inputs.first(_PAGE, whole=True):
         return _PagingMatch("page", name, seen.at(_URLS))
     if name := inputs.first(_OFFSET, whole=True):
@@ -198,7 +200,7 @@ def _by_number(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
 
 
 def _by_last(inputs: _Inputs, seen: _AnswerMembers) -> _PagingMatch | None:
-    """Return paging by the ID of the last item; a flag in the response shows that more items exist."""
+    """Return paging by the ID of the last item, if a flag in the response shows that more items exist."""
     name = inputs.first(_LAST, whole=False) or inputs.first(_LAST, whole=True)
     return _PagingMatch("last", name) if name and seen.items is not None and seen.ending(_MORE, "boolean") else None
 

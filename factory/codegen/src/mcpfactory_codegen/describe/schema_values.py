@@ -1,7 +1,6 @@
-"""Texts about a schema: meanings of enum values and constant values, and examples.
+"""Texts about a schema: meanings of enum values and constants, and examples.
 
-The meanings of enum values are read from common extensions: `x-enum-descriptions`, `x-enumDescriptions`, `x-enumNames`,
-`x-enum-varnames`, `x-ms-enum`.
+Extensions such as `x-enum-descriptions`, `x-enumNames` and `x-ms-enum` give the meanings of enum values.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _PLACEHOLDERS: Final = frozenset(
 
 
 def enum_meanings(schema: dict[str, Any]) -> str:
-    """Return the meanings of enum values, such as `1: open; 2: closed`; "" if unknown or too long."""
+    """Return the meanings of enum values, such as `1: open; 2: closed`, or "" for unknown or too long meanings."""
     values = schema.get("enum")
     if not isinstance(values, list) or len(values) > _MOST_VALUES:
         return ""
@@ -49,14 +48,14 @@ def _said(schema: dict[str, Any], values: list[Any]) -> dict[int, str]:
         rows = [one for one in entries if isinstance(one, dict)]
         texts = {_shown(one.get("value")): one.get("description") for one in rows}
         return _texts(texts, values)
-    # Only integers need names; the name of a text usually repeats the text.
+    # only integers need names, because a text usually is its own name
     if all(isinstance(value, int) for value in values):
         return next((found for key in _NAMES if (found := _texts(schema.get(key), values))), {})
     return {}
 
 
 def _texts(found: Any, values: list[Any]) -> dict[int, str]:
-    """Return the text for each index of `values`, from a list in the same order or an object with values as keys."""
+    """Return the text for each index of `values`, from a list or an object of texts."""
     each: Iterable[Any] = ()
     if isinstance(found, list) and len(found) == len(values):
         each = found
@@ -70,7 +69,7 @@ def _shown(value: Any) -> str:
 
 
 def constant_title(schema: dict[str, Any]) -> str:
-    """Return the title of a `const` schema, which gives the meaning of the value in a `oneOf`; "" for other schemas."""
+    """Return the title of a `const` schema, which explains the value in a `oneOf`."""
     title = schema.get("title")
     if "const" not in schema or schema.get("description") or not isinstance(title, str):
         return ""
@@ -78,7 +77,7 @@ def constant_title(schema: dict[str, Any]) -> str:
 
 
 def constant_value(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> str | int | float | None:
-    """Return the only string or number that a schema permits (`const` or a one-value `enum`), else None.
+    """Return the only string or number that a schema permits (`const` or a one-value `enum`), or None.
 
     Booleans are excluded, because a required true is often a consent of the caller (`accept_terms: true`).
     """
@@ -95,7 +94,7 @@ def constant_value(schema: JsonSchema, schemas: dict[str, JsonSchema]) -> str | 
 
 
 def example_of(schema: dict[str, Any]) -> Any:
-    """Return a short example of a string schema without a documented format, or None if no example is usable."""
+    """Return a short example of a string schema without a documented format, or None."""
     if "string" not in types_of(schema):
         return None
     if schema.keys() & {"enum", "const", "default", "format", "$ref"}:

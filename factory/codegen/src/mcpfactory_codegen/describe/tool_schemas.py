@@ -1,8 +1,8 @@
 """Schemas for models: input schemas without documentation-only keywords, and output schemas.
 
-`SharedDefinitions.close` makes an input schema self-contained. A definition that is tiny or used once replaces its
-references; all other definitions move to `$defs`. Definitions above the token budget are replaced by an outline or by a
-schema that accepts any value, innermost definitions first.
+`SharedDefinitions.close` makes an input schema self-contained. Tiny definitions, and definitions used once, are
+inlined. Definitions that are larger and used several times move to `$defs`. If the definitions exceed the token budget,
+the innermost definitions become an outline or a schema that accepts any value.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _DROPPED: Final = frozenset(
     | {"writeOnly", "readOnly", "contentMediaType", "contentEncoding", "nullable", "collectionFormat"}
 )
 _ANNOTATIONS: Final = frozenset({"description", "default", "deprecated", "title"})
-# Maximum characters of a description: at the top level, one level deeper, and below.
+# maximum characters of a description at the top level, one level deeper, and on all deeper levels
 _DESCRIPTION: Final = (400, 300, 160)
 _DEPTH: Final = 40
 _TINY: Final = 64
@@ -63,7 +63,7 @@ class SharedDefinitions:
         self._sizes: dict[str, int] = {}
 
     def clean(self, schema: JsonSchema, depth: int = 0) -> JsonSchema:
-        """Return the schema without keywords that only document it, and with shortened descriptions."""
+        """Remove documentation-only keywords from the schema, and shorten descriptions."""
         if not isinstance(schema, dict):
             return schema
         if depth > _DEPTH:
@@ -74,7 +74,7 @@ class SharedDefinitions:
         return _merged_single({**_any_of(cleaned), **_values(schema, depth)})
 
     def _keyword(self, key: str, value: Any, depth: int) -> Any:
-        """Return the cleaned value of one keyword; None if the keyword must be removed."""
+        """Return the cleaned value of one keyword, or None to remove the keyword."""
         if key in _DROPPED or key.startswith("x-"):
             return None
         if key == "description":
@@ -90,7 +90,7 @@ class SharedDefinitions:
         return None if value is False and key in {"deprecated", "uniqueItems"} else value
 
     def definition(self, name: str) -> JsonSchema:
-        """Return the cleaned definition; {} if it does not exist."""
+        """Return the cleaned definition, or {} if the definition does not exist."""
         if name not in self._cleaned:
             cleaned = self.clean(self._schemas.get(name, {}), 1)
             self._cleaned[name] = {} if cleaned is True else cleaned
@@ -99,7 +99,7 @@ class SharedDefinitions:
         return self._cleaned[name]
 
     def close(self, schema: dict[str, Any], budget: int = BUDGET) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Return a cleaned schema with its definitions, and the names of definitions omitted because of the budget."""
+        """Clean a schema and add its definitions. Also return the names of definitions above the budget."""
         uses = Counter(references(schema))
         kept: set[str] = set()
         cut: list[str] = []
@@ -127,10 +127,10 @@ class SharedDefinitions:
         return closed, tuple(cut)
 
     def _expanded(self, schema: Any, *, shared: set[str], kept: set[str]) -> Any:
-        """Return the schema with its references replaced.
+        """Replace the references in a schema.
 
-        References to `shared` definitions point into `$defs`. Any other reference is replaced by the definition, or by
-        an outline if the definition is not in `kept`.
+        References to `shared` definitions point into `$defs`. A definition that is only in `kept` replaces its
+        references. An outline replaces every remaining reference.
         """
         if not isinstance(schema, dict):
             return schema
@@ -153,7 +153,7 @@ class SharedDefinitions:
         return {"allOf": [target], **siblings}
 
     def outline(self, name: str) -> dict[str, Any]:
-        """Return an outline of a definition: its required members with types and enums; {} if no member is required."""
+        """Return an outline of a definition: its required members with types and enums, or {}."""
         whole = self.definition(name)
         if not isinstance(whole, dict) or whole.get("type") != "object":
             return {}
@@ -167,10 +167,7 @@ class SharedDefinitions:
 
 
 def _any_of(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema with `anyOf` instead of `oneOf`.
-
-    A value often matches several branches, and the API decides if the value is valid.
-    """
+    """Replace `oneOf` by `anyOf`, because a value often matches several branches."""
     if "oneOf" not in schema:
         return schema
     choice = {"anyOf": subschemas_of(schema, "oneOf")}
@@ -200,7 +197,7 @@ def _values(schema: dict[str, Any], depth: int) -> dict[str, Any]:
 
 
 def _merged_single(schema: dict[str, Any]) -> dict[str, Any]:
-    """Merge an `allOf` of one schema into its parent if no keyword conflicts (3.0 describes a `$ref` this way)."""
+    """Merge an `allOf` of one schema into its parent if no keywords conflict."""
     parts = subschemas_of(schema, "allOf")
     if len(parts) != 1 or not isinstance(parts[0], dict):
         return schema
@@ -224,21 +221,21 @@ def _compiles(pattern: str) -> bool:
 # Clients validate results against this schema, but documents often describe responses incorrectly.
 # Therefore the schema is reduced to a plain form with the possible types of each value:
 #
-# kept      `type` (with null if documented), `properties`, `items`, a schema in `additionalProperties`
-# merged    `allOf`, `anyOf` and `oneOf`: the types and properties of all branches; `$ref` is resolved
-# left out  formats, patterns, bounds and lengths (APIs that document them do not check them)
-# loose     also without `required` and `enum` (APIs add and remove members and values without a new version),
-#           and without `additionalProperties: false` (APIs ignore it); small enumerations are kept as `examples`
-# declared  keeps these three keywords as documented
+# - The schema keeps `type` (with null if documented), `properties`, `items`, and a schema in `additionalProperties`.
+# - References are resolved, and all branches of `allOf`, `anyOf` and `oneOf` are merged.
+# - Formats, patterns, bounds and lengths are left out, because APIs often violate them.
+# - The mode "loose" also leaves out `required`, `enum` and `additionalProperties: false`.
+# - The mode "loose" keeps small enumerations as `examples`.
+# - The mode "declared" keeps `required`, `enum` and `additionalProperties: false`.
 #
 # The root must be an object in every MCP revision with structured content.
-# As at run time, responses of other types become the member `result` of an object.
+# The runtime and the schema put responses of other types into the member `result` of an object.
 # A schema is cut at the depth that fits the token limit.
 # If the first level of a schema exceeds the limit, the schema is left out with a reason.
 
 
 _BYTES_A_TOKEN: Final = 4
-_OUTPUT_DEPTH: Final = 6  # maximum levels of properties; schemas below these levels allow any value
+_OUTPUT_DEPTH: Final = 6  # maximum levels of properties; deeper schemas allow any value
 _OUTLINE: Final = 3  # maximum nesting of the properties that `shape` returns
 _MOST_EXAMPLES: Final = 8
 _LONGEST_EXAMPLES: Final = 100
@@ -259,7 +256,10 @@ Shape = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class OutputSchema:
-    """Output schema, or None with the reason ("" if the document does not describe the response)."""
+    """Output schema of an operation, or None with the reason.
+
+    `reason` is "" if the document does not describe the response.
+    """
 
     schema: dict[str, Any] | None = None
     reason: str = ""
@@ -268,10 +268,7 @@ class OutputSchema:
 class OutputSchemas:
     """Output schemas of one API.
 
-    Args:
-        schemas: the definitions of the API.
-        mode: see the table above; "none" disables output schemas.
-        tokens: maximum tokens of one schema.
+    The comment above describes the modes. `tokens` is the maximum size of one schema.
     """
 
     def __init__(self, schemas: dict[str, JsonSchema], mode: OutputMode, tokens: int = OUTPUT_TOKENS) -> None:
@@ -281,11 +278,11 @@ class OutputSchemas:
         self._strict = mode == "declared"
         self._known: dict[tuple[str, int], Shape] = {}
         self._active: set[tuple[str, int]] = set()
-        # Keys contain id() of schemas. These ids are unique, because the API keeps the schemas alive.
+        # keys contain the id() of schemas, which are unique because the API keeps the schemas alive
         self._done: dict[tuple[tuple[int, ...], bool], OutputSchema] = {}
 
     def of(self, operation: ApiOperation) -> OutputSchema:
-        """Return the output schema of an operation, for all its successful JSON responses."""
+        """Return one output schema for all successful JSON responses of an operation."""
         if self._mode == "none":
             return OutputSchema()
         success = [one for one in operation.responses if one.status.startswith("2")]
@@ -311,9 +308,9 @@ class OutputSchemas:
         return carries_json(response.content_type, response.schema, self._schemas)
 
     def shape(self, operation: ApiOperation) -> dict[str, Any]:
-        """Return the plain form of the first successful JSON response, to a limited depth; {} means anything."""
+        """Return the plain form of the first successful JSON response, to a limited depth."""
         found = (one.schema for one in operation.responses if one.status.startswith("2") and self._carries_json(one))
-        # GraphQL responses have one more level: `data`.
+        # GraphQL responses have one more level: `data`
         levels = _OUTLINE + (operation.body is not None and bool(operation.body.graphql))
         return next((self._shape(one, levels) for one in found if one is not None), {})
 
@@ -338,7 +335,7 @@ class OutputSchemas:
     def _root(self, shape: Shape) -> Shape:
         if shape.get("type") == "object":
             return shape
-        # At run time, objects become the root, and values of other types become the member `result`.
+        # at run time, objects become the root, and values of other types become the member `result`
         if "object" in shape.get("type", ()):
             members = properties_of(shape)
             return {"type": "object", "properties": members} if members else {"type": "object"}
@@ -410,7 +407,7 @@ class OutputSchemas:
 
 
 def _size(value: Any, most: int) -> int:
-    """Return the length of the compact JSON. Above `most`, counting stops early, and the result is only a minimum."""
+    """Return the length of the compact JSON, counted only until the length exceeds `most`."""
     if isinstance(value, dict):
         size = 2
         for key, one in value.items():
@@ -424,7 +421,7 @@ def _size(value: Any, most: int) -> int:
 
 
 def _kinds(schema: dict[str, Any], values: Any) -> list[str]:
-    """Return the types of a schema, inferred from other keywords if `type` is missing; [] means any type."""
+    """Return the types of a schema, where [] means any type."""
     kinds = [one for one in types_of(schema) if one in TYPES]
     if not kinds and "properties" in schema:
         kinds = ["object"]
@@ -444,7 +441,7 @@ def _kinds(schema: dict[str, Any], values: Any) -> list[str]:
 def _both(first: Shape, second: Shape) -> Shape:
     """Return a shape for values that match both shapes, as `allOf` requires.
 
-    If the shapes conflict, the result matches either shape.
+    If the shapes have no common type, the result accepts values of either shape.
     """
     if not first or not second:
         return first or second
@@ -459,5 +456,5 @@ def _either(first: Shape, second: Shape) -> Shape:
 
 
 def _kept(merged: Shape) -> Shape:
-    """Return a merged shape without `additionalProperties`, because each part excludes properties of the other part."""
+    """Remove `additionalProperties` from a merged shape, because each part excludes properties of the other part."""
     return {key: merged[key] for key in _MERGED if key in merged}

@@ -56,7 +56,7 @@ _SELECT: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class ArgumentLocation:
-    """Location of an argument in the request; `inspect --json` prints `place` under the name `in`."""
+    """Location of an argument in the request. `inspect --json` prints `place` under the name `in`."""
 
     place: str
     name: str
@@ -64,7 +64,10 @@ class ArgumentLocation:
 
 @dataclass(frozen=True, slots=True)
 class MergedArgument:
-    """Argument that replaces its `members`, whose JSON types are `kinds`; `separator` splits the argument's text."""
+    """Argument that replaces its `members`.
+
+    `separator` splits the text of the argument into one part per member.
+    """
 
     members: tuple[str, ...]
     kinds: tuple[str, ...]
@@ -73,11 +76,11 @@ class MergedArgument:
 
 @dataclass(frozen=True, slots=True)
 class ApiTool:
-    """A tool. `key` is the operation key; `handler` is `<module>:<function>` below `_generated.tools`.
+    """A tool for one operation.
 
-    `title` is "" if it would only repeat `name`. `defaults` are the values of omitted arguments, and `fixed` are the
-    values of hidden arguments. `merged` has the arguments that replace several others. `output` describes the response,
-    `paging` its pagination, and `select` is the argument that selects parts of a response.
+    `handler` is `<module>:<function>` below `_generated.tools`. `title` is "" if it would only repeat `name`.
+    `defaults` has the values of omitted arguments. `fixed` has the values of hidden arguments. `merged` has the
+    arguments that replace several others. `select` is the name of the argument that selects parts of a response.
     """
 
     key: str
@@ -120,10 +123,10 @@ class DescribedTools:
 
 
 def make_api_tools(api: Api, names: Names, responses: ResponseOptions | None = None) -> DescribedTools:
-    """Return the tools of an API. An operation that cannot become a tool is skipped and reported."""
+    """Return the tools of an API, and report each operation that cannot become a tool."""
     library = SharedDefinitions(api.schemas)
     responses = responses or ResponseOptions()
-    # With `select`, a tool returns a part of unknown structure, so the tool has no output schema.
+    # with `select`, a tool returns a part of unknown structure, which no output schema can describe
     outputs = OutputSchemas(api.schemas, "none" if responses.select else responses.output, responses.output_tokens)
     tools: list[ApiTool] = []
     skipped: list[SkippedOperation] = []
@@ -147,7 +150,6 @@ def make_api_tools(api: Api, names: Names, responses: ResponseOptions | None = N
 
 
 def _selecting(tool: ApiTool) -> ApiTool:
-    """Return the tool with an additional argument that selects parts of the response, under an unused name."""
     properties = tool.input_schema["properties"]
     name = next(name for name in ("select", "select_result", "select_of_the_result") if name not in properties)
     schema = {**tool.input_schema, "properties": {**properties, name: dict(_SELECT)}}
@@ -196,8 +198,8 @@ def _tool(
 
 
 def _fixed(operation_inputs: Inputs, schemas: dict[str, JsonSchema]) -> dict[tuple[str, str], str | int | float]:
-    """Return the required inputs that have only one valid value. The caller need not supply these inputs."""
-    # The caller chooses one of the alternative inputs.
+    """Return the values of required inputs that have only one valid value, so that callers can omit these inputs."""
+    # the caller, not the server, chooses one of the alternative inputs
     alternatives = {name for choice in operation_inputs.choices for name in choice}
     values = {
         item.slot: constant_value(item.schema, schemas)
@@ -208,7 +210,7 @@ def _fixed(operation_inputs: Inputs, schemas: dict[str, JsonSchema]) -> dict[tup
 
 
 def _input_schema(items: Sequence[Input], named: OperationNames, library: SharedDefinitions) -> dict[str, Any]:
-    # Required inputs first; otherwise, keep the order of the document.
+    # required inputs come first; within each group, inputs are in the order of the document
     ordered = sorted(items, key=lambda item: not item.required)
     schema: dict[str, Any] = {
         "type": "object",
@@ -289,7 +291,7 @@ def _notes(operation: ApiOperation, operation_inputs: Inputs, named: OperationNa
 
 
 def _doubtful(operation: ApiOperation, effect: Effect) -> Problem | None:
-    """Return a warning if the operation's text describes a change, but its method is safe."""
+    """Return a warning if the method is safe but the operation's text describes a change."""
     if not effect.contradicts:
         return None
     what = f"a change ({effect.verb})" if effect.verb else "a change"
@@ -302,7 +304,7 @@ _OPEN: Final = frozenset({"properties", "additionalProperties", "patternProperti
 
 
 def tool_difficulties(tool: ApiTool, operation: ApiOperation) -> list[str]:
-    """Return the codes of a tool's difficulties, as in `report.json`: `undescribed`, `free-form`, `nested`."""
+    """Return the codes of a tool's difficulties, from `undescribed`, `free-form` and `nested`."""
     schema = tool.input_schema
     needed = [properties_of(schema)[name] for name in required_of(schema)]
     known = definitions_of(schema)
@@ -315,7 +317,6 @@ def tool_difficulties(tool: ApiTool, operation: ApiOperation) -> list[str]:
 
 
 def _is_open(schema: Any) -> bool:
-    """Return True if an argument accepts any object or any value."""
     if not isinstance(schema, dict):
         return bool(schema)
     kinds = types_of(schema)

@@ -1,7 +1,7 @@
 """Workflows: several tools combined into one tool by `[workflows.<name>]` in `mcpfactory.toml`. Pure.
 
-In `arguments` and `result`, a string that starts with `$` is a JSONPath into `inputs` and earlier results; `$$` is a
-literal `$`. Names, indexes and `[*]` are supported. For filters and slices, write Python in server.py.
+In `arguments` and `result`, a string that starts with `$` is a JSONPath into `inputs` and earlier results. `$$` is a
+literal `$`. A JSONPath can contain names, indexes and `[*]`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TAKEN: Final = frozenset({"ctx", "step", "pick", "inputs", "Any", "Context", "E
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """A valid workflow: its name, its configuration, and its Tool object of tools/list."""
+    """A valid workflow with its Tool object of tools/list."""
 
     name: str
     config: WorkflowConfig
@@ -36,7 +36,7 @@ class Workflow:
 
 
 def parse_json_path(text: str) -> tuple[str | int, ...] | None:
-    """Return the keys of a JSONPath, with EACH for a wildcard; None if the JSONPath is not supported."""
+    """Return the keys of a JSONPath, with EACH for a wildcard, or None for an unsupported JSONPath."""
     keys: list[str | int] = []
     at = 1
     while at < len(text):
@@ -123,7 +123,10 @@ def _wrong_paths(value: JsonValue, config: WorkflowConfig, answered: set[str]) -
 
 
 def _listed(name: str, config: WorkflowConfig, known: Mapping[str, ApiTool]) -> dict[str, Any]:
-    """Return the Tool object: read-only if all steps are read-only, destructive if a write step may be destructive."""
+    """Return the Tool object of a workflow.
+
+    A workflow is read-only if all steps are read-only. A workflow is destructive if a write step may be destructive.
+    """
     required = [one for one, schema in config.inputs.items() if "default" not in schema and one not in config.optional]
     schema: dict[str, Any] = {"type": "object", "properties": dict(config.inputs), "additionalProperties": False}
     hints = [known[step.tool].annotations for step in config.steps]

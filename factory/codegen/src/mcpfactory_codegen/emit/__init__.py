@@ -1,4 +1,4 @@
-"""Rendering of the generated files of a server from the intermediate form, its names and its tools.
+"""Rendering of the generated files of a server.
 
 Text of an API document appears in Python only as a literal or in an escaped docstring.
 """
@@ -89,7 +89,6 @@ def _function(workflow: Workflow) -> str:
 
 
 def _value(value: Any) -> str:
-    """Return an argument as source code: paths become variables and calls of `pick`; other values become literals."""
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, dict):
@@ -113,9 +112,7 @@ _NOQA: Final = "# Argument names and long lines come from the API document.\n# r
 class Options:
     """Generator settings that are not in the document.
 
-    `server` is the server's name, `package` its import package. `max_text` limits the size of a text in a response.
-    `offer` (modes and profiles) is copied into the manifest. `workflows` are tools that combine other tools. `private`
-    has the private hosts that the user allows.
+    `offer` has the modes and profiles for the manifest. `private` has the private hosts that the user allows.
     """
 
     server: str
@@ -128,7 +125,7 @@ class Options:
 
 
 def emit(api: Api, names: Names, tools: Sequence[ApiTool], options: Options) -> dict[str, str]:
-    """Return the generated files by path. The Python code in the files is valid, but not formatted yet."""
+    """Return the generated files by path. The Python code is not yet formatted."""
     generated = f"src/{options.package}/_generated"
     files = {
         f"{generated}/__init__.py": f"{docstring(['Tools of the API, and the connection to it.', _OWNER])}\n",
@@ -150,7 +147,7 @@ def emit(api: Api, names: Names, tools: Sequence[ApiTool], options: Options) -> 
 
 
 def manifest(api: Api, names: Names, tools: Sequence[ApiTool], options: Options) -> str:
-    """Return manifest.json: the server, and one line per tool with the Tool object of tools/list and the handler."""
+    """Return manifest.json: the server, and one line per tool with the Tool object and the handler."""
     server = {
         "name": options.server,
         "version": options.version,
@@ -173,7 +170,7 @@ def manifest(api: Api, names: Names, tools: Sequence[ApiTool], options: Options)
 def _api_module(api: Api, names: Names, options: Options) -> str:
     schemes = "".join(f"    {_scheme(scheme, api, names)},\n" for scheme in api.security_schemes)
     oauth = any(scheme.flows for scheme in api.security_schemes)
-    # The name appears in the hint that asks the user to log in.
+    # the hint that asks the user to log in contains the name of the server
     more = f", name={literal(options.server)}" if oauth else ""
     more += f", prefix={literal(names.prefix)}"
     more += f", private={literal(options.private)}" if options.private else ""
@@ -222,7 +219,6 @@ def _scheme(scheme: ApiSecurityScheme, api: Api, names: Names) -> str:
 
 
 def _stated(record: Any, *omitted: str) -> dict[str, str]:
-    """Return the optional fields of a record that differ from their defaults, as source code."""
     optional = [one for one in fields_of(record) if one.default is not MISSING and one.name not in omitted]
     given = {one.name: getattr(record, one.name) for one in optional if getattr(record, one.name) != one.default}
     return {name: literal(value) for name, value in given.items()}
@@ -262,7 +258,10 @@ _MARKERS: Final = {
     "Unset": ("| Unset",),
     "piece": (": piece(",),
 }
-"""Texts that show the use of a name in generated code. Names without an entry are used only in calls."""
+"""For each name, texts that show the use of the name in generated code.
+
+Names that are not keys of this table are used only in calls.
+"""
 
 
 def _uses(text: str, name: str) -> bool:
@@ -288,7 +287,7 @@ class OperationCodeContext:
 
 
 def constant(one: OperationCodeContext) -> str:
-    """Return the source code of an operation's record: `GET_BOOK = Operation(…)`."""
+    """Return the source code of an operation's record, such as `GET_BOOK = Operation(…)`."""
     operation = one.operation
     keywords: dict[str, str] = {}
     parameters = [item for item in one.items if item.parameter is not None]
@@ -306,7 +305,7 @@ def constant(one: OperationCodeContext) -> str:
     if (accept := accept_header(operation, structured=one.tool.output.schema is not None)) != _JSON:
         keywords["accept"] = literal(accept)
     paging = one.tool.paging
-    # Omit paging if the paging argument is hidden from the model.
+    # omit paging if the paging argument is hidden from the model
     if paging is not None and paging.argument in properties_of(one.tool.input_schema):
         keywords["paging"] = call("Paging", literal(paging.kind), literal(paging.argument), **_stated(paging))
     if one.tool.select:
@@ -320,9 +319,11 @@ def constant(one: OperationCodeContext) -> str:
 
 
 def accept_header(operation: ApiOperation, *, structured: bool = False) -> str:
-    """Return the Accept header: JSON if the first success status offers JSON, else the media type of this status.
+    """Return the Accept header of an operation.
 
-    JSON is the second choice if another success status has JSON, or if the output is `structured`.
+    If the first success status offers JSON, the header is JSON. If the first success status does not offer JSON, the
+    header is the media type of this status. JSON is the second choice if another success status offers JSON, or if the
+    output is `structured`.
     """
     success = sorted((one for one in operation.responses if one.status.startswith("2")), key=lambda one: one.status)
     typed = [one for one in success if one.content_type]
@@ -379,7 +380,7 @@ def _field(item: Input, named: OperationNames) -> str:
 
 
 def function(one: OperationCodeContext) -> str:
-    """Return the source code of an operation's function: `async def get_book(api, /, *, …) -> ToolResult`."""
+    """Return the source code of an operation's function, such as `async def get_book(api, /, *, …) -> ToolResult`."""
     properties = properties_of(one.tool.input_schema)
     required = required_of(one.tool.input_schema)
     defs = definitions_of(one.tool.input_schema)
@@ -402,7 +403,6 @@ def function(one: OperationCodeContext) -> str:
 
 
 def _entries(name: str, tool: ApiTool) -> list[str]:
-    """Return the entries to send for an argument: the argument itself, or the arguments that it replaces."""
     merged = tool.merged.get(name)
     if merged is None:
         value = f"{literal(tool.defaults[name])} if {name} is UNSET else {name}" if name in tool.defaults else name

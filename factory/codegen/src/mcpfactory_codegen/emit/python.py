@@ -1,6 +1,6 @@
 """Python source code from texts and schemas: literals, calls, docstrings, annotations.
 
-Text of documents becomes code only in this module.
+Only this module converts text of documents to code.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ _WIDTH: Final = 110
 def literal(value: Any) -> str:
     """Return a literal of str, int, float, bool, None or tuples, lists and dicts of them.
 
-    Raises:
-        TypeError: the value has another type, whose `repr` could be arbitrary code.
+    Raise a TypeError for any other type, because its `repr` could be arbitrary code.
     """
     if isinstance(value, tuple):
         return tuple_literal(map(literal, value))
@@ -38,18 +37,21 @@ def literal(value: Any) -> str:
 
 
 def call(name: str, /, *arguments: str, **keywords: str) -> str:
-    """Return a call, `name(a, b, k=v)`; the arguments are source code."""
+    """Return a call such as `name(a, b, k=v)` from arguments in source code."""
     return f"{name}({', '.join([*arguments, *(f'{key}={value}' for key, value in keywords.items())])})"
 
 
 def tuple_literal(items: Iterable[str]) -> str:
-    """Return a tuple, with a trailing comma only if it has one item; the items are source code."""
+    """Return a tuple from items in source code, with a trailing comma for one item."""
     items = list(items)
     return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
 
 def docstring(paragraphs: Iterable[str], indent: str = "") -> str:
-    """Return a docstring of wrapped paragraphs. Quotes and backslashes are escaped, so no text can end the string."""
+    """Return a docstring of wrapped paragraphs.
+
+    Quotes and backslashes are escaped, so that no text can end the string.
+    """
     wrapped = ["\n".join(_wrapped(paragraph, indent)) for paragraph in paragraphs if paragraph.strip()]
     text = "\n\n".join(wrapped).replace("\\", "\\\\").replace('"""', '\\"\\"\\"').removeprefix(indent)
     if text.endswith('"'):
@@ -58,7 +60,7 @@ def docstring(paragraphs: Iterable[str], indent: str = "") -> str:
 
 
 def _wrapped(paragraph: str, indent: str) -> list[str]:
-    """Return lines of at most `_WIDTH` characters. Continuations of an indented line are indented further."""
+    """Wrap a paragraph at `_WIDTH`, with a hanging indent for indented lines."""
     lines = []
     for line in strip_controls(paragraph).split("\n"):
         hanging = line[: len(line) - len(line.lstrip())]
@@ -84,12 +86,15 @@ _LONGEST_LITERAL: Final = 40
 
 
 def annotation(schema: Any, defs: Mapping[str, Any]) -> str:
-    """Return the annotation of a value of this schema; `Any` instead of a large union."""
+    """Return the annotation of a value of this schema, or `Any` for a large union."""
     return _Annotations(defs).of(schema, 0)
 
 
 class _Annotations:
-    """Annotations of schemas with definitions. Each definition is converted once for each nesting depth."""
+    """Annotations of schemas with definitions.
+
+    Each definition is converted once for each nesting depth.
+    """
 
     def __init__(self, defs: Mapping[str, Any]) -> None:
         self._defs = defs
@@ -158,7 +163,7 @@ def _leaves(text: str) -> list[str]:
 
 
 def _union(members: list[str]) -> str:
-    """Return a union of distinct members: all literals merged into the first one, and None last."""
+    """Return a union of distinct members, with one merged literal first and None last."""
     if "Any" in members:
         return "Any"
     leaves = list(dict.fromkeys(leaf for member in dict.fromkeys(members) for leaf in _leaves(member)))
@@ -171,5 +176,5 @@ def _union(members: list[str]) -> str:
     if not leaves or "Any" in unique or len(unique) > _MOST_MEMBERS:
         return "Any"
     if "float" in unique and "int" in unique:
-        unique.remove("int")  # PEP 484: int is accepted where float is expected
+        unique.remove("int")  # PEP 484 accepts int for float
     return " | ".join([*unique, *(["None"] if {"None", "Literal[None]"} & set(leaves) else [])])

@@ -1,17 +1,16 @@
 """Names of the generated code, chosen in one pass over the whole API.
 
-Rules, in this order:
-1. Every operation, argument, module and variable has a name, and all names are distinct.
-2. A name depends on its operation (operationId, method, path, summary), and on operations that would have the same
-   name. A name never depends on a counter or on the order of the document. A name that is too long also depends on how
-   common its words are in the API.
-3. If several operations propose a name, the operation whose operationId is exactly that name gets the name. If
-   there is none, the name goes to the operation whose path segments are in the paths of all others. The other
-   operations get longer names, from words of their path, their method, and finally a digest of method and path.
-4. `pinned` names have priority: a published server keeps the names that its callers use.
-5. Each document of a server is named separately. If two documents would share a name, each label becomes a
-   prefix: `messaging_list_services` and `verify_list_services`. The document without a label, which is the oldest one,
-   keeps its names.
+Every operation, argument, module and variable has a distinct name. A name depends only on the operation (operationId,
+method, path, summary) and on operations that would have the same name. A name never depends on a counter or on the
+order of the document. If a name is too long, the frequency of its words in the API also matters.
+
+If several operations propose a name, the operation whose operationId is exactly that name gets the name. The second
+priority is the operation whose path segments are in the paths of all others. The losing operations get longer names,
+made from words of their path, their method, and finally a digest of method and path.
+
+A published server keeps the tool names that its callers use (`pinned`). Each document of a server is named separately.
+A name that two documents share gets their labels as prefixes, as in `messaging_list_services` and
+`verify_list_services`. The document without a label keeps its names.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from mcpfactory_codegen.text import (
     words,
 )
 
-# Names that generated modules already use.
+# names that generated modules already use
 _RESERVED_FUNCTIONS: Final = frozenset(
     {"api", "str", "int", "float", "bool", "list", "dict", "tuple", "type", "print", "object"}
 )
@@ -45,7 +44,7 @@ _RESERVED_CONSTANTS: Final = frozenset({"UNSET"})
 
 @dataclass(frozen=True, slots=True)
 class OperationNames:
-    """The names of one operation. `arguments` maps (place, name in the request) to the name of the tool's argument."""
+    """The names of one operation. `arguments` maps (place, name in the request) to the argument name."""
 
     tool: str
     module: str
@@ -58,8 +57,8 @@ class OperationNames:
 class Names:
     """Names of a whole API.
 
-    `operations` has names by operation key, `variables` the environment variables by name of the security scheme.
-    `prefix` is the common prefix of all variables of the server.
+    `operations` has names by operation key. `variables` has the environment variables of each security scheme. All
+    variables start with `prefix`.
     """
 
     server: str
@@ -71,11 +70,10 @@ class Names:
 def name_api(api: Api, *, server: str = "", pinned: Mapping[str, str] | None = None, prefix: str = "") -> Names:
     """Return the names of an API.
 
-    `server` is the server's name; with "", the name is made from the API's title. `pinned` maps operation keys ("GET
-    /books/{id}") to tool names to keep; invalid names are ignored. `prefix` is the variable prefix of an existing
-    server.
+    An empty `server` name is replaced by a name from the API's title. `pinned` maps operation keys ("GET /books/{id}")
+    to tool names to keep. Invalid names in `pinned` are ignored. `prefix` is the variable prefix of an existing server.
     """
-    # If several operations have the same key, only the first operation gets a name.
+    # if several operations have the same key, only the first operation gets a name
     operations = tuple({one.key: one for one in reversed(api.operations)}.values())[::-1]
     tools = name_labeled_tools(operations, pinned or {})
     modules = name_labeled_modules(operations)
@@ -102,7 +100,7 @@ def _functions(tools: Mapping[str, str], modules: Mapping[str, str]) -> dict[str
     for key, name in plain.items():
         claims[modules[key], name].append(key)
     for (_, name), keys in claims.items():
-        if len(keys) > 1:  # pinned names can become equal when characters that Python does not allow are replaced
+        if len(keys) > 1:  # pinned names can become equal when their characters are replaced for Python
             for key in keys:
                 plain[key] = name if tools[key] == name else identifier(f"{name} {key}", prefix="tool")
     return plain
@@ -122,12 +120,12 @@ def _constant(function: str) -> str:
 MAX_OPERATIONS_PER_MODULE: Final = 60
 _MODULE_LIMIT: Final = 48
 _DEPTH: Final = 6
-# File names that Windows forbids.
+# file names that Windows forbids
 _RESERVED_MODULES: Final = frozenset({"con", "aux", "nul", "prn", "com1", "lpt1"})
 
 
 def name_modules(operations: Sequence[ApiOperation]) -> dict[str, str]:
-    """Return the module of every operation, by its key. Modules are ASCII identifiers, but not keywords."""
+    """Return the module of every operation, by operation key. Module names are ASCII identifiers, but not keywords."""
     groups: dict[str, list[ApiOperation]] = defaultdict(list)
     for operation in operations:
         groups[_group(operation)].append(operation)
@@ -186,7 +184,7 @@ _LABELLED_MODULE_LIMIT: Final = 64
 
 
 def name_labeled_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, str]) -> dict[str, str]:
-    """Return the tool name of every operation, by key: as `name_tools`, but unique over all documents."""
+    """Return the tool name of every operation, by key, unique over all documents."""
     plain = _each(operations, lambda some: name_tools(some, pinned))
     labels = {operation.key: operation.label for operation in operations}
     if not any(labels.values()):
@@ -198,7 +196,7 @@ def name_labeled_tools(operations: Sequence[ApiOperation], pinned: Mapping[str, 
         if stays and plain[key].lower() not in taken:
             names[key] = plain[key]
             taken.add(plain[key].lower())
-    # If two documents propose the same name, the name stays reserved, even if pinned names avoid the conflict.
+    # a name that two documents propose stays reserved, even if pinned names avoid the conflict
     wanted = Counter(name.lower() for name in _each(operations, lambda some: name_tools(some, {})).values())
     taken |= {name for name, claims in wanted.items() if claims > 1}
     return names | choose_unique_names(
@@ -218,7 +216,7 @@ def _fitted(parts: Sequence[str], kept: int) -> str:
 
 
 def _candidates(key: str, label: str, plain: str) -> Iterator[str]:
-    """Yield the names that an operation proposes: `plain`, then with the label, then with ever longer digests."""
+    """Yield candidate names of an operation, from `plain` to names with the label and ever longer digests."""
     yield plain
     parts = [*words(label), *plain.split("_")]
     yield _fitted(parts, len(words(label)) + 1)
@@ -227,10 +225,7 @@ def _candidates(key: str, label: str, plain: str) -> Iterator[str]:
 
 
 def name_labeled_modules(operations: Sequence[ApiOperation]) -> dict[str, str]:
-    """Return the module of every operation, by its key.
-
-    `name_modules` is applied to each document, with the document's label as prefix.
-    """
+    """Return the module of every operation, by key, with the document's label as prefix."""
     labels = {operation.key: operation.label for operation in operations}
     plain = _each(operations, name_modules)
     return {key: _led(labels[key], module) if labels[key] else module for key, module in plain.items()}
@@ -245,7 +240,7 @@ def _led(label: str, module: str) -> str:
 def _each(
     operations: Sequence[ApiOperation], name: Callable[[Sequence[ApiOperation]], dict[str, str]]
 ) -> dict[str, str]:
-    """Return the merged results of a naming function called for each document separately."""
+    """Call a naming function for each document separately, and merge the results."""
     documents: dict[str, list[ApiOperation]] = defaultdict(list)
     for operation in operations:
         documents[operation.label].append(operation)

@@ -1,15 +1,14 @@
 """Environment variables of a server: settings such as `<PREFIX>_BASE_URL`, credentials and server URLs.
 
-The prefix is `MCPF_<SERVER>`. A server is named after its document's title. Without `MCPF_`, an untrusted title could
-make the server read a variable of another program, such as GITHUB_TOKEN.
+The prefix is `MCPF_<SERVER>`, and the server's name comes from the title of the API document. Without `MCPF_`, an
+untrusted title could make the server read a variable of another program, such as GITHUB_TOKEN.
 
-Credentials are `<PREFIX>_<SCHEME>_<PART>`, without uninformative words: `bearerAuth` of the server bookshop is
-MCPF_BOOKSHOP_TOKEN, and `adminToken` is MCPF_BOOKSHOP_ADMIN_TOKEN. A part is never the name of a setting.
+Credentials are `<PREFIX>_<SCHEME>_<PART>`, without uninformative words. For example, the scheme `bearerAuth` of the
+server bookshop has the variable MCPF_BOOKSHOP_TOKEN. A part is never the name of a setting.
 
-A server other than the root has a name. The name is part of the variable that overrides the server's URL:
-`uploads.github.com` of the server github is overridden by MCPF_GITHUB_UPLOADS_BASE_URL. Such a variable cannot collide
-with a credential, because credential parts have other endings. All names are chosen together, so that no name depends
-on the order in which names are chosen.
+Each server URL other than the root has a variable that overrides the URL, such as MCPF_GITHUB_UPLOADS_BASE_URL for
+`uploads.github.com` of the server github. Variables for URLs cannot collide with credentials, because credential parts
+have other endings.
 """
 
 from __future__ import annotations
@@ -27,7 +26,8 @@ from mcpfactory_codegen.text import choose_unique_names, names_with_digest, word
 from mcpfactory_runtime.upstream.operation import ServerAddress
 from mcpfactory_runtime.urls import DEFAULT_PORTS
 
-_NAMESPACE: Final = "MCPF"  # MCP_REGISTRY_TOKEN and MCP_PROXY_AUTH_TOKEN belong to other programs
+# the prefix "MCP" would collide with MCP_REGISTRY_TOKEN and MCP_PROXY_AUTH_TOKEN of other programs
+_NAMESPACE: Final = "MCPF"
 _PARTS: Final[dict[str, tuple[str, ...]]] = {
     "apiKey": ("API_KEY",),
     "basic": ("USERNAME", "PASSWORD"),
@@ -120,21 +120,21 @@ def matches_root_url(url: str, root: str) -> bool:
 
 
 def name_server_urls(urls: Collection[str], root: str) -> tuple[ServerAddress, ...]:
-    """Return the servers, one for each URL, sorted by name.
+    """Return one server for each URL, sorted by name.
 
-    A name consists of short words from the URL's host and path that distinguish this URL from all others.
+    The words of a name distinguish its URL from all other URLs.
     """
     names = choose_unique_names({url: _candidates(url, root) for url in sorted(urls)}, set())
     return tuple(sorted((ServerAddress(name, url) for url, name in names.items()), key=lambda one: one.name))
 
 
 def keep_server_names(api: Api, known: Mapping[str, str]) -> Api:
-    """Return the API with the existing names of its servers, so that variables in use keep overriding the same URLs.
+    """Keep the existing names of the API's servers, so that variables in use keep overriding the same URLs.
 
-    `known` has the URLs of the last generation by server name; the name "" is the main server.
+    `known` has the previous URLs by server name, and the main server has the name "".
     """
     root = known.get("", "")
-    # The existing server uses this mock URL; users can set a variable to another URL.
+    # an existing server keeps its mock URL, because users can set a variable to another URL
     if is_mock_url(root) and root in api.servers:
         api = replace(api, servers=(root, *(url for url in api.servers if url != root)))
     known = {name: url for name, url in known.items() if _SERVER_NAME.fullmatch(name)}
@@ -158,14 +158,14 @@ def keep_server_names(api: Api, known: Mapping[str, str]) -> Api:
     )
 
 
-_EXAMPLE: Final = re.compile(r"(^|\.)example(\.(com|org|net))?$")  # RFC 2606
+_EXAMPLE: Final = re.compile(r"(^|\.)example(\.(com|org|net))?$")  # reserved example domains (RFC 2606)
 _MOCKS: Final = frozenset({"mock", "mocks", "mockserver", "virtserver"})
 _SANDBOXES: Final = frozenset({"sandbox", "sandboxes"})
 _LOOPBACK: Final = re.compile(r"127(\.\d+){3}|::1|0\.0\.0\.0")
 
 
 def is_mock_url(url: str) -> bool:
-    """Return True if a URL is an example, a mock or a loopback address, and not a real API."""
+    """Return True if a URL is an example, a mock or a loopback address."""
     host, path = _split(url).host.lower(), _split(url).path
     example = _EXAMPLE.search(host) is not None
     return example or bool(_MOCKS & _labels(host)) or is_loopback_url(url) or path[:1] in {("mock",), ("mocks",)}
@@ -187,7 +187,7 @@ def _labels(host: str) -> set[str]:
 
 
 class _ServerParts(NamedTuple):
-    """Components of a URL. `port` is "" for the scheme's default."""
+    """Components of a URL. `port` is "" for the default port of the scheme."""
 
     scheme: str
     host: str
@@ -229,6 +229,6 @@ def _candidates(url: str, root: str) -> Iterator[str]:
 
 
 def _name(parts: Sequence[str]) -> str:
-    """Return the words of a host or path as a server name (`dl_boxcloud`); "" if the words are missing or too long."""
+    """Return the words of a host or path as a server name (`dl_boxcloud`), or "" for a missing or too long name."""
     name = "_".join(word for part in parts for word in words(part))
     return name if len(name) <= _LONGEST else ""

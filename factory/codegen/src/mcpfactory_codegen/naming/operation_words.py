@@ -1,7 +1,7 @@
 """Name words of an operation, from its operationId, its path and its summary.
 
-An operationId is used only if a person chose it. A path provides nouns; path, method and summary together provide a
-verb: `GET /books/{id}` is “get book”.
+An operationId is used only if a person chose it. Instead of an operationId that a program made, path, method and
+summary provide a verb and nouns, such as “get book” for `GET /books/{id}`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mcpfactory_codegen.text import VERSION, is_plural, singular, word_group, wo
 PATH_PREFIXES: Final = frozenset({"api", "rest", "apis"})
 """Common first segments of paths that have no meaning for a name."""
 
-# Maximum characters of a name's verb and nouns; a longer name is allowed only to make the name unique.
+# maximum characters of a name's verb and nouns, unless a unique name must be longer
 _ROOM: Final = 48
 _NEAREST: Final = 2  # number of last path segments that are always part of the name
 _PARAMETER: Final = re.compile(r"\{([^{}]*)\}|(?<=/):(\w+)")
@@ -33,9 +33,9 @@ _REST: Final = {"HEAD": "check", "OPTIONS": "options", "TRACE": "trace", "QUERY"
 class PathWords:
     """Words of a path.
 
-    `near` has the verb and the nouns of the last segments, without repetitions; `whole` has the verb and all nouns.
-    `written` has the nouns as the path spells them. `parameters` are the words of the path's parameters. `rest` are the
-    other words of the path: versions, prefixes, an extension, and the text after `#`.
+    `near` has the verb and the nouns of the last segments, without repetitions. `whole` has the verb and all nouns.
+    `written` has the nouns in the spelling of the path. `rest` has all remaining words of the path: versions, prefixes,
+    an extension, and the text after `#`.
     """
 
     verb: str
@@ -47,7 +47,7 @@ class PathWords:
 
 
 def path_words(operation: ApiOperation, room: int = _ROOM) -> PathWords:
-    """Return the words of an operation's path, with a verb that agrees with its summary.
+    """Return the words of an operation's path, with a verb that agrees with the summary.
 
     `room` is the maximum length of the verb and `near` together.
     """
@@ -60,7 +60,7 @@ def path_words(operation: ApiOperation, room: int = _ROOM) -> PathWords:
     if "=" in fragment or not segments:
         rest += words(fragment)
     elif words(fragment):
-        # A fragment separates two operations of one path, such as `PUT /files/{id}#add_shared_link`.
+        # a fragment separates two operations of one path, such as `PUT /files/{id}#add_shared_link`
         segments.append(words(fragment))
         on_item = False
     verb, ordered = _phrase(operation, segments, on_item)
@@ -82,7 +82,7 @@ def _flat(segments: list[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def _once(nouns: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the words without consecutive repetitions: /marketing/marketing-events is “marketing events”."""
+    """Remove consecutive repetitions: /marketing/marketing-events becomes “marketing events”."""
     pairs = zip(nouns, (*nouns[1:], ""), strict=False)
     return tuple(word for word, after in pairs if singular(word) != singular(after))
 
@@ -149,7 +149,7 @@ def _agreed(verb: str, said: tuple[str, ...], *, many: bool) -> str:
     if not said or verb_kind(verb) in {verb_kind(one) for one in said}:
         return verb
     if verb == "set" and "create" in said:
-        return verb  # keep "set", because PUT both creates and replaces
+        return verb  # keep the verb "set", because PUT both creates and replaces
     first = said[0]
     return "list" if first == "get" and many else first
 
@@ -158,7 +158,8 @@ _MACHINE_MADE: Final = re.compile(
     r"((operation|op|route|handler|endpoint|api|path|method|unnamed|id)[_-]?\d*|(\w*[_-])?(?=\w*\d)[0-9a-f]{8,}|\d+)\Z",
     re.I,
 )
-_TELLING: Final = re.compile(r"[^\W\d_]+|[a-z]{3,}v\d{1,2}")  # only letters, or letters and a version: `chatv2`
+# a word of letters, with or without a version, such as `chatv2`
+_TELLING: Final = re.compile(r"[^\W\d_]+|[a-z]{3,}v\d{1,2}")
 _ONE_WORD: Final = re.compile(r"OAuth|iOS|macOS|GraphQL|IdP(?![a-z])")
 _MANY: Final = re.compile(r"[A-Z]{2,}s(?![a-z])")
 _SPRING: Final = re.compile(r"(?P<name>.+?)_?Using_?(GET|PUT|POST|DELETE|PATCH|HEAD|OPTIONS)(_\d+)?\Z")
@@ -168,10 +169,11 @@ _METHOD_FIRST: Final = re.compile(r"(GET|PUT|POST|DELETE|PATCH)_(?P<name>[A-Z]\w
 
 @dataclass(frozen=True, slots=True)
 class OperationIdWords:
-    """Words of an operationId. `plain` are the words that a person chose; `whole` also has a framework's additions.
+    """Words of an operationId.
 
-    `plain` and `whole` are () if method and path are more meaningful. `tail` has the words after method and path in the
-    operationId.
+    `plain` has the words that a person chose. `whole` has the words of `plain` and the words that a framework added.
+    `plain` and `whole` are () if method and path are more meaningful. `tail` has the words of the operationId after
+    method and path.
     """
 
     plain: tuple[str, ...] = ()
@@ -182,7 +184,7 @@ class OperationIdWords:
 def operation_id_words(operation: ApiOperation) -> OperationIdWords:
     """Return the meaningful words of the operationId."""
     text = operation.operation_id
-    for pattern in (_ONE_WORD, _MANY):  # `OAuth2` becomes oauth2, `IDs` becomes ids
+    for pattern in (_ONE_WORD, _MANY):  # `OAuth2` becomes oauth2, and `IDs` becomes ids
         text = pattern.sub(lambda match: match.group().capitalize(), text)
     whole = words(text)
     if not whole or _MACHINE_MADE.match("_".join(whole)) or not any(_TELLING.fullmatch(part) for part in whole):
@@ -194,7 +196,7 @@ def operation_id_words(operation: ApiOperation) -> OperationIdWords:
     if text.startswith(f"{begin}_"):
         return OperationIdWords(tail=words(text[len(begin) :]))
     if (match := _METHOD_FIRST.match(text)) and match[1] == operation.method and words(match["name"])[0] in VERBS:
-        # Drop the method: `get_delete_policy` would contain two verbs.
+        # drop the method, because a name such as `get_delete_policy` would contain two verbs
         return OperationIdWords(words(match["name"]), words(match["name"]))
     for plain in _plain(operation, text):
         parts = words(plain)
@@ -208,9 +210,9 @@ def _is_bare(parts: tuple[str, ...]) -> bool:
 
 
 def _plain(operation: ApiOperation, text: str) -> Iterator[str]:
-    """Yield names that a person may have chosen, without the additions of frameworks to operationIds."""
+    """Yield names that a person may have chosen, without words that frameworks add to operationIds."""
     tail = "_" + operation.method.lower()
-    # FastAPI: `read_item_items__item_id__get` is the function `read_item`.
+    # FastAPI names the function `read_item` for example `read_item_items__item_id__get`
     made = re.sub(r"\W", "_", operation.path) + tail
     for ending in (made, re.sub(r"\W", "_", operation.path.rstrip("/")) + tail):
         name = text.removesuffix(ending)
@@ -225,11 +227,7 @@ def _plain(operation: ApiOperation, text: str) -> Iterator[str]:
 
 
 def _repeats_path(operation: ApiOperation, parts: tuple[str, ...]) -> bool:
-    """Return True if `parts` only repeat the method and the path, including parameters.
-
-    If `parts` only repeat the path, the path provides a better name. `getUserBooks` of /user/books is kept, because a
-    person chose it.
-    """
+    """Return True if `parts` only repeat the method and the path, including parameters."""
     method = operation.method.lower()
     sides = [(parts[0], parts[1:]), (parts[-1], parts[:-1])]
     path = re.split(r"[?#]", operation.path, maxsplit=1)[0]
@@ -244,7 +242,7 @@ def _repeats_path(operation: ApiOperation, parts: tuple[str, ...]) -> bool:
 
 
 def _spelled(path: str) -> str:
-    """Return a pattern of the spellings of a path: versions and prefixes are optional, parameters are names or `id`."""
+    """Return a pattern of the spellings of a path, with optional versions and prefixes."""
     pieces = []
     for segment in re.split(r"[/?#&=]", path):
         for piece in re.split(r"(\{[^{}]*\})", segment):
@@ -276,10 +274,10 @@ def verb_kind(verb: str) -> str:
 
 
 def summary_verbs(summary: str, *, reading: bool) -> tuple[str, ...]:
-    """Return the verbs at the start of a summary, in base form.
+    """Return the verbs at the start of a summary, such as ("create", "update") for "Creates or updates a book".
 
-    ("create", "update") for "Creates or updates a book". () if the first word is not a verb or can be a noun, as in
-    "Request details". If `reading`, the result is also () for "Upload file" and "Request the time".
+    Return () if the first word is not a verb or can be a noun, as in "Request details". `reading` also excludes verbs
+    as in "Upload file" and "Request the time".
     """
     said = words(_WRITTEN.sub("", summary[:200].replace("'", "")))
     while said and (said[0] in _ADVERBS or said[0].endswith("ly")) and len(said) > 1 and said[0] != "reply":
@@ -302,6 +300,6 @@ def summary_verbs(summary: str, *, reading: bool) -> tuple[str, ...]:
 
 
 def _verb_of(word: str) -> str:
-    """Return the base form of a verb; "" for other words."""
+    """Return the base form of a verb, or "" for other words."""
     verb = verb_infinitive(word, VERBS)
     return verb if verb in VERBS else ""

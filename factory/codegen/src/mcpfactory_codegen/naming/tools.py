@@ -1,16 +1,15 @@
 """Tool names: the operationId if it is meaningful, else method, path and summary.
 
-Each operation has candidate names, simplest first. In each round, a free name that only one operation proposes
-goes to this operation; all others continue with their next candidate. If several operations propose a name, it goes to
-the operation whose operationId is exactly that name, otherwise to the operation whose path has exactly these words. If
-no single operation qualifies, the name goes to the operation whose path segments all other paths contain: `get_kit` of
-/kit, `get_kit_by_id` of /kit/{id}.
+Each operation has candidate names, simplest first. In each round, a name that only one operation proposes goes to this
+operation. Operations without a name then propose their next candidate. If several operations propose a name, the
+operation whose operationId is exactly that name gets the name. The second priority is the operation whose path has
+exactly the words of the name. If no single operation qualifies, the name goes to the operation whose path segments all
+other paths contain, as in `get_kit` for /kit and `get_kit_by_id` for /kit/{id}.
 
-Names that are too long for a tool are shortened step by step: drop words that most operations have, drop repeated
-phrases, abbreviate (`configuration` is `config`), drop articles and prepositions, repeated words, and the most common
-words. Verbs, the last words, and words in `kept` are dropped last; `kept` are words that other operations with the same
-candidate name lack. Names that are still too long are cut and get a digest. The last candidates have digests as well,
-so the rounds end.
+Names that are too long are shortened step by step. The first steps drop words that most operations have, and repeated
+phrases. Then words are abbreviated, such as `configuration` to `config`. Then articles, prepositions, repeated words
+and the most common words are dropped. Finally, the name is cut and gets a digest. Verbs, the last words, and words in
+`kept` are dropped last. `kept` has words that other operations with the same candidate name lack.
 """
 
 from __future__ import annotations
@@ -42,7 +41,10 @@ def is_valid_tool_name(name: str) -> bool:
 
 @dataclass(slots=True)
 class _UnnamedOperation:
-    """Operation without a name: `forms` are candidates, plainest first; `at` is the index of the current candidate."""
+    """Operation without a name.
+
+    `forms` has the candidates, plainest first.
+    """
 
     key: str
     forms: list[tuple[str, ...]]
@@ -56,7 +58,7 @@ class _UnnamedOperation:
             return shortened(self.forms[self.at], TOOL_LIMIT, self.key, common, self.kept)
         number = self.at - len(self.forms)
         length = _DIGESTS[number] if number < len(_DIGESTS) else _DIGESTS[-1] + 1 + number
-        if length > TOOL_LIMIT:  # possible only if two SHA-256 digests are equal
+        if length > TOOL_LIMIT:  # a name can get this long only if two SHA-256 digests are equal
             return digest(self.key, TOOL_LIMIT) + "_" * (length - TOOL_LIMIT)
         room = TOOL_LIMIT - length - 1
         lead = shortened(self.forms[0], room, self.key, common)[:room].rstrip("_") if room > 0 else ""
@@ -72,7 +74,7 @@ class _UnnamedOperation:
         return self.at >= len(self.forms) or len("_".join(self.forms[self.at])) <= TOOL_LIMIT
 
     def keep(self, rivals: Iterable[tuple[str, ...]]) -> bool:
-        """Keep the words of a too long form that the rivals lack. Return True if `kept` changes."""
+        """Keep the words of a too long form that the rivals lack. Return True if a word was added to `kept`."""
         if self.fits():
             return False
         own, before = Counter(self.forms[self.at]), self.kept
@@ -120,7 +122,7 @@ def _phase(
             for claimant in unchanged:
                 claimant.at += 1
         if all(claimant.fits() for claimant in group):
-            holders.setdefault(name, rivals[0])  # if several operations proposed a name, the name stays reserved
+            holders.setdefault(name, rivals[0])  # a name that several operations proposed stays reserved
         left += losers
     return left
 
@@ -130,7 +132,7 @@ def _forms(group: Sequence[_UnnamedOperation]) -> list[tuple[str, ...]]:
 
 
 def _winner(group: Sequence[_UnnamedOperation]) -> _UnnamedOperation | None:
-    """Return the claimant that gets the name proposed by all; None if no single claimant is the best one."""
+    """Return the claimant that gets the name, or None if no single claimant is the best."""
     if len(group) == 1:
         return group[0]
     most = max(claimant.exact() for claimant in group)
@@ -143,7 +145,7 @@ def _winner(group: Sequence[_UnnamedOperation]) -> _UnnamedOperation | None:
 
 def _claimant(operation: ApiOperation) -> _UnnamedOperation:
     said = operation_id_words(operation)
-    # Words of the path are dropped only if there is no operationId.
+    # words of the path are dropped only if the operation has no operationId
     path = path_words(operation, TOOL_LIMIT) if operation.operation_id else path_words(operation)
     literal = words(re.sub(r"\{[^{}]*\}", " ", operation.path))
     every = {*map(singular, literal), *re.findall(r"\{[^{}]*\}", operation.path)}
@@ -188,10 +190,7 @@ def _path_forms(operation: ApiOperation, said: OperationIdWords, path: PathWords
 
 
 def _without_parameters(parts: tuple[str, ...], path: PathWords) -> tuple[str, ...]:
-    """Return the words without an ending that repeats the path's parameters.
-
-    `getNoteByorderIdnoteId` becomes “get note”.
-    """
+    """Remove an ending that repeats the path's parameters, so that `getNoteByorderIdnoteId` becomes “get note”."""
     for index in range(1, len(parts)):
         ending = "".join(parts[index:])
         if ending.startswith("by") and _made_of(ending[2:], path.parameters):
@@ -215,24 +214,24 @@ SHORT_FORMS: Final = word_pairs("short-forms")
 _ARTICLES: Final = frozenset({"a", "an", "the", "of"})
 _PREPOSITIONS: Final = frozenset({"for", "in", "to", "from", "with", "on", "at", "and", "by", "via"})
 _ENOUGH: Final = 8
-"""Minimum number of operations; in an API with fewer operations, no word counts as common."""
+"""Minimum number of an API's operations. In a smaller API, no word counts as common."""
 
 
 @dataclass(frozen=True, slots=True)
 class WordFrequency:
-    """Number of an API's operations that contain each word, and the `total` number of operations."""
+    """For each word, the number of operations that contain the word, and the `total` number of operations."""
 
     counts: Counter[str]
     total: int
 
     @classmethod
     def from_names(cls, names: Iterable[Sequence[str]]) -> WordFrequency:
-        """Count each word, in the singular, once per name."""
+        """Count each word once per name, in the singular."""
         every = list(names)
         return cls(Counter(word for name in every for word in {singular(word) for word in name}), len(every))
 
     def everywhere(self, word: str) -> bool:
-        """Return True if at least half of the operations have the word, and the API has enough operations."""
+        """Return True if at least half of a sufficient number of operations have the word."""
         return self.total >= _ENOUGH and 2 * self.counts[singular(word)] >= self.total
 
     def rarity(self, word: str) -> int:
@@ -243,10 +242,7 @@ class WordFrequency:
 def shortened(
     parts: Sequence[str], limit: int, key: str, common: WordFrequency, kept: Collection[str] = frozenset()
 ) -> str:
-    """Return words joined by `_`, at most `limit` characters.
-
-    As a last resort, cut the name and add a digest of `key`.
-    """
+    """Join words by `_`, shortened to `limit` characters. If necessary, add a digest of `key`."""
     middle = limit // 2  # leave out words in the middle of a long path, to limit the running time
     words = [*parts[:middle], *parts[-middle:]] if len(parts) > limit else list(parts)
     work = _NameShortener(words, limit, common, frozenset(kept))
@@ -289,7 +285,7 @@ class _NameShortener:
     def phrases(self) -> None:
         """Drop repeated phrases of two or more words.
 
-        Drop the second phrase if a preposition precedes it, else the first phrase.
+        Drop the second occurrence if a preposition precedes it, and otherwise the first occurrence.
         """
         ones = [singular(word) for word in self.parts]
         for length in range(len(self.parts) // 2, 1, -1):
@@ -301,7 +297,7 @@ class _NameShortener:
                         self.out += [at for at in range(start, start + length) if at not in self.out]
 
     def everywhere(self) -> None:
-        """Drop words that occur in most operations, beginning at the start of the name."""
+        """Drop words that occur in most operations, from the start of the name."""
         service = [0] if not VERBS.isdisjoint(self.parts[1:]) and self.parts[0] not in self.kept else []
         every = dict.fromkeys([*service, *self._droppable()])
         self._drop_until_it_fits([index for index in every if self.common.everywhere(self.parts[index])])
@@ -315,7 +311,7 @@ class _NameShortener:
             self.shown = [short[word] if shown == word else shown for shown in self.shown]
 
     def little(self) -> None:
-        """Drop articles first, and prepositions if the name is still too long."""
+        """Drop articles and, if the name is still too long, prepositions."""
         for group in (_ARTICLES, _PREPOSITIONS):
             inner = range(1, len(self.parts) - 1)
             self._drop_until_it_fits(index for index in inner if self.parts[index] in group - self.kept)
@@ -333,7 +329,7 @@ class _NameShortener:
         self._drop_until_it_fits(sorted(twice))
 
     def commonest(self) -> None:
-        """Drop the most common words, but drop verbs and kept words only if the name is still too long."""
+        """Drop the most common words, with verbs and kept words last."""
         order = sorted(self._droppable(), key=lambda index: (self.common.rarity(self.parts[index]), index))
         self._drop_until_it_fits(order)
         if not self.fits():
@@ -344,10 +340,7 @@ class _NameShortener:
             self._drop_until_it_fits(spared[: max(0, len(spared) - 1)])
 
     def _droppable(self) -> list[int]:
-        """Return the indexes of droppable words.
-
-        Verbs, kept words and the last two words (which name the subject) are not droppable.
-        """
+        """Return the indexes of droppable words: no verbs, no kept words, and not the last two words."""
         return [
             index
             for index, word in enumerate(self.parts[:-2])

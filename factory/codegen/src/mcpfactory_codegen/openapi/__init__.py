@@ -1,8 +1,4 @@
-"""Conversion of API documents to the intermediate form: OpenAPI 3.0 to 3.2, Swagger 2.0, and the formats of `sources`.
-
-`context` handles differences between versions, `references` resolves `$ref`s, `schema_translation` converts schemas.
-`parameters`, `content`, `security` and `servers` read the parts of operations. All pure.
-"""
+"""Conversion of OpenAPI 3.0 to 3.2, Swagger 2.0 and the formats of `sources` to the intermediate form. Pure."""
 
 from __future__ import annotations
 
@@ -32,10 +28,10 @@ from mcpfactory_codegen.sources.translation_helpers import Translation, table, t
 
 
 def read_api(document: Document) -> Api:
-    """Read a document. Invalid content never raises: every error is a `Problem` of the result.
+    """Read a document. Each operation is in either `operations` or `skipped`.
 
-    Each operation of the document is either in `operations` or in `skipped`. Problems have a JSON pointer into the
-    document, or `file#pointer` for another file of the document.
+    Invalid content never raises an exception, but becomes a `Problem` of the result. A problem has a JSON pointer into
+    the document, or `file#pointer` for another file.
     """
     problems = ProblemCollector()
     problems.extend(document.problems)
@@ -95,7 +91,7 @@ def _info(written: Node) -> dict[str, str]:
 
 
 def _title(document: Document) -> str:
-    """Return the file name of a document as its title, if the document has no title."""
+    """Return the file name of the document, as its title."""
     name = document.source.rstrip("/").replace("\\", "/").rpartition("/")[2]
     return name.partition("?")[0].partition(".")[0] or "API"
 
@@ -110,7 +106,7 @@ def _tags(tags: Node) -> dict[str, str]:
 
 
 MAX_OPERATIONS: Final = 30_000
-"""Limit of operations; the largest known public API has 11,422."""
+"""Maximum operations of a document, above the 11,422 operations of the largest known public API."""
 
 _FIELDS: Final = frozenset({"$ref", "summary", "description", "servers", "parameters", "additionalOperations"})
 _TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,40}\Z")
@@ -194,7 +190,10 @@ def _written(section: Node) -> Iterator[RawOperation]:
 
 
 def _item(written: Node) -> Node | None:
-    """Return the path item; keywords next to its `$ref` override keywords of the target."""
+    """Return the path item.
+
+    Keywords next to a `$ref` override keywords of its target.
+    """
     item = written.target()
     if item is None:
         return None
@@ -206,7 +205,10 @@ def _item(written: Node) -> Node | None:
 
 
 def _methods(item: Node, location: Location) -> Iterator[tuple[str, Node]]:
-    """Yield the operations of a path item. `location` is below `paths`, even if the path item is a `$ref`."""
+    """Yield the operations of a path item.
+
+    `location` is a path below `paths`, even if a `$ref` replaces the path item.
+    """
     spec, newest = item.context.spec, SPEC_VERSIONS[-1]
     path = Node(item.context, item.value, location)
     for key, node in path.members():
@@ -231,7 +233,7 @@ def _methods(item: Node, location: Location) -> Iterator[tuple[str, Node]]:
 
 
 def _read(security: Security, servers: tuple[str, ...], written: RawOperation) -> ApiOperation:
-    """Return one operation. Problems inside the operation contain the actual location of the text."""
+    """Return one operation, with the actual location of its text for problems."""
     path, method, item, identity = written
     tail = identity.location.pointer.split("/")[3:]  # drop three tokens: "", "paths" and the path
     place = Location(item.location.part, "/".join([item.location.pointer, *tail]))
@@ -270,7 +272,7 @@ def _read(security: Security, servers: tuple[str, ...], written: RawOperation) -
 
 
 def _responses(operation: Node, method: str) -> tuple[Response, ...]:
-    """Return the responses, without bodies for HEAD (RFC 9110 §9.3.2)."""
+    """Return the responses, without a body for HEAD (RFC 9110 §9.3.2)."""
     found = read_responses(operation)
     if method != "HEAD" or not any(one.content_type for one in found):
         return found
@@ -280,7 +282,7 @@ def _responses(operation: Node, method: str) -> tuple[Response, ...]:
 
 
 def _path(path: str, found: list[Node], identity: Node) -> str:
-    """Return the path with each parameter in braces; report unusual syntax."""
+    """Return the path with each parameter in braces, and report unusual syntax."""
     plain = normalize_path_template(path, frozenset(one.value["name"] for one in found if one.value["in"] == "path"))
     odd = ""
     if plain != path:
@@ -293,7 +295,7 @@ def _path(path: str, found: list[Node], identity: Node) -> str:
 
 
 def _extensions(*owners: dict[str, Any]) -> dict[str, Any]:
-    """Return the extensions that mark operations; the extensions of the innermost owner come last."""
+    """Return the extensions that mark operations, innermost extensions last."""
     found: dict[str, Any] = {}
     for owner in owners:
         for key, value in owner.items():
@@ -324,7 +326,7 @@ def _resolved(written: Node) -> Node:
 def read_source(document: Document) -> Api:
     """Read a document of any kind.
 
-    Invalid content never raises. The pointers in problems refer to the original document, not to its translation.
+    The pointers in problems refer to the original document, not to its translation.
     """
     translation = _translation(document)
     if translation is None:
@@ -348,7 +350,7 @@ def document_kind(document: Document) -> DocumentKind:
 
 
 def title_of(document: Document) -> str:
-    """Return the title of the API in the document; "" if missing."""
+    """Return the title of the API, or ""."""
     translation = _translation(document)
     info = (document.data if translation is None else translation.data).get("info")
     return str(info.get("title", "")) if isinstance(info, dict) else ""

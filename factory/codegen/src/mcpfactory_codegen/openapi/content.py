@@ -33,9 +33,12 @@ _RANKS: Final = (
     (r"text/.*", 6),
     (r".*\*.*", 7),
 )
-"""Media types in order of preference: JSON, then types with defined field encodings, text, and raw content."""
+"""Media types in order of preference.
+
+The order is JSON, types with defined field encodings, text, and raw content.
+"""
 _LAST: Final = 8
-_XML: Final = 4  # rank of XML, if its properties are described
+_XML: Final = 4  # rank of XML for a schema with properties
 _NO_LIST: Final = re.compile(r"application/([\w.-]*-)?merge-patch\+json")
 _LIST: Final = re.compile(r"application/json-patch\+json")
 _SHORT: Final = {
@@ -57,12 +60,10 @@ def media_type_rank(content_type: str) -> int:
 
 
 def _fitting_rank(content_type: str, schema: Node) -> int:
-    """Return the preference rank of a media type; types that do not fit their schema come last.
+    """Return the preference rank of a media type. A media type that does not fit its schema comes last.
 
-    media type                        fits
-    application/json-patch+json       lists (RFC 6902)
-    application/merge-patch+json      anything but lists (RFC 7396); also `strategic-merge-patch` of Kubernetes
-    XML                               objects; for objects, XML ranks before text
+    JSON Patch (RFC 6902) fits only lists. Merge patches (RFC 7396), including the `strategic-merge-patch` of
+    Kubernetes, fit everything except lists. The media type XML fits only objects. For objects, XML ranks before text.
     """
     name = media_type(content_type)
     if _LIST.fullmatch(name) or _NO_LIST.fullmatch(name):
@@ -75,7 +76,7 @@ def _is_xml(name: str) -> bool:
 
 
 def _carries_files(schemas: dict[str, Node]) -> bool:
-    """Return True if `multipart/form-data` and each media type that ranks before it have file properties."""
+    """Return True if `multipart/form-data` and each higher-ranked media type have the same file properties."""
     known = {name: one.properties() for name, one in schemas.items()}
     files = {name for name, one in known.get("multipart/form-data", {}).items() if one.is_file()}
     others = [found for name, found in known.items() if media_type_rank(name) < media_type_rank("multipart/form-data")]
@@ -113,7 +114,7 @@ def choose_media_type(content: Node) -> Media | None:
 
 
 def _best(usable: dict[str, Node]) -> str:
-    """Return the media type that fits its schema best; of equally good ones, the first."""
+    """Return the first of the media types that fit their schemas best."""
     schemas = {name: one.mapping().at("schema") for name, one in usable.items()}
     if _carries_files(schemas):
         return "multipart/form-data"
@@ -121,10 +122,7 @@ def _best(usable: dict[str, Node]) -> str:
 
 
 def read_media_schema(media: Media, direction: Direction) -> JsonSchema | None:
-    """Return the schema of a media type, or None if the schema is missing.
-
-    For streams of items (3.2), return the list schema.
-    """
+    """Return the schema of a media type, or the list schema of a stream of items (3.2)."""
     if "schema" in media.node.value:
         return media.node.at("schema").schema(direction)
     if "itemSchema" in media.node.value:
@@ -144,8 +142,7 @@ _CONCRETE: Final = {
 def read_request_body(operation: Node, parameters: list[Node]) -> ApiBody | None:
     """Return the body of one operation, or None.
 
-    Raises:
-        UnusableOperationError: the definition of the body cannot be resolved.
+    Raise an UnusableOperationError if the definition of the body cannot be resolved.
     """
     written = operation.at("requestBody")
     old = operation.context.spec.shape == "2"
@@ -185,7 +182,10 @@ def read_request_body(operation: Node, parameters: list[Node]) -> ApiBody | None
 
 
 def _sendable(body: ApiBody, schema: Node) -> ApiBody:
-    """Return a body whose media type can encode its value. A mislabeled body becomes JSON, another becomes text."""
+    """Return a body whose media type can encode its value.
+
+    A mislabeled body becomes JSON, and any other unsuitable body becomes text.
+    """
     kind = media_type(body.content_type)
     if is_json(kind) or not is_object_or_array(schema):
         return body
@@ -208,7 +208,7 @@ def _sendable(body: ApiBody, schema: Node) -> ApiBody:
 
 
 def _shortened(body: Node) -> Media | None:
-    """Return a body without media type as JSON; None if neither the body nor `content` has a schema."""
+    """Read a body without media type as JSON, or return None if no schema is present."""
     content = body.at("content")
     inside = "schema" in content.table and not any("/" in key for key in content.table)
     if not inside and ("schema" not in body.value or content.value):
@@ -269,7 +269,7 @@ def _encoding(written: Node, schema: Node | None, form: bool) -> Encoding:
 
 
 def _is_untyped_file(schema: Any, content_type: str) -> bool:
-    """Return True for raw bytes, that is, for a schema without a type (3.1) and with a binary media type."""
+    """Return True for raw bytes: a schema without a type (3.1) and a binary media type."""
     described = {"description", "title", "example", "examples", "deprecated"}
     untyped = schema is True or (isinstance(schema, dict) and schema.keys() <= described)
     return untyped and content_type != "" and not is_json(content_type) and not content_type.startswith("text/")
@@ -279,7 +279,7 @@ _STATUS: Final = re.compile(r"[1-5](?:[0-9][0-9]|XX)\Z")
 
 
 def read_responses(operation: Node) -> tuple[Response, ...]:
-    """Return all documented responses, sorted: 2xx by number, 2XX, default, then all others."""
+    """Return all documented responses: first 2xx by number, then 2XX, default, and all others."""
     responses = operation.at("responses").mapping()
     responses.is_object("response-invalid", "`responses` has to be an object; ignored")
     produces = _media_types(operation, "produces") if operation.context.spec.shape == "2" else []
@@ -297,7 +297,7 @@ def _order(response: Response) -> tuple[int, str]:
     status = response.status
     if status == "default":
         return 1, status
-    return (0 if status.startswith("2") else 2), status  # "2XX" sorts after exact codes such as "200"
+    return (0 if status.startswith("2") else 2), status  # the range "2XX" sorts after exact codes such as "200"
 
 
 def _read_response(status: str, written: Node, produces: list[str]) -> Response:
@@ -335,7 +335,6 @@ def _described_response(status: str, node: Node, produces: list[str]) -> Respons
 
 
 def _lists(content_type: str, node: Node) -> tuple[tuple[str, str], ...]:
-    """Return the lists in an XML response; `node` is the media type object that contains its `schema`."""
     if is_json(content_type) or not is_xml(content_type):
         return ()
     schema = node.at("schema")
@@ -346,7 +345,6 @@ def _lists(content_type: str, node: Node) -> tuple[tuple[str, str], ...]:
 
 
 def _body_of_2(parameters: list[Node], consumes: list[str]) -> ApiBody | None:
-    """Return the body that the `body` parameter or the `formData` parameters describe."""
     fields = [one for one in parameters if one.value["in"] == "formData"]
     whole = next((one for one in parameters if one.value["in"] == "body"), None)
     if whole is None:
@@ -393,7 +391,6 @@ def _form(fields: list[Node], consumes: list[str]) -> ApiBody:
 
 
 def _media_types(operation: Node, key: str) -> list[str]:
-    """Return `consumes` or `produces` of the operation, else of the document."""
     for owner in (operation, operation.context.root):
         listed = owner.value.get(key)
         listed = [listed] if isinstance(listed, str) else listed

@@ -15,12 +15,15 @@ from mcpfactory_codegen.read.document import Document
 from mcpfactory_runtime.upstream.encoding import is_json
 
 Direction = Literal["", "request", "response"]
-"""Direction of a schema: "request" for data sent, "response" for data received, "" as written."""
+"""Use of a schema: for requests, for responses, or "" for the unchanged schema."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpecVersion:
-    """One version of the specification. Documents of `shape` "2" are converted to 3.x on reading (swagger2.py)."""
+    """One version of the specification.
+
+    `shape` "2" means that documents must be converted to OpenAPI 3 (`swagger2`).
+    """
 
     version: str
     shape: Literal["2", "3"]
@@ -44,7 +47,7 @@ SPEC_VERSIONS: Final[tuple[SpecVersion, ...]] = (
 
 
 def spec_version(data: dict[str, Any], problems: ProblemCollector) -> SpecVersion | None:
-    """Return the `SpecVersion` of a document; None, and an error in `problems`, if the version is unknown."""
+    """Return the `SpecVersion` of a document, or report an unknown version and return None."""
     key = "openapi" if "openapi" in data else "swagger"
     written = str(data[key]).strip()
     version = written.lower().removeprefix("v").removeprefix("openapi").strip()
@@ -71,7 +74,7 @@ def spec_version(data: dict[str, Any], problems: ProblemCollector) -> SpecVersio
 
 
 class UnusableOperationError(Exception):
-    """Error for an operation that cannot be called correctly. Internal: `read_operations` skips the operation."""
+    """Error for an operation that cannot be called correctly and is therefore skipped."""
 
     def __init__(self, code: str, location: Location, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -82,10 +85,10 @@ class UnusableOperationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ReaderContext:
-    """State of reading one document. The dictionaries cache definitions that several operations reference.
+    """State of reading one document, with caches of definitions that several operations reference.
 
-    `schema` translates the schema of a parameter, body or response. The arguments of `schema` are the value, the
-    location of the value, and the direction of its use.
+    `schema` translates the schema of a parameter, body or response. The arguments of `schema` are the value, its
+    location, and the direction of its use.
     """
 
     document: Document
@@ -99,7 +102,7 @@ class ReaderContext:
 
     @property
     def root(self) -> Node:
-        """Return the document itself."""
+        """Return the node of the whole document."""
         return Node(self, self.document.data, Location("", ""))
 
 
@@ -111,7 +114,7 @@ _OBJECT_CODES: Final[dict[Kind, str]] = {
     "Parameter": "parameter-shape",
 }
 _MODELS: Final = {"3.0": v3_0, "3.1": v3_1}
-"""Models that validate small objects. These models are too slow for schemas."""
+"""Models that validate small objects, but are too slow for schemas."""
 _SAID: Final = {"true": True, "yes": True, "false": False, "no": False}
 _LEVELS: Final = 8  # maximum levels of nested lists to search for a file
 
@@ -134,12 +137,12 @@ class Node(NamedTuple):
         return Node(self.context, value, self.location.down(key))
 
     def members(self) -> Iterator[tuple[str, Node]]:
-        """Yield the nodes of an object, each with its key; yield nothing for another value."""
+        """Yield the members of an object as nodes, each with its key."""
         for key, value in self.table.items():
             yield key, Node(self.context, value, self.location.down(key))
 
     def elements(self) -> Iterator[Node]:
-        """Yield the nodes of a list; nothing for other values."""
+        """Yield the items of a list as nodes."""
         for index, value in enumerate(self.value if isinstance(self.value, list) else ()):
             yield Node(self.context, value, self.location.down(index))
 
@@ -152,7 +155,7 @@ class Node(NamedTuple):
         self.context.problems.add(code, str(self.location), message, hint)
 
     def is_object(self, code: str, message: str, hint: str = "", *, null: bool = False) -> bool:
-        """Return True for an object. Report other values; report None only if `null` is True."""
+        """Return True for an object. Report any other value. Report None only if `null` is True."""
         if not isinstance(self.value, dict) and (null or self.value is not None):
             self.report(code, message, hint)
         return isinstance(self.value, dict)
@@ -162,15 +165,11 @@ class Node(NamedTuple):
         return isinstance(self.table.get("$ref"), str)
 
     def follow(self) -> Node:
-        """Return the node, or the target of its `$ref`.
-
-        Raises:
-            UnresolvedError: the reference has no target.
-        """
+        """Return the node, or the target of its `$ref`, or raise an UnresolvedError."""
         return Node(self.context, *self.context.references.follow(self.value, self.location))
 
     def target(self) -> Node | None:
-        """Return the node, or the target of its `$ref`; None (and a problem) if the reference cannot be resolved."""
+        """Return the node or the target of its `$ref`, or report an unresolved reference."""
         try:
             return self.follow()
         except UnresolvedError as error:
@@ -178,14 +177,14 @@ class Node(NamedTuple):
             return None
 
     def resolved_object(self) -> dict[str, Any]:
-        """Return the object behind references; {} for other values and for unresolved references."""
+        """Return the object behind references, or {} without an object."""
         try:
             return self.follow().table
         except UnresolvedError:
             return {}
 
     def mapping(self) -> Node:
-        """Return the node; if a reference replaces a map of names, return its target."""
+        """Return the node, or the target of a `$ref` that replaces a map of names."""
         return Node(self.context, *self.context.references.mapping(self.value, self.location))
 
     def schema(self, direction: Direction) -> JsonSchema:
@@ -193,15 +192,12 @@ class Node(NamedTuple):
         return self.context.schema(self.value, self.location, direction)
 
     def composed(self, *keywords: str) -> Iterator[Node]:
-        """Yield the object schema, with references resolved, then the schemas in the lists under its `keywords`."""
+        """Yield the resolved object schema, then the schemas in the lists under its `keywords`."""
         for part in composed(self.context.references, LocatedNode(self.value, self.location), *keywords):
             yield Node(self.context, *part)
 
     def properties(self) -> dict[str, Node]:
-        """Return the properties of an object schema, its references and combinations.
-
-        If names are equal, the first property counts.
-        """
+        """Return the properties of an object schema, its references and combinations."""
         found: dict[str, Node] = {}
         for part in self.composed("allOf", "anyOf", "oneOf"):
             for name, member in part.at("properties").mapping().members():
@@ -209,7 +205,7 @@ class Node(NamedTuple):
         return found
 
     def is_file(self, levels: int = _LEVELS) -> bool:
-        """Return True if values of a schema, or its items, are raw bytes (OpenAPI 3.0 §4.7.14.2, 3.1 §4.8.14.2)."""
+        """Return True if values of a schema, or their items, are raw bytes (OpenAPI 3.0 §4.7.14.2, 3.1 §4.8.14.2)."""
         for part in self.composed("allOf", "anyOf", "oneOf"):
             node, inner = part.value, part.value.get("contentMediaType")
             media = isinstance(inner, str) and not is_json(inner) and not inner.startswith("text/")
@@ -224,7 +220,7 @@ class Node(NamedTuple):
         return False
 
     def text(self) -> str:
-        """Return a text field. Numbers are converted (such as `version: 1.0` in YAML), and a `$ref` is followed."""
+        """Return a text field, with references followed and numbers converted (`version: 1.0` in YAML)."""
         value = self.value
         if self.is_reference():
             try:
@@ -240,14 +236,14 @@ class Node(NamedTuple):
         return ""
 
     def example(self) -> Any:
-        """Return `example`, or the value (in 3.2, the `dataValue`) of the first of `examples`."""
+        """Return `example`, or the first value of `examples`."""
         if "example" in self.value:
             return self.value["example"]
         examples = self.at("examples")
         if isinstance(examples.value, list):
             return next(iter(examples.value), None)
         for _, one in examples.members():
-            found = one.resolved_object()  # do not report a missing example
+            found = one.resolved_object()  # a missing example is not reported
             if key := next((key for key in ("value", "dataValue") if key in found), ""):
                 return found[key]
         return None

@@ -1,7 +1,7 @@
 """Tables of schema keywords: their permitted values in JSON Schema 2020-12, and the handling of other values.
 
-Unknown keywords are dropped with a warning, so that each resulting schema satisfies the metaschema. The checks return
-the value to keep, or raise ValueError with the reason.
+Unknown keywords are dropped with a warning, so that each resulting schema satisfies the metaschema. Each check of a
+keyword returns the value to keep, or raises ValueError with the reason.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Final
 from mcpfactory_runtime.schemas.walk import IN_PLACE, TYPES
 
 TYPE_REPAIRS: Final[dict[str, str]] = {
-    # Type names that authors often write by mistake, with the correct names; "" means any type.
+    # wrong but common type names, with the correct names; "" means any type
     "int": "integer", "int32": "integer", "int64": "integer", "long": "integer", "timestamp": "integer",
     "float": "number", "double": "number", "decimal": "number", "numeric": "number",
     "bool": "boolean",
@@ -34,23 +34,23 @@ TYPE_FORMATS: Final[dict[str, str]] = {
     "datetime": "date-time", "date-time": "date-time", "time": "time", "uuid": "uuid", "uri": "uri", "url": "uri",
     "email": "email", "binary": "binary", "file": "binary", "byte": "byte", "base64": "byte",
 }  # fmt: skip
-"""Map each invalid type that can be repaired to the format that the type implies."""
+"""For each invalid but repairable type, the format that the type implies."""
 
 ANNOTATIONS: Final = frozenset({"title", "description", "default", "deprecated", "examples"})
 
 MEANINGS: Final = frozenset(
     {"x-enum-descriptions", "x-enumDescriptions", "x-enumNames", "x-enum-varnames", "x-enum-names", "x-ms-enum"}
 )
-"""Extensions that describe the values of an enumeration; they are kept unchanged."""
+"""Extensions that describe the values of an enumeration, and are kept unchanged."""
 DROPPED: Final = frozenset(
     {
-        # The output does not need these identifiers, definitions and metadata.
+        # identifiers, definitions and metadata, which the output does not need
         "$anchor", "$comment", "$defs", "$dynamicAnchor", "$id", "$recursiveAnchor", "$schema", "$vocabulary", "definitions", "id",
-        # Keywords that only OpenAPI has. Module schema_translation converts some of them to JSON Schema.
+        # keywords that only OpenAPI has, some of which `schema_translation` converts to JSON Schema
         "discriminator", "example", "externalDocs", "nullable", "readOnly", "writeOnly", "xml", "collectionFormat",
-        # `convert_old_draft_keywords` converts these keywords of older drafts.
+        # keywords of older drafts, which `convert_old_draft_keywords` converts
         "additionalItems", "dependencies",
-        # Keywords of other objects. Authors often write these keywords into schemas by mistake.
+        # keywords of other objects that authors often write into schemas by mistake
         "allowEmptyValue", "links",
     }
 )  # fmt: skip
@@ -72,7 +72,7 @@ def _flag(value: Any) -> bool:
 
 def _number(value: Any) -> int | float:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if not abs(value) <= _LARGEST:  # the condition is also true for NaN
+        if not abs(value) <= _LARGEST:  # `not <=` is also true for NaN
             raise ValueError("the number is too large for JSON parsers")
         return value
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,18}(\.[0-9]{1,18})?", value):
@@ -118,13 +118,13 @@ def _list(value: Any) -> list[Any]:
 def _examples(value: Any) -> list[Any]:
     if isinstance(value, list):
         return value
-    if isinstance(value, dict):  # Example Objects by name, as in a media type
+    if isinstance(value, dict):  # an object contains Example Objects by name, as in a media type
         return [one["value"] if isinstance(one, dict) and "value" in one else one for one in value.values()]
     return [value]
 
 
 def _any(value: Any) -> Any:
-    """Return the data itself, without a copy."""
+    """Accept any value."""
     return value
 
 
@@ -136,12 +136,13 @@ _EDGES: Final = re.compile(r"\\(.)", re.DOTALL)
 
 @lru_cache(maxsize=4096)
 def _expression(value: str) -> str:
-    """Return an ECMA-262 regular expression that Python's `re` can compile too."""
+    """Return an ECMA-262 regular expression that Python's `re` can also compile."""
     if len(value) > 5000:
         raise ValueError("the expression is longer than 5000 characters")
     if any(int(count) > MAX_BOUND for count in _REPEATED.findall(value)):
         raise ValueError(f"the expression repeats a part more than {MAX_BOUND:,} times")
-    literal = re.fullmatch(r"/(\^.*)/([a-z]*)", value, re.DOTALL)  # JavaScript slashes are only delimiters
+    # the slashes of a JavaScript expression are only delimiters
+    literal = re.fullmatch(r"/(\^.*)/([a-z]*)", value, re.DOTALL)
     if literal is not None and "i" in literal[2]:
         raise ValueError("the expression ignores case, which a schema pattern cannot express")
     text = literal[1] if literal is not None else value
@@ -154,7 +155,7 @@ def _expression(value: str) -> str:
         text = re.sub(r"\(\?<([A-Za-z_]\w*)>", "(", text)  # Python's `re` has another syntax for named groups
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python's warning "possible nested set" is harmless
+            warnings.simplefilter("ignore")  # Python's warning "possible nested set" can be ignored
             re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:
         raise ValueError(f"not every client can read this regular expression ({error})") from None
@@ -187,12 +188,13 @@ _BOUNDS: Final = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum
 
 
 def convert_old_draft_keywords(out: Object, node: Object) -> None:
-    """Convert keywords of drafts 4 to 2019-09 to their current form; `node` is the schema as written."""
+    """Convert keywords of drafts 4 to 2019-09 to their current form. `node` is the original schema."""
     for exclusive, bound in _BOUNDS:
         if node.get(exclusive) is True and bound in out:
             out[exclusive] = out.pop(bound)
     dependencies = node.get("dependencies")
-    if isinstance(dependencies, dict):  # convert only lists: OpenAPI never allowed schemas in `dependencies`
+    # OpenAPI never allowed schemas in `dependencies`, so that only lists are converted
+    if isinstance(dependencies, dict):
         lists = {
             name: needs
             for name, needs in dependencies.items()
@@ -207,7 +209,7 @@ def convert_old_draft_keywords(out: Object, node: Object) -> None:
 
 
 def allow_null(out: Object) -> Object:
-    """Return the schema extended by null: `nullable` of OpenAPI 3.0 (section 4.7.24)."""
+    """Extend the schema by null, as `nullable` of OpenAPI 3.0 requires (§4.7.24)."""
     applied = IN_PLACE & out.keys()
     types = out.get("type")
     if not applied:
@@ -230,7 +232,10 @@ def allow_null(out: Object) -> Object:
 
 
 def normalize_type(out: Object, node: Object, report: Report, *, nullable: bool) -> None:
-    """Normalize `type`, and convert `enum` and `default` to that type. `nullable`: null is added to the type later."""
+    """Normalize `type`, and convert `enum` and `default` to that type.
+
+    `nullable` means that null will be added to the type afterwards.
+    """
     if "type" in out:
         if isinstance(node["type"], str) and "|" in node["type"]:
             report(
@@ -264,7 +269,7 @@ def _types(out: Object, written: Any, report: Report) -> list[str]:
             names.append(repaired)
             if (format_ := TYPE_FORMATS.get(name.lower())) is not None:
                 out.setdefault("format", format_)
-        if name == "file":  # valid in Swagger 2.0
+        if name == "file":  # the type "file" is valid in Swagger 2.0
             continue
         intended = f"read as {repaired!r}" if repaired else "any type is accepted"
         if name is not None:
@@ -275,7 +280,7 @@ def _types(out: Object, written: Any, report: Report) -> list[str]:
 
 
 def _split(written: Any) -> list[Any]:
-    """Return the types in `string | null`; return any other value unchanged."""
+    """Split `string | null` into a list of types, or return any other value in a list."""
     parts = [part.strip() for part in written.split("|")] if isinstance(written, str) else []
     return parts if len(parts) > 1 and all(part in TYPES for part in parts) else [written]
 
@@ -309,7 +314,7 @@ _KINDS: Final[dict[str, tuple[type, ...]]] = {
 
 
 def _normalize_default(out: Object, report: Report) -> None:
-    """Drop a default that does not match the schema's type: a model would send an invalid value."""
+    """Drop a default that does not match the schema's type, because a model would send an invalid value."""
     value, kind = out["default"], out["type"]
     if value is None or kind not in _KINDS:
         return
@@ -324,13 +329,13 @@ def _normalize_default(out: Object, report: Report) -> None:
 
 
 def _fit(value: Any, types: frozenset[str]) -> Any:
-    """Return the value converted to one of the types if its text permits that (`1` for "1"), else unchanged."""
+    """Convert the value to one of the types if its text permits, such as "1" to `1`."""
     if types & {"object", "array"}:
         return value
     if isinstance(value, bool) and types <= {"string", "null"}:
         return json.dumps(value)
     if isinstance(value, (int, float)) and types <= {"string", "null"}:
-        return str(value)  # keep the text of the number as in the document
+        return str(value)  # a number keeps its text from the document
     if not isinstance(value, str) or "string" in types:
         return value
     try:
@@ -352,7 +357,7 @@ def _show(value: Any) -> str:
 
 
 MAX_BOUND: Final = 1_000_000
-"""Largest accepted minimum number of characters, items or properties, because no call contains more."""
+"""Largest permitted minimum of characters, items or properties, because no call contains more."""
 _PAIRS: Final = (
     ("minLength", "maxLength"),
     ("minItems", "maxItems"),
@@ -363,7 +368,7 @@ _PAIRS: Final = (
 
 
 def drop_unsatisfiable_bounds(out: dict[str, Any], report: Report) -> None:
-    """Drop a lower bound that no call can reach, and contradictory bounds."""
+    """Drop contradictory bounds, and lower bounds that no call can reach."""
     for low, high in _PAIRS:
         least, most = out.get(low), out.get(high)
         if least is None:
@@ -377,7 +382,7 @@ def drop_unsatisfiable_bounds(out: dict[str, Any], report: Report) -> None:
 
 
 def move_enum_to_items(out: dict[str, Any], report: Report) -> None:
-    """Move enum values next to `type: array` to the items, because these values cannot match an array."""
+    """Move enum values next to `type: array` to the items, because the values cannot match an array."""
     values, items = out.get("enum"), out.get("items", {})
     if out.get("type") in ("array", ["array"]) and isinstance(values, list) and isinstance(items, dict):
         if any(isinstance(value, list) or value is None for value in values):

@@ -14,7 +14,7 @@ from mcpfactory_codegen.openapi.context import Node, UnusableOperationError
 from mcpfactory_runtime.upstream.operation import STYLES, ParameterLocation, Style, forbidden_header_reason
 
 _NOT_OURS: Final = frozenset({"accept", "content-type"})
-"""Header parameters that OpenAPI ignores (3.1 §4.8.12.1). `credentials` handles the third header, `Authorization`."""
+"""Header parameters that OpenAPI ignores, except `Authorization` (3.1 §4.8.12.1)."""
 _SHELL: Final = ("name", "description", "required", "deprecated", "allowEmptyValue", "explode", "allowReserved")
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
 _HINT: Final = "a parameter has `name`, `in` and `schema`"
@@ -23,8 +23,8 @@ _HINT: Final = "a parameter has `name`, `in` and `schema`"
 def normalize_path_template(path: str, names: frozenset[str]) -> str:
     """Return the path with each parameter in `names` written as `{id}`.
 
-    Other forms are `:id`, `<int:id>` and `{id:[0-9]+}`. Operators of RFC 6570 (`{.id*}`) are removed, because `style`
-    and `explode` express the same.
+    Documents also write `:id`, `<int:id>` and `{id:[0-9]+}`. Operators of RFC 6570 (`{.id*}`) are removed, because
+    `style` and `explode` have the same meaning.
     """
 
     def without_operator(match: re.Match[str]) -> str:
@@ -41,10 +41,7 @@ def normalize_path_template(path: str, names: frozenset[str]) -> str:
 
 
 def merge_parameters(item: Node, operation: Node, path: str) -> list[Node]:
-    """Return the parameters that apply to an operation.
-
-    If both have the same place and name, the operation's parameter replaces the path item's parameter.
-    """
+    """Return the path item's parameters, overridden by the operation's parameters."""
     merged: dict[tuple[str, str], Node] = {}
     for owner in (item, operation):
         here: set[tuple[str, str]] = set()
@@ -84,7 +81,7 @@ def _listed(owner: Node, path: str) -> Iterator[Node]:
 
 
 def read_parameters(found: list[Node], path: str, operation: Node) -> tuple[ApiParameter, ...]:
-    """Return the parameters of one operation. The operation is the location of problems with the path template."""
+    """Return the parameters of one operation, and report problems with the path template at the operation."""
     parameters = []
     for node in found:
         cache = node.context.parameters
@@ -135,7 +132,7 @@ def _read(node: Node) -> ApiParameter | None:
 
 
 def _schema(node: Node) -> tuple[JsonSchema, str]:
-    """Return the schema, and the media type if the parameter is described by `content`."""
+    """Return the schema of a parameter, and the media type if `content` describes the parameter."""
     if "schema" in node.value:
         schema = node.at("schema")
         if node.context.spec.shape == "2":
@@ -207,7 +204,7 @@ _PLACES: Final = {
     "formdata": "formData",
 }  # fmt: skip
 _STYLES: Final = {
-    # Wrong style, such as a collectionFormat of Swagger 2.0 → correct style, and explode.
+    # wrong style, such as a collectionFormat of Swagger 2.0 → (correct style, explode)
     "csv": ("form", False), "simple": ("form", False), "comma": ("form", False), "multi": ("form", True),
     "ssv": ("spaceDelimited", False), "tsv": ("tabDelimited", False), "pipes": ("pipeDelimited", False),
     "deepobject": ("deepObject", True), "form": ("form", None), "spacedelimited": ("spaceDelimited", False),
@@ -246,7 +243,7 @@ def _normalized(node: Node, path: str, key: str) -> Node:
 
 
 def _normalized_style(node: Node) -> Node:
-    """Return a query parameter with valid `style` and `explode` instead of a misspelled style or `collectionFormat`."""
+    """Replace a misspelled style or a `collectionFormat` of a query parameter by valid `style` and `explode`."""
     if node.value.get("in") != "query":
         return node
     written = node.value.get("style")

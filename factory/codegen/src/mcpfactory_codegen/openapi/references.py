@@ -1,7 +1,7 @@
-"""Locations in a document, and resolution of `$ref`. No function has side effects: all parts are already loaded.
+"""Locations in a document, and resolution of `$ref`. Pure.
 
-A location consists of a part of the document and a JSON pointer into that part. References are never expanded here, so
-references cannot make a document grow. Each distinct reference is resolved once, and a chain of references has at most
+A location consists of a part of the document and a JSON pointer into that part. References are never expanded, so that
+references cannot make a document grow. Each distinct reference is resolved only once. A chain of references has at most
 `MAX_HOPS` steps.
 """
 
@@ -21,7 +21,7 @@ MAX_HOPS: Final = 50
 
 
 class Location(NamedTuple):
-    """A JSON pointer within one part of the document. The main file of the document is the part ""."""
+    """A JSON pointer within one part of the document, where "" is the main file."""
 
     part: str
     pointer: str
@@ -29,12 +29,12 @@ class Location(NamedTuple):
     def down(self, *tokens: str | int) -> Location:
         """Return the location of a child."""
         pointer = self.pointer
-        for token in tokens:  # a loop is faster than join, and this method is called for each node
+        for token in tokens:  # a loop is faster than join, which matters because this method is called for each node
             pointer += f"/{escape(str(token))}"
         return Location(self.part, pointer)
 
     def __str__(self) -> str:
-        """Return a location as in problems: a bare pointer in the main document, `file#pointer` in another part."""
+        """Return a bare pointer in the main file, or `file#pointer` in another part."""
         return f"{self.part}#{self.pointer}" if self.part else self.pointer
 
 
@@ -53,7 +53,7 @@ class LocatedNode(NamedTuple):
 
 
 class UnresolvedError(Exception):
-    """Error for a reference without a target. `code` is a problem code; the text has the reference and the reason."""
+    """Error for a reference without a target, with a problem code."""
 
     def __init__(self, code: str, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -66,7 +66,7 @@ def _cycle(reference: str) -> UnresolvedError:
 
 
 class References:
-    """Resolves `$ref`s of one document."""
+    """Resolver of the `$ref`s of one document."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
@@ -77,13 +77,12 @@ class References:
         self._anchors: dict[str, dict[str, Location]] = {}
         self._ids: dict[str, Location] | None = None
         self.repaired: list[tuple[Location, str]] = []
-        """Locations of repaired references, and the assumption made for each."""
+        """Locations of repaired references, each with the assumption of the repair."""
 
     def follow(self, node: Any, location: Location) -> LocatedNode:
         """Return the node itself, or the node at the end of its `$ref` chain.
 
-        Raises:
-            UnresolvedError: the chain of references ends at a missing target, or is a cycle.
+        Raise an UnresolvedError for a missing target or a cycle.
         """
         seen: set[Location] = set()
         while isinstance(node, dict) and isinstance(reference := node.get("$ref"), str):
@@ -94,7 +93,7 @@ class References:
         return LocatedNode(node, location)
 
     def mapping(self, node: Any, location: Location) -> LocatedNode:
-        """Return the node, or its target if a map by name is written as a reference (`properties: {$ref: …}`).
+        """Return the node, or the target of a reference that replaces a map of names (`properties: {$ref: …}`).
 
         A key "$ref" whose value is not a string is an entry of the map.
         """
@@ -106,10 +105,9 @@ class References:
         return LocatedNode(node, location)
 
     def resolve(self, reference: str, at: Location) -> LocatedNode:
-        """Return the target of one `$ref` located at `at` (one step; the target can itself be a reference).
+        """Return the target of one `$ref` located at `at`. The target can itself be a reference.
 
-        Raises:
-            UnresolvedError: the code is reference-dangling, reference-refused or reference-cycle.
+        Raise an UnresolvedError with the code reference-dangling, reference-refused or reference-cycle.
         """
         key = (at.part, reference)
         if (known := self._found.get(key)) is not None:
@@ -121,7 +119,7 @@ class References:
             target = self._found[key] = self._direct(reference, at)
         except UnresolvedError as error:
             if error.code == "reference-dangling" and (nearby := self._nearby(reference, at)) is not None:
-                return nearby  # do not cache the target, because targets depend on the location of the reference
+                return nearby  # the target is not cached, because targets depend on the location of the reference
             if error.code == "reference-cycle" or (target_ := self._repaired(reference, at)) is None:
                 raise
             target = self._found[key] = target_
@@ -144,7 +142,7 @@ class References:
         except UnresolvedError:
             if "%" not in fragment:
                 raise
-            return self._descend(base, _tokens(fragment), reference)  # a key with a literal "%"
+            return self._descend(base, _tokens(fragment), reference)  # the key contains a literal "%"
 
     def _base(self, name: str, reference: str, at: Location) -> Location:
         """Return the location of the part or schema that the file name or URL of a reference identifies."""
@@ -188,7 +186,7 @@ class References:
     def _nearby(self, reference: str, at: Location) -> LocatedNode | None:
         """Return the target of `#/$defs/x` in the nearest enclosing schema that has this definition.
 
-        Schemas are often pasted into a document together with their definitions.
+        Authors often paste schemas into a document together with their definitions.
         """
         if not reference.startswith(("#/$defs/", "#/definitions/")):
             return None
@@ -205,7 +203,7 @@ class References:
     def _repaired(self, reference: str, at: Location) -> LocatedNode | None:
         """Return the probable target of a broken reference.
 
-        Repair a missing `#`, a path of another version of OpenAPI, or wrong capitalization.
+        Typical mistakes are a missing `#`, a path of another version of OpenAPI, and wrong capitalization.
         """
         for tokens in suggest_targets(reference, self._parts[at.part]):
             with suppress(UnresolvedError):
@@ -287,7 +285,10 @@ _LEVELS: Final = 8  # maximum levels of references and combinations to search fo
 
 
 def composed(references: References, schema: LocatedNode, *keywords: str) -> Iterator[LocatedNode]:
-    """Yield the resolved object schema, then the schemas in its lists under `keywords`: depth first, each once."""
+    """Yield the resolved object schema, then the schemas in its lists under `keywords`.
+
+    The order is depth first, without duplicates.
+    """
     waiting = [(schema, _LEVELS)]
     seen: set[Location] = set()
     while waiting:

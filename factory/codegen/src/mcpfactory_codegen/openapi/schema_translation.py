@@ -1,7 +1,7 @@
 """Translation of one schema of a document to JSON Schema 2020-12.
 
-The result always satisfies the metaschema, and every `$ref` in it is a name of `SharedSchemaQueue`. References are not
-expanded, so the cost depends only on the size of the written schema.
+The result always satisfies the metaschema. Every `$ref` in the result is a name of `SharedSchemaQueue`. References are
+not expanded, so that the cost depends only on the size of the written schema.
 
 According to JSON Schema, `additionalProperties: false` also excludes properties that `allOf` adds to the same object.
 Authors rarely want to exclude properties of `allOf`, and few validators support `unevaluatedProperties`. Therefore
@@ -33,11 +33,9 @@ from mcpfactory_runtime.schemas.walk import APPLICATORS, TYPES, definition_refer
 
 
 class ClosedObjectOpener:
-    """Drops `additionalProperties: false` if other schemas of the same value add properties.
+    """Remover of `additionalProperties: false` from objects to which other schemas add properties.
 
-    Create one instance for each document.
-
-    `siblings`: True if keywords next to a `$ref` apply.
+    One instance handles one document. `siblings` means that keywords next to a `$ref` apply.
     """
 
     def __init__(self, references: References, problems: ProblemCollector, *, siblings: bool) -> None:
@@ -48,9 +46,9 @@ class ClosedObjectOpener:
         self._closed: dict[Location, list[dict[str, Any]]] = {}
 
     def open_closed_objects(self, node: dict[str, Any], location: Location) -> None:
-        """Open the closed objects at `location` and in its `allOf`, if necessary; report each object once."""
+        """Open the closed objects at `location` and in its `allOf`, and report each object once."""
         if node.get("additionalProperties") is not False and not node.keys() & {"allOf", "$ref"}:
-            return  # the common case
+            return  # most schemas are neither closed nor composed
         whole = LocatedNode(node, location)
         closed = [part for part in self._applied(whole, "allOf") if part.node.get("additionalProperties") is False]
         if not closed:
@@ -81,7 +79,7 @@ class ClosedObjectOpener:
         self._problems.add("schema-closed-object", str(location.down("additionalProperties")), message, hint)
 
     def _applied(self, whole: LocatedNode, *keywords: str) -> Iterator[LocatedNode]:
-        """Yield the objects for the same value, by references or by lists under `keywords`; each object once."""
+        """Yield each object that applies to the same value through references or lists under `keywords`."""
         waiting = [whole]
         seen: set[Location] = set()
         while waiting:
@@ -117,9 +115,9 @@ def _own(node: dict[str, Any]) -> set[tuple[str, str]]:
 
 
 _DEEP: Final = 100
-"""Maximum nesting depth within one schema; shared schemas restart the count."""
+"""Maximum nesting depth within one schema, counted separately for each shared schema."""
 _BUDGET: Final = 6_000_000
-"""Maximum schemas to translate per document; a shared part counts once for each reference."""
+"""Maximum schemas to translate per document, where a shared part counts once for each reference."""
 
 Object = dict[str, Any]
 
@@ -131,7 +129,7 @@ class TranslationContext(NamedTuple):
     direction: Direction
     depth: int = 0
     hidden: frozenset[str] = frozenset()
-    """Properties that an enclosing `allOf` hides; hidden properties cannot be required."""
+    """Properties that an enclosing `allOf` hides and that therefore cannot be required."""
 
     def down(self, *tokens: str | int) -> TranslationContext:
         """Return the context of a subschema."""
@@ -159,14 +157,14 @@ class SchemaTranslator:
         self._named = SharedSchemaQueue(self._names, visibility)
 
     def translate(self, node: Any, location: Location, direction: Direction) -> JsonSchema:
-        """Return the schema of a parameter, body or response. Do not change the result, because it is cached."""
+        """Return the schema of a parameter, body or response. The result is cached, and must not be changed."""
         key = (location, direction)
         if key not in self._inline:
             self._inline[key] = self._schema(node, TranslationContext(location, direction))
         return self._inline[key]
 
     def shared(self) -> dict[str, JsonSchema]:
-        """Return the referenced schemas, sorted by name. Call this method once, after all translations."""
+        """Return the referenced schemas by name. Call this method once, after all translations."""
         shared: dict[str, JsonSchema] = {}
         while self._named.waiting:
             name, target, direction = self._named.waiting.pop()
@@ -239,7 +237,7 @@ class SchemaTranslator:
         return allow_null(result) if _nullable(node) else result
 
     def _intended(self, reference: str, location: Location) -> LocatedNode:
-        """Return the target of a reference. `#` is the enclosing named schema, not the whole API document."""
+        """Return the target of a reference, where `#` is the enclosing named schema."""
         if reference != "#" or location.part:
             return self._references.resolve(reference, location)
         tokens = location.pointer.split("/")
@@ -249,7 +247,7 @@ class SchemaTranslator:
         raise UnresolvedError("reference-dangling", "the reference '#' means the whole document, which is not a schema")
 
     def _last(self, target: LocatedNode) -> LocatedNode:
-        """Return the last target of a chain of schemas that are only references: C for A → B → C."""
+        """Return the last target of a chain of bare references, such as C for A → B → C."""
         seen = {target.location}
         while isinstance(target.node, dict) and len(target.node) == 1 and isinstance(target.node.get("$ref"), str):
             target = self._references.resolve(target.node["$ref"], target.location)
@@ -287,7 +285,7 @@ class SchemaTranslator:
             elif holds == "map":
                 self._map(out, key, value, context)
             elif key == "type":
-                # Reserve the position of the key. The value is set below.
+                # this line only reserves the position of the key
                 out["type"] = None
             elif key in MEANINGS and isinstance(value, list | dict):
                 out[key] = value
@@ -310,7 +308,7 @@ class SchemaTranslator:
 
     def _scalar(self, out: Object, key: str, value: Any, location: Location) -> None:
         if isinstance(value, bool) and key in {"exclusiveMinimum", "exclusiveMaximum"}:
-            return  # convert_old_draft_keywords converts the boolean form, which existed before draft 6
+            return  # `convert_old_draft_keywords` converts the boolean values, which were valid before draft 6
         if key in {"title", "description"} and isinstance(value, dict):
             with suppress(UnresolvedError):
                 value = self._references.follow(value, location.down(key)).node
@@ -318,7 +316,7 @@ class SchemaTranslator:
             out[key] = SCALARS[key](value)
         except ValueError as error:
             elsewhere = value is False or (key == "required" and _read_elsewhere(value, location))
-            if value is not None and not elsewhere:  # a YAML key without a value is None
+            if value is not None and not elsewhere:  # None means that the YAML key has no value
                 code = "schema-pattern" if key == "pattern" else "schema-keyword"
                 self._report(code, location.down(key), f"{key!r} was dropped: {error}")
 
@@ -390,14 +388,14 @@ class SchemaTranslator:
         if names:
             out["required"] = list(dict.fromkeys(names))
 
-    # JSON Schema has no `discriminator` (OpenAPI 3.1 section 4.8.25), so each branch must declare its own value.
+    # JSON Schema has no `discriminator` (OpenAPI 3.1 §4.8.25), so that each branch must declare its own value
 
     def _tag_branches(self, out: Object, node: Object, location: Location) -> None:
         """Add the discriminator value to the branches of `out` that do not declare the value.
 
-        `node` is the schema as written at `location`, `out` its translation. The discriminator values are in `mapping`;
-        the value of a schema that is not in `mapping` is the schema's name. Branches that are not references stay
-        unchanged.
+        `node` is the original schema at `location`, and `out` is its translation. The discriminator values are in
+        `mapping`. The value of an unmapped schema is the name of the schema. Only branches that are references are
+        changed.
         """
         discriminator = node["discriminator"]
         name = discriminator.get("propertyName") if isinstance(discriminator, dict) else None
@@ -420,7 +418,7 @@ class SchemaTranslator:
             out[keyword][index] = {"allOf": [out[keyword][index], tag]}
 
     def _mapped(self, mapping: Any, location: Location) -> dict[Location, list[str]]:
-        """Return the discriminator values by schema location; `mapping` has a reference or name for each value."""
+        """Return the discriminator values by schema location, from references or names in `mapping`."""
         values: dict[Location, list[str]] = {}
         for value, intended in mapping.items() if isinstance(mapping, dict) else ():
             if isinstance(intended, str):
@@ -438,7 +436,7 @@ class SchemaTranslator:
             return None
 
     def _stated(self, target: LocatedNode, name: str) -> set[str] | None:
-        """Return the values that a branch of a schema allows for the property; None if it allows any."""
+        """Return the values that a branch of a schema allows for the property, or None for any value."""
         found: set[str] | None = None
         for at, (node, location) in enumerate(composed(self._references, target, "allOf")):
             properties = node.get("properties")
@@ -459,16 +457,16 @@ _HARMLESS: Final = ANNOTATIONS | DROPPED | {"summary"}
 
 
 def _read_elsewhere(required: Any, location: Location) -> bool:
-    """Return True if `_required_elsewhere` converts this `required`, for this object or for the enclosing one."""
+    """Return True if `_required_elsewhere` converts this `required`."""
     return isinstance(required, str) or (required is True and location.pointer.split("/")[-2:-1] == ["properties"])
 
 
 def _nullable(node: Object) -> bool:
-    """Return True if `nullable` (3.0, and 3.1 after a conversion) or `x-nullable` (Swagger 2.0) is true."""
+    """Return True if `nullable` or the `x-nullable` of Swagger 2.0 is true."""
     return node.get("nullable") is True or node.get("x-nullable") is True
 
 
 def _own_name(reference: str, prefix: str) -> list[str]:
-    """Return the schema name in a reference to a named schema, as a list; [] for a reference to anything else."""
+    """Return [name] for a reference to a named schema, and [] for other references."""
     name = reference.removeprefix(prefix)
     return [name] if reference.startswith(prefix) and not set("/~%") & set(name) else []

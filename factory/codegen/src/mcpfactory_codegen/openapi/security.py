@@ -21,7 +21,10 @@ from mcpfactory_runtime.upstream.operation import OAuthFlow
 _LINK: Final = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'*+,;=%-]+")
 _LINKS: Final = 3
 _MOST_WAYS: Final = 64
-"""Maximum combinations from one alternative; above this limit, only the first scheme of each place is used."""
+"""Maximum combinations from one alternative.
+
+For more combinations, only the first scheme of each place is used.
+"""
 _AWS_TYPE: Final = "x-amazon-apigateway-authtype"
 _AWS: Final = re.compile(r"aws(Sigv4|S3)", re.I)
 _NAMES: Final = {"oauth2": "OAuth 2.0", "openIdConnect": "OpenID Connect"}
@@ -58,13 +61,13 @@ class Security:
 
     @property
     def unused_scheme_alternatives(self) -> tuple[tuple[str, ...], ...]:
-        """Return each scheme and () as alternatives if the document defines schemes but uses none; otherwise ()."""
+        """Return each scheme and () as alternatives if the document uses none of its schemes."""
         return () if self._asked or not self.schemes else (*((scheme.name,) for scheme in self.schemes), ())
 
     def of(self, operation: Node) -> tuple[tuple[str, ...], ...]:
         """Return the alternatives of one operation.
 
-        Even an empty list of the operation replaces the list of the document.
+        An operation's `security` list replaces the document's list, even if the operation's list is empty.
         """
         security = operation.at("security")
         if security.value is None:
@@ -114,12 +117,11 @@ class Security:
         return list(product(*by_place.values()))
 
     def _merge(self) -> Mapping[str, str]:
-        """Merge schemes that obtain the same token; return removed name → remaining name.
+        """Merge schemes that obtain the same token. Return the remaining name for each removed name.
 
         Google describes the implicit flow and the code flow as two schemes. Two schemes on the same host send a token
-        of the same provider. Such schemes are merged unless both have usable flows. If one has usable flows, these must
-        include a login. A token for the application itself (client credentials) stays separate, because it is
-        different.
+        of the same provider. Schemes for the same provider are merged unless both have usable flows, or unless the only
+        usable flows lack a login. A token for the application itself (client credentials) stays separate.
         """
         same: dict[str, str] = {}
         for name, origins in self._origins.items():
@@ -137,7 +139,7 @@ class Security:
         return same
 
     def _alternative(self, requirement: Node) -> tuple[str, ...] | None:
-        """Return the schemes of one alternative; None if a scheme is undefined or not supported."""
+        """Return the schemes of one alternative, or None for an undefined or unsupported scheme."""
         if isinstance(requirement.value, str):
             message = "a security requirement is a string; read as the name of a scheme"
             requirement.report("security-shape", message, "write `name: []`")
@@ -157,10 +159,7 @@ class Security:
         return tuple(dict.fromkeys(names))
 
     def _by_reference(self, name: str) -> bool:
-        """Return True if a requirement is a reference to a scheme (3.2).
-
-        If the requirement is a reference, read the scheme.
-        """
+        """Return True if a requirement is a reference (3.2), and read the referenced scheme."""
         if "#" not in name:
             return False
         try:
@@ -190,7 +189,7 @@ class Security:
 
 
 def _reduce(name: str, scheme: Node) -> ApiSecurityScheme | None:
-    """Return a simpler scheme that shows how the credential is sent; None if the scheme is not supported."""
+    """Return a simpler scheme that shows how the credential is sent, or None for an unsupported scheme."""
     node = scheme.value
     description = scheme.at("description").text()
     links = tuple(dict.fromkeys(one.rstrip(".,;:!?") for one in _LINK.findall(description)))[:_LINKS]
@@ -245,7 +244,7 @@ def _joined(one: ApiSecurityScheme, other: ApiSecurityScheme) -> ApiSecuritySche
 
 
 def _origins(scheme: dict[str, Any]) -> frozenset[str]:
-    """Return the hosts of an oauth2 scheme's token and authorization URLs, including those of unsupported flows."""
+    """Return the hosts of an oauth2 scheme's token and authorization URLs, including URLs of unsupported flows."""
     flows = table(scheme, "flows") if scheme.get("type") == "oauth2" else {}
     urls = (_url(table(flows, name), key) for name in flows for key in ("tokenUrl", "authorizationUrl"))
     return frozenset(_host(url) for url in urls) - {""}
@@ -267,9 +266,9 @@ _WAYS: Final = {
 
 
 def read_flows(scheme: dict[str, Any]) -> tuple[OAuthFlow, ...]:
-    """Return the usable flows of an oauth2 or openIdConnect scheme of 3.x; () if none is usable.
+    """Return the usable flows of an oauth2 or openIdConnect scheme of 3.x.
 
-    The implicit flow and the password flow are excluded, because OAuth 2.1 removed them.
+    The result excludes the implicit flow and the password flow, because OAuth 2.1 removed them.
     """
     if scheme.get("type") == "openIdConnect":
         metadata = _url(scheme, "openIdConnectUrl")
@@ -311,7 +310,7 @@ _SCHEMES: Final = {"apikey": "apiKey", "oauth": "oauth2", "oauth2.0": "oauth2", 
 
 
 def _normalized_scheme(scheme: Node) -> Node:
-    """Return a security scheme with valid values: the types `basic`, `bearer` and `apikey` are corrected."""
+    """Correct the types `basic`, `bearer` and `apikey` of a security scheme."""
     node, kind = scheme.value, scheme.value.get("type")
     if not isinstance(kind, str):
         return scheme

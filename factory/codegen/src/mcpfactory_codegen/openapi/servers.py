@@ -1,7 +1,7 @@
 """Servers: absolute base URLs with the defaults of their variables (OpenAPI 3.1 §4.8.5, §4.8.6), and the root.
 
-Operations reference servers by URL in a document, and by name after `resolve_servers`. A URL that is another spelling
-of the root's URL is also the root; all other servers get names (`naming.variables`).
+Operations reference servers by URL in a document, and by name after `resolve_servers`. Another spelling of the root's
+URL also counts as the root. Every other server gets a name.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 
 
 def root_server_urls(root: Node) -> tuple[str, ...]:
-    """Return the usable servers of the document; without any, return the URL that the document came from."""
+    """Return the usable servers of the document, or else the URL that the document came from."""
     servers = root.at("servers")
     if root.context.spec.shape == "2":
         urls = swagger2.server_urls(root)
@@ -47,12 +47,9 @@ def root_server_urls(root: Node) -> tuple[str, ...]:
 
 
 def _real_first(servers: Node, urls: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the URLs. If the first URL is a mock or an example, move the first real URL to the front.
-
-    If the first URL is a sandbox, it stays first, and is reported.
-    """
+    """Move the first real URL before a mock or an example, and report a sandbox."""
     real = next((url for url in urls if not is_mock_url(url) and not is_sandbox_url(url)), "")
-    # The API key of a loopback server must not be sent to other hosts.
+    # the API key for a loopback server must not be sent to any other host
     if not real or urls[0] == real or is_loopback_url(urls[0]):
         return urls
     first = Node(servers.context, None, servers.location.down(0))
@@ -67,7 +64,7 @@ def _real_first(servers: Node, urls: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def report_missing_root(root: Node, assumed: str) -> None:
-    """Report that the document has no root URL. If `assumed` is not "", it is used as the root URL."""
+    """Report that the document has no root URL, and that the URL `assumed`, if any, is used instead."""
     message = "the document does not contain the base URL of the API"
     if assumed:
         message += f"; {assumed[:200]} is used, as in most operations"
@@ -75,7 +72,7 @@ def report_missing_root(root: Node, assumed: str) -> None:
 
 
 def operation_server_override(owners: tuple[Node, ...], roots: tuple[str, ...]) -> str:
-    """Return the server URL of the operation, else of the path; "" without servers, or if the root is among them."""
+    """Return the server URL of the operation, else of the path, or "" for the root."""
     root = roots[0] if roots else ""
     for owner in owners:
         if owner.context.spec.shape == "2":
@@ -91,7 +88,6 @@ def operation_server_override(owners: tuple[Node, ...], roots: tuple[str, ...]) 
 
 
 def _listed(servers: Node) -> list[tuple[str, Node]]:
-    """Return the URLs of a `servers` list with their variables filled in."""
     if isinstance(servers.value, (dict, str)):
         servers.report("server-invalid", "`servers` has to be a list; read as a list of one", "write `- url: …`")
         servers = servers.with_value([servers.value])
@@ -137,10 +133,7 @@ def _filled(server: Node) -> str | None:
 
 
 def _absolute(url: str, at: Node, root: str) -> str:
-    """Return an absolute http(s) URL without query, fragment and trailing slash.
-
-    If this is impossible, return "" and add a problem.
-    """
+    """Return an absolute http(s) URL without query, fragment and trailing slash, or report a problem and return ""."""
     try:
         joined = _joined(url, at, root)
         parts = urlsplit(joined)
@@ -155,7 +148,7 @@ def _absolute(url: str, at: Node, root: str) -> str:
 
 
 def _joined(url: str, at: Node, root: str) -> str:
-    """Return the absolute form of a URL; "" (and a problem) if the URL is relative to an unknown URL."""
+    """Return the absolute form of a URL, or report an unknown base of the URL and return ""."""
     source, shown = at.context.document.source, repr(url[:200])
     if urlsplit(url).scheme:
         if not _LOCAL_PORT.match(url):
@@ -178,11 +171,7 @@ def _joined(url: str, at: Node, root: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedServers:
-    """Result of `resolve_servers`.
-
-    `assumed` is the root if mcpfactory made the most common server the root, because some operations name no server;
-    else "".
-    """
+    """Result of `resolve_servers`. `assumed` is the root if mcpfactory chose the most common server as the root."""
 
     root: tuple[str, ...]
     own: tuple[ServerAddress, ...]
@@ -194,8 +183,9 @@ def resolve_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], 
     """Return the root, the other servers by name, and the operations with server names instead of URLs.
 
     Each of the `operations` has the URL of its server, or "" for the root. If `stated` is False, the root is only the
-    URL that the document came from. The most common server then replaces the root if every operation names a server.
-    Without a root, the most common server becomes the root if more than half of the operations name it.
+    URL that the document came from. If `stated` is False and every operation names a server, the most common server
+    replaces the root. Without a root, the most common server becomes the root if more than half of the operations name
+    it.
     """
     same = _spellings({operation.server for operation in operations if operation.server})
     operations = [dataclasses.replace(one, server=same[one.server]) if one.server else one for one in operations]
@@ -203,7 +193,7 @@ def resolve_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], 
     at_root = counts.pop("", 0)
     if not counts:
         return ResolvedServers(roots, (), tuple(operations))
-    # If several servers are equally common, use the shortest URL.
+    # if several servers are equally common, use the shortest URL
     common, times = max(sorted(counts.items(), key=lambda one: (len(one[0]), one[0])), key=lambda one: one[1])
     taken = not (stated and roots) and (not at_root or (not roots and 2 * times > len(operations)))
     root = (common,) if taken else roots
@@ -219,7 +209,7 @@ def resolve_servers(roots: tuple[str, ...], operations: Sequence[ApiOperation], 
 
 
 def _spellings(urls: Collection[str]) -> dict[str, str]:
-    """Return the preferred spelling of each URL: https before http, then the shortest."""
+    """Return the preferred spelling of each URL: https before http, and short spellings before long spellings."""
     found: dict[str, str] = {}
     for url in sorted(urls, key=lambda one: (not one.startswith("https:"), len(one), one)):
         found[url] = next((other for other in found.values() if matches_root_url(url, other)), url)

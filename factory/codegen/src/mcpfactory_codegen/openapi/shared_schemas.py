@@ -1,9 +1,8 @@
 """Shared schemas: detection of different forms for requests and responses, and the name of each form.
 
-`readOnly` properties are removed from request schemas, `writeOnly` properties from response schemas (OpenAPI 3.1
-section 4.8.24, JSON Schema validation 9.4). A shared schema needs a separate form for a direction only if the schema,
-or a schema that it references, hides a property in that direction. The need for a separate form is computed once per
-schema, in linear time.
+`readOnly` properties are removed from request schemas, and `writeOnly` properties from response schemas (OpenAPI 3.1
+§4.8.24, JSON Schema validation 9.4). A shared schema needs a separate form for a direction only if the schema, or a
+schema that it references, hides a property in that direction.
 """
 
 from __future__ import annotations
@@ -28,10 +27,7 @@ class HiddenProperties:
     """Hidden properties of one document, by direction."""
 
     def __init__(self, references: References, raws: Iterator[bytes]) -> None:
-        """Prepare the scan.
-
-        `raws` are the bytes of all parts. Do not search for a flag that does not occur in these bytes.
-        """
+        """Prepare the scan for flags that occur in the bytes `raws` of the document's parts."""
         self._references = references
         text = list(raws)
         self._used: frozenset[Direction] = frozenset(
@@ -40,11 +36,11 @@ class HiddenProperties:
         self._differs: dict[Location, set[Direction]] = {}
 
     def hides(self, schema: Any, location: Location, direction: Direction) -> bool:
-        """Return True if a property with this schema is left out of requests or responses (the direction)."""
+        """Return True if `direction` hides a property with this schema."""
         return direction in self._used and self._flagged(schema, location, _FLAGS[direction], _FLAG_LEVELS)
 
     def hidden_in(self, schema: Any, location: Location, direction: Direction) -> frozenset[str]:
-        """Return the names of hidden properties of a schema, including those in its `allOf` and references."""
+        """Return the names of hidden properties of a schema, its `allOf` and its references."""
         if direction not in self._used:
             return frozenset()
         names: set[str] = set()
@@ -85,7 +81,10 @@ class HiddenProperties:
             self._collect(*part, direction, names, levels - 1)
 
     def _scan(self, first: LocatedNode) -> None:
-        """Scan all unscanned schemas below `first`. A schema also differs if it refers to a schema that differs."""
+        """Scan all unscanned schemas below `first`.
+
+        A schema that refers to a schema with a separate form needs a separate form itself.
+        """
         users: dict[Location, list[Location]] = {}
         flowing: list[tuple[Location, Direction]] = []
         waiting = [first]
@@ -109,7 +108,7 @@ class HiddenProperties:
                 flowing.extend((user, direction) for user in users.get(location, ()))
 
     def _walk(self, target: LocatedNode) -> Iterator[tuple[Direction, LocatedNode]]:
-        """Yield (direction, _) for each hidden property of one schema, and ("", target) for each reference."""
+        """Yield each hidden property of a schema as (direction, _), and each reference as ("", target)."""
         stack: list[LocatedNode] = [target]
         while stack:
             node, location = stack.pop()
@@ -143,10 +142,7 @@ class HiddenProperties:
 
 
 Variant = str
-"""Form of a schema: "" as written, "request" without read-only, "response" without write-only properties.
-
-For "base", see `break_cycles`.
-"""
+"""Form of a schema: complete, for requests, for responses, or the base that `break_cycles` creates."""
 
 _GENERIC: Final = frozenset(
     {
@@ -160,7 +156,7 @@ class SchemaNames:
     """Unique names of schemas, by (location, variant)."""
 
     def __init__(self, named: Any, pointer: str) -> None:
-        """Reserve the names in `named`, which is the document's map of schemas at `pointer`."""
+        """Reserve the names in `named`, the document's map of schemas at `pointer`."""
         self._names: dict[tuple[Location, Variant], str] = {}
         self._taken: set[str] = set()
         if isinstance(named, dict):
@@ -169,7 +165,7 @@ class SchemaNames:
                 self._names[location, ""] = self._unique(str(key))
 
     def assign_name(self, location: Location, variant: Variant) -> str:
-        """Return the name of a schema. The first call for a schema chooses the name."""
+        """Return the name of a schema, chosen at the first call."""
         if (known := self._names.get((location, variant))) is not None:
             return known
         wanted = f"{self.assign_name(location, '')}_{variant}" if variant else _wanted_name(location)
@@ -218,39 +214,39 @@ class SharedSchemaQueue:
         return name
 
 
-# --- reference cycles that never descend into the value: a validator would recurse forever ---
+# --- reference cycles that never descend into the value ---
 #
+# Such a cycle would send a validator into an endless recursion.
 # A cycle through `properties` or `items` is allowed, because each step descends into the value.
 # A cycle through `$ref`, `allOf`, `oneOf` and similar keywords is not allowed.
 # The usual case is inheritance in both directions: Pet has `oneOf: [Cat, Dog]`, and Cat has `allOf: [Pet, …]`.
 # Cat needs only the properties of Pet, so Cat gets a reference to a copy of Pet without the `oneOf` (`Pet_base`).
-# Other cycles lose the reference that closes the cycle.
+# Any other cycle loses the reference that closes the cycle.
 
 
 Definitions = dict[str, JsonSchema]
 
 
 def break_cycles(schemas: Definitions, new_name: Callable[[str], str], report: Callable[[str], None]) -> None:
-    """Break the cycles in `schemas`, and change `schemas` itself.
+    """Break the cycles in `schemas`, in place.
 
-    `new_name` returns the name for the base of a schema. `report` is called with each schema from which a reference was
-    removed.
+    `new_name` returns the name for the base of a schema. `report` is called with each schema that loses a reference.
     """
     _separate_bases(schemas, new_name)
     for name, use in _back_references(schemas):
-        # The reference may be missing already, because a base shares parts with the original schema.
+        # the reference may already be missing, because a base and its original schema share parts
         use.holder.pop("$ref", None)
         if use.negated:
-            use.holder["not"] = {}  # `{"not": {}}` accepts nothing, so a `not` around it accepts every value
+            use.holder["not"] = {}  # `{"not": {}}` accepts nothing, so that a `not` around it accepts every value
         report(name)
 
 
 class _AppliedReference(NamedTuple):
-    """A reference that applies to the same value as its schema: its object, its target, and the keyword."""
+    """A reference, and the object `holder` that contains the `$ref`."""
 
     holder: dict[str, Any]
     target: str
-    keyword: str  # outermost keyword on the way to the reference; "$ref" if the schema itself is a reference
+    keyword: str  # outermost keyword on the way to the reference, or "$ref" if the schema is only a reference
     negated: bool
 
 

@@ -1,4 +1,4 @@
-"""Conversion of Swagger 2.0 objects to OpenAPI 3, one at a time while a document is read, with unchanged pointers."""
+"""Conversion of Swagger 2.0 objects to OpenAPI 3, with unchanged pointers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _IN_PARAMETER: Final = frozenset(
 """Schema keywords of the Parameter Object (Swagger 2.0), and keywords that documents often add to this object."""
 
 _COLLECTION: Final[dict[str, tuple[QueryStyle, bool]]] = {
-    # collectionFormat → style, explode. In path and header parameters, only csv exists; csv is also the default there.
+    # collectionFormat → (style, explode); "csv" is the default, and the only value for path and header parameters
     "csv": ("form", False),
     "ssv": ("spaceDelimited", False),
     "tsv": ("tabDelimited", False),
@@ -29,7 +29,7 @@ _FLOWS: Final = {"accessCode": "authorizationCode", "application": "clientCreden
 
 
 def extract_inline_schema(node: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema from the keywords that are in the parameter or header object itself."""
+    """Return a schema from the keywords of the parameter or header object itself."""
     schema = {key: value for key, value in node.items() if key in _IN_PARAMETER}
     if isinstance(node.get("schema"), dict):
         return {**node["schema"], **schema}
@@ -51,7 +51,7 @@ def parameter(node: Node) -> Node:
 
 
 def convert_collection_format(node: Node) -> tuple[QueryStyle, bool]:
-    """Return the values of `style` and `explode` for an array parameter; `collectionFormat` defaults to csv."""
+    """Return `style` and `explode` of an array parameter, from its `collectionFormat` or the default csv."""
     written, place = node.value.get("collectionFormat"), node.value["in"]
     if written is None:
         return _COLLECTION["csv"]
@@ -64,7 +64,7 @@ def convert_collection_format(node: Node) -> tuple[QueryStyle, bool]:
 
 
 def server_urls(root: Node, schemes: Any = None) -> list[tuple[str, Node]]:
-    """Return base URLs from `schemes`, `host` and `basePath`; relative if there is no host."""
+    """Return base URLs from `schemes`, `host` and `basePath`, or relative URLs without a host."""
     host, base = root.value.get("host"), root.value.get("basePath")
     base = base if isinstance(base, str) else ""
     if isinstance(host, str) and (found := re.match(r"(https?)://([^/]+)(/.*)?", host.strip())):
@@ -85,7 +85,7 @@ def server_urls(root: Node, schemes: Any = None) -> list[tuple[str, Node]]:
 
 
 def convert_security_scheme(node: dict[str, Any]) -> dict[str, Any]:
-    """Return a security definition in the shape of 3.x."""
+    """Return a security definition in the form of OpenAPI 3."""
     if node.get("type") == "basic":
         return {**node, "type": "http", "scheme": "basic"}
     if node.get("type") == "oauth2":

@@ -1,6 +1,6 @@
-"""XML Objects: XML form of the values of a body, and list items in XML responses.
+"""XML form of the values of a body, and list items in XML responses.
 
-In XML, a list with one item looks like an object; only the API document distinguishes them.
+In XML, a list with one item looks like an object, so that only the API document distinguishes lists and objects.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def is_object_or_array(schema: Node) -> bool:
 
 
 def with_xml_form(body: ApiBody, schema: Node) -> ApiBody:
-    """Return a body with the XML form of its value, or with one text argument if its root element has no name."""
+    """Return a body with the XML form of its value, or with one text argument for an unnamed root element."""
     reader = _XmlReader()
     root = reader.node(schema, 0)
     name = root.name or _component(schema.follow())
@@ -48,14 +48,14 @@ def with_xml_form(body: ApiBody, schema: Node) -> ApiBody:
 
 
 def _component(schema: Node) -> str:
-    """Return the name of a schema in the named schemas section; "" for other schemas."""
+    """Return the name of a schema in the named schemas section, or "" for other schemas."""
     parent, _, name = schema.location.pointer.rpartition("/")
     name = unescape(name)
     return name if parent == schema.context.spec.schemas and is_xml_name(name) else ""
 
 
 class _XmlReader:
-    """Reader of one body. Each referenced schema becomes one shape, so that cyclic schemas cause no endless loop."""
+    """Reader of one body, with one shape for each referenced schema, so that cyclic schemas cause no endless loop."""
 
     def __init__(self) -> None:
         self._names: dict[Location, str] = {}
@@ -112,7 +112,6 @@ class _XmlReader:
 
 
 def _is_usable(key: str, written: Node) -> bool:
-    """Return False if the value is an invalid XML name or prefix."""
     value = written.value
     if key not in {"name", "prefix"} or value in (None, ""):
         return True
@@ -123,7 +122,6 @@ def _is_usable(key: str, written: Node) -> bool:
 
 
 def _pruned(root: Xml, shapes: dict[str, Xml]) -> tuple[Xml, tuple[tuple[str, Xml], ...]]:
-    """Return the root and the used shapes, without empty shapes and plain members."""
     while True:
         empty = {name for name, one in shapes.items() if not one.members and one.items in (None, _PLAIN)}
         done = {name: _without(one, empty) for name, one in shapes.items() if name not in empty}
@@ -158,7 +156,7 @@ _MOST: Final = 200  # maximum lists in one response
 def xml_lists(schema: Node) -> tuple[tuple[str, str], ...]:
     """Return the lists in responses of a schema.
 
-    Each list is a sorted pair of element names: the wrapper of the list ("" if absent), and its items.
+    A list is a pair of element names: the wrapper or "", and the item.
     """
     found: set[tuple[str, str]] = set()
     waiting, seen, known = [schema], set[Location](), schema.context.xml_lists
@@ -191,8 +189,8 @@ def _within(schema: Node) -> tuple[frozenset[tuple[str, str]], tuple[Node, ...]]
 def _pairs(name: str, member: Node, items: Node) -> set[tuple[str, str]]:
     """Return the pairs of element names that an array property can produce.
 
-    An unwrapped array has no element, and therefore no element name. If an unwrapped array declares a name anyway, APIs
-    use this name for the items.
+    An unwrapped array has no element, and therefore no element name. If an unwrapped array declares a name, APIs use
+    the name for the items.
     """
     own, each = _declared(member), _name(_declared(items))
     if own.get("wrapped") is True:
@@ -215,9 +213,9 @@ def _name(xml: dict[str, Any]) -> str:
 
 
 def _declared(schema: Node, *, report: bool = False) -> dict[str, Any]:
-    """Return the XML Object of a schema; its own keywords override inherited keywords.
+    """Return the XML Object of a schema. Keywords of the schema override inherited keywords.
 
-    `report`: report and omit bad names.
+    `report` means that bad names are reported and omitted.
     """
     declared: dict[str, Any] = {}
     for layer in _layers(schema):
@@ -231,7 +229,7 @@ def _declared(schema: Node, *, report: bool = False) -> dict[str, Any]:
 
 
 def _layers(schema: Node) -> list[Node]:
-    """Return each object once that is the schema, a referenced schema, or a part of `allOf`."""
+    """Return the schema, the referenced schemas, and the parts of `allOf`, without duplicates."""
     found: dict[Location, Node] = {}
     waiting = deque([(schema, _LEVELS)])
     while waiting:

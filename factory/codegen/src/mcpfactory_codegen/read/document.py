@@ -1,7 +1,7 @@
 """Loading of API documents from a file or URL, with the files that they reference.
 
-No later step reads a file. Referenced files must be below the folder of the document, and
-referenced URLs must be on hosts that the caller allows.
+No later step reads a file. Referenced files must be below the folder of the document. Referenced URLs must be on hosts
+that the caller allows.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class FetchError(McpfactoryError):
 
 
 def host_of(url: str) -> str:
-    """Return `host` or `host:port` of a URL, in lower case; "" if the URL is neither http nor https.
+    """Return `host` or `host:port` of an http or https URL in lower case, else "".
 
     The default port of the scheme is omitted.
     """
@@ -63,9 +63,9 @@ def host_of(url: str) -> str:
 
 @contextmanager
 def restrict_to_public_hosts(besides: Collection[str] = ()) -> Iterator[None]:
-    """Restrict `fetch` to public addresses inside this context, checked for each connection.
+    """Restrict `fetch` to public addresses inside this context.
 
-    Use this restriction for URLs that do not come from the operator. `besides` are hosts (`host`, `host:port`) that can
+    Use the restriction for URLs that do not come from the operator. `besides` has hosts (`host`, `host:port`) that may
     be private.
     """
     token = _BESIDES.set(frozenset(one.lower() for one in besides))
@@ -79,13 +79,11 @@ def fetch(url: str, *, allowed_hosts: Collection[str], max_bytes: int) -> tuple[
     """Return the body of `url` and the final URL after redirects.
 
     Redirects must point to one of `allowed_hosts` (`host` or `host:port`), so that a remote server cannot redirect to
-    internal addresses. Redirects must not downgrade from https to http, or use other schemes.
-
-    Raises:
-        FetchError: the URL is refused or unreachable, its status is not 200, or the body exceeds `max_bytes`.
+    internal addresses. Redirects must not downgrade from https to http, or use other schemes. Raise a FetchError for a
+    refused or unreachable URL, a status other than 200, or a body of more than `max_bytes`.
     """
     _check(url, allowed_hosts)
-    import httpx  # noqa: PLC0415  # slow, and only needed for URLs
+    import httpx  # noqa: PLC0415  # httpx is slow to import, and only needed for URLs
 
     try:
         with httpx.Client(timeout=_SECONDS, follow_redirects=False) as client:
@@ -108,10 +106,8 @@ def fetch(url: str, *, allowed_hosts: Collection[str], max_bytes: int) -> tuple[
 def redirect_target(redirect: Redirect, url: str) -> str:
     """Return the target URL of a redirect.
 
-    The target may have another origin, because no credentials are sent and `_check` verifies the hosts.
-
-    Raises:
-        FetchError: the target is not an http or https URL, or the target is http although the source is https.
+    The target may have another origin, because the request has no credentials and `_check` verifies the host. Raise a
+    FetchError if the target is neither http nor https, or if the target downgrades from https to http.
     """
     if redirect.refusal == "target":
         raise FetchError(f"{url} redirects to a URL that is neither http nor https", "use the final URL")
@@ -134,8 +130,7 @@ def _check(url: str, allowed_hosts: Collection[str]) -> None:
 def _dialled(url: str) -> tuple[str, dict[str, Any]]:
     """Return the URL to connect to, with headers and options.
 
-    In `restrict_to_public_hosts`, the checked address replaces the host, because the name could later resolve to
-    another address.
+    For restricted hosts, the URL contains the checked address, because the name could later resolve to another address.
     """
     headers = {"Accept": "application/json, application/yaml, */*"}
     parts, besides = urlsplit(url), _BESIDES.get()
@@ -170,7 +165,7 @@ def _body(answer: httpx.Response, url: str, max_bytes: int) -> bytes:
 
 
 MAX_BYTES: Final = 64_000_000
-"""Limit for the bytes of a document with all its files; the largest known public document has 37 MB."""
+"""Maximum bytes of a document with all its files. The largest known public document has 37 MB."""
 MAX_FILES: Final = 5_000
 
 _OTHER_FILE: Final = re.compile(rb"\$ref[\"']?\s*:\s*[\"']?[^\"'#\s]")
@@ -193,11 +188,10 @@ class DocumentFile:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """An API document. `source` is the path or URL of the document (after redirects).
+    """An API document. `source` is the path or URL of the document, after redirects.
 
-    `parts` are its files, by path relative to the root folder or by absolute URL; `main` is the key of the document
-    itself. `refused` has the reason for each file that was not read. A problem with a reference to such a file reports
-    the reason. `overlays` has the overlays that were applied to `data`, by the names that problems use.
+    `parts` has the files by path relative to the root folder, or by absolute URL. `refused` has the reason for each
+    file that was not read. `overlays` has the overlays that were applied to `data`, by the names that problems use.
     """
 
     data: dict[str, Any]
@@ -216,22 +210,17 @@ def load(
 ) -> Document:
     """Read the API document at a path or an http(s) URL, and the files that it references.
 
-    Args:
-        source: A local path or a URL.
-        allowed_hosts: Hosts (`host` or `host:port`) allowed in references and redirects, in addition to the host of the
-            URL.
-        root: The directory that must contain referenced files. Default: the directory of the document.
-        max_bytes: Limit for all files together.
-
-    Raises:
-        DocumentError: the source is missing, not JSON or YAML, not an object, too big, or of an unknown kind.
+    Referenced URLs and redirects may use `allowed_hosts` (`host` or `host:port`), in addition to the host of the
+    document's URL. Referenced files must be in the directory `root`, by default the directory of the document.
+    `max_bytes` limits the size of all files together. Raise a DocumentError for a source that is missing, invalid, too
+    big, or of an unknown kind.
     """
     _log.info("read %s", source)
     return _Loading(_PartLoader(source, root, allowed_hosts), max_bytes).document()
 
 
 def join_reference(base: str, reference: str) -> str:
-    """Return the name of the part that a reference in the part `base` points to. The name can start with `../`."""
+    """Return the name of the part that a reference in the part `base` points to, such as `../common.yaml`."""
     if has_web_scheme(reference):
         return reference
     if has_web_scheme(base):
@@ -245,13 +234,13 @@ def join_reference(base: str, reference: str) -> str:
 
 
 def _elsewhere(source: str) -> str:
-    """Return a hint for a missing file: the source can be a URL without a scheme."""
+    """Return a hint for a missing file, because the given source can be a URL without a scheme."""
     is_address = re.match(r"(localhost|[\w-]+(\.[\w-]+)+)(:\d+)?/", source) and not source.startswith(".")
     return f"check the path; for a URL, write its scheme: http://{source}" if is_address else "check the path"
 
 
 class _RefusedError(Exception):
-    """Error for a part that must not be read; the text is the reason."""
+    """Error for a part that must not be read, with the reason as text."""
 
 
 class _PartLoader:
@@ -264,11 +253,7 @@ class _PartLoader:
         self._root = Path() if self._remote else (root or Path(source).parent).resolve()
 
     def read_main(self, max_bytes: int) -> bytes:
-        """Return the document's bytes.
-
-        Raises:
-            DocumentError: the part cannot be read.
-        """
+        """Return the document's bytes, or raise a DocumentError."""
         if self._remote:
             try:
                 raw, self.main = fetch(self.source, allowed_hosts=self._hosts, max_bytes=max_bytes)
@@ -292,11 +277,7 @@ class _PartLoader:
             raise DocumentError(message, "make it readable, or check the path") from None
 
     def read(self, part: str, max_bytes: int) -> bytes:
-        """Return the bytes of another part.
-
-        Raises:
-            FetchError, _RefusedError: the part cannot be read.
-        """
+        """Return the bytes of another part, or raise a FetchError or _RefusedError."""
         if self._remote or has_web_scheme(part):
             return fetch(part, allowed_hosts=self._hosts, max_bytes=max_bytes)[0]
         try:
@@ -321,8 +302,6 @@ def _read(path: Path, max_bytes: int) -> bytes:
 
 
 class _Loading:
-    """One document during loading, and the parts found so far."""
-
     def __init__(self, origin: _PartLoader, max_bytes: int) -> None:
         self._origin = origin
         self._left = max_bytes
@@ -372,10 +351,7 @@ class _Loading:
                     waiting.append(other)
 
     def _add(self, name: str) -> bool:
-        """Read one part of the document; return False if the part cannot be read.
-
-        The reason is reported at the reference to the part.
-        """
+        """Read one part of the document, or report the reason at the reference and return False."""
         try:
             if len(self._parts) >= MAX_FILES:
                 raise _RefusedError(f"the document has more than {MAX_FILES} files")
@@ -390,7 +366,7 @@ class _Loading:
 
 
 def _assumed(data: dict[str, Any], problems: ProblemCollector) -> dict[str, str]:
-    """Return a version field for a document with paths but no version: Swagger 2.0 if it has Swagger keywords."""
+    """Return a version field for a document with paths but no version: 2.0 for Swagger keywords, else 3.1.0."""
     old = {"definitions", "securityDefinitions", "basePath", "host", "schemes", "consumes", "produces"} & data.keys()
     key, version = ("swagger", "2.0") if old else ("openapi", "3.1.0")
     message = f"neither `openapi` nor `swagger` is present; read as {version}"

@@ -1,6 +1,6 @@
 """Line numbers of JSON pointers into a text, for problems.
 
-If there are problems, the text is parsed again, and only the requested lines are kept.
+The text is parsed again only if there are problems.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from mcpfactory_runtime.schemas.walk import unescape
 _BETWEEN: Final = re.compile(r"[\s,:]*")
 
 Event = tuple[str, str, int]
-"""Kind (`{`, `[`, `s` for a scalar, `}` for the end of an object or array), text, and line of the event's start."""
+"""Kind, text, and line of the start of an event.
+
+Kinds are `{`, `[`, `s` for a scalar, and `}` for the end of an object or array.
+"""
 _SIGNS: Final = {
     yaml.ScalarEvent: "s", yaml.AliasEvent: "s", yaml.MappingStartEvent: "{", yaml.SequenceStartEvent: "[",
     yaml.MappingEndEvent: "}", yaml.SequenceEndEvent: "}",
@@ -31,8 +34,6 @@ _SIGNS: Final = {
 
 @dataclass(slots=True)
 class _Wanted:
-    """Tree of the requested pointers."""
-
     pointers: list[str] = field(default_factory=list)
     below: dict[str, _Wanted] = field(default_factory=dict)
 
@@ -41,7 +42,7 @@ _NOTHING: Final = _Wanted()
 
 
 def add_line_numbers(document: Document, problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return the problems with their line numbers; 0 if unknown, as for problems of the whole document."""
+    """Add line numbers to the problems, or 0 for an unknown line."""
     problems = tuple(problems)
     wanted: dict[str, set[str]] = {}
     for one in problems:
@@ -66,7 +67,7 @@ def _located_part(pointer: str, document: Document) -> tuple[str, str]:
 
 
 def find_line_numbers(part: DocumentFile, pointers: Iterable[str]) -> dict[str, int]:
-    """Return the line numbers, from 1, of JSON pointers into a file; a missing node has the line of its parent."""
+    """Return the line numbers, from 1, of JSON pointers into a file. A missing node gets the line of its parent."""
     root = _Wanted()
     for pointer in pointers:
         node = root
@@ -88,7 +89,7 @@ def find_line_numbers(part: DocumentFile, pointers: Iterable[str]) -> dict[str, 
 
 
 class _Json:
-    """Scanner of a JSON text. The fast decoder of the standard library skips values without a wanted pointer."""
+    """Scanner of a JSON text. The fast standard decoder skips values without a wanted pointer."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -106,7 +107,6 @@ class _Json:
         return match.end()
 
     def _value(self, at: int, wanted: _Wanted) -> int:
-        """Read the value at an offset; return the offset after it."""
         sign = self._text[at]
         if not wanted.below or sign not in "{[":
             return self._decoded(self._text, at)[1]
@@ -132,15 +132,14 @@ def _yaml(text: str) -> Iterator[Event]:
             if sign := _SIGNS.get(type(event)):
                 yield sign, getattr(event, "value", ""), event.start_mark.line + 1
     except yaml.YAMLError:
-        return  # the document was parsed from a repaired text, so the lines after this error are unknown
+        return  # the document was parsed from a repaired text, so that the lines after this error are unknown
     finally:
         loader.dispose()
 
 
 def _walk(events: Iterator[Event], root: _Wanted) -> dict[str, int]:
-    """Return the lines of the wanted nodes; skip containers without wanted nodes."""
     found: dict[str, int] = {}
-    # Stack of the enclosing containers. An entry has the wanted children, True for a mapping, and a list index.
+    # stack of the enclosing containers: the wanted children, True for a mapping, and a list index
     outer: list[tuple[_Wanted, bool, int]] = []
     node, mapping, index = _NOTHING, False, 0
     current: _Wanted | None = root
@@ -174,7 +173,7 @@ def _walk(events: Iterator[Event], root: _Wanted) -> dict[str, int]:
 
 
 def _definitions(text: str, root: _Wanted) -> dict[str, int]:
-    """Return the lines of wanted types and fields in a GraphQL schema; pointers have the form `/Type/field`."""
+    """Return the lines of wanted types and fields in a GraphQL schema, with pointers such as `/Type/field`."""
     found: dict[str, int] = {}
     current = _NOTHING
     for number, line in enumerate(text.splitlines(), 1):

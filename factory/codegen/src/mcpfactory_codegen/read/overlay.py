@@ -1,7 +1,7 @@
 """OpenAPI Overlays 1.0 and 1.1: a user's changes to an API document, stored separately and applied on each read.
 
 An overlay is a list of actions, each with a JSONPath target (RFC 9535). An action that is invalid or matches nothing is
-skipped, and reported with its location in the overlay. See the specification's section "Action Object".
+skipped and reported with its location in the overlay.
 """
 
 from __future__ import annotations
@@ -36,11 +36,7 @@ class Overlay:
 
 
 def load_overlay(path: Path, name: str = "") -> Overlay:
-    """Read an overlay from a JSON or YAML file; `name` is used in messages.
-
-    Raises:
-        DocumentError: the file is missing or not an overlay.
-    """
+    """Read an overlay from a JSON or YAML file, or raise a DocumentError."""
     name = name or path.name
     try:
         if path.stat().st_size > MAX_BYTES:
@@ -59,7 +55,7 @@ def load_overlay(path: Path, name: str = "") -> Overlay:
 
 
 def apply_overlays(document: Document, overlays: Sequence[Overlay]) -> Document:
-    """Return the document with the overlays applied in order; the document's bytes stay unchanged."""
+    """Apply the overlays in order to the document's data, but not to its bytes."""
     if not overlays:
         return document
     problems = ProblemCollector()
@@ -79,7 +75,7 @@ def _apply(data: dict[str, Any], overlay: Overlay, problems: ProblemCollector) -
     if not _VERSIONS.match(version):
         message = f"unknown version {version!r} of the overlay; read as 1.1"
         problems.add("overlay-invalid", f"{overlay.name}#/overlay", message, "write `overlay: 1.1.0`")
-    root = {"": data}  # with a parent, the root itself can be replaced
+    root = {"": data}  # an artificial parent allows an action to replace the root
     for number, action in enumerate(overlay.data["actions"]):
         location = f"{overlay.name}#/actions/{number}"
         try:
@@ -95,7 +91,7 @@ def _apply(data: dict[str, Any], overlay: Overlay, problems: ProblemCollector) -
 
 
 class _WrongActionError(Exception):
-    """Error for an invalid action. `field` is the pointer to the invalid part, relative to the action."""
+    """Error for an invalid action. `field` is the pointer from the action to its invalid part."""
 
     def __init__(self, message: str, field: str = "", hint: str = "") -> None:
         super().__init__(message)
@@ -119,7 +115,7 @@ def _act(root: dict[str, Any], action: Any) -> bool:
         raise _WrongActionError(
             "the target selects nodes of different kinds, such as objects and arrays", "/target", "narrow it"
         )
-    # If an action cannot be applied to one of its targets, the action changes no target.
+    # if an action cannot be applied to one of its targets, the action changes no target
     merged = [_merged(parent[key], value) for parent, key in _containers(root, targets)]
     for (parent, key), new in zip(_containers(root, targets), merged, strict=True):
         parent[key] = new
@@ -127,7 +123,7 @@ def _act(root: dict[str, Any], action: Any) -> bool:
 
 
 def _value(data: Any, action: dict[str, Any]) -> Any:
-    """Return the value to merge: the value of `update`, or (1.1) a copy of the node to which `copy` points."""
+    """Return the value to merge: the value of `update`, or a copy of the node at the path `copy` (1.1)."""
     update, copy = action.get("update", _NO_CHANGE), action.get("copy")
     if (update is _NO_CHANGE) == (copy is None):
         raise _WrongActionError("an action must have `update`, `copy` or `remove: true`")
@@ -145,7 +141,6 @@ def _value(data: Any, action: dict[str, Any]) -> Any:
 
 
 def _find(data: Any, path: str, field: str) -> list[tuple[Any, ...]]:
-    """Return the location of each node that a JSONPath matches, as keys and indexes."""
     try:
         return [location for location, _ in find_by_json_path(data, path)]
     except JsonPathError as error:
@@ -157,7 +152,7 @@ def _containers(
 ) -> list[tuple[Any, Any]]:
     """Return the container and the key of each target.
 
-    `backwards`: return inner and later targets first, for their removal.
+    `backwards` sorts inner and later targets first, so that they can be removed in this order.
     """
     if backwards:
         targets = sorted(
@@ -203,7 +198,7 @@ def _copied(node: Any) -> Any:
 # --- JSONPath (RFC 9535) ---
 
 
-MAX_MATCHED_NODES: Final = 200_000  # maximum number of matches per path
+MAX_MATCHED_NODES: Final = 200_000  # maximum number of nodes that one JSONPath may match
 
 
 class JsonPathError(Exception):
@@ -215,12 +210,8 @@ class JsonPathError(Exception):
 
 
 def find_by_json_path(data: Any, path: str) -> list[tuple[tuple[Any, ...], Any]]:
-    """Return (keys and indexes, value) of each node in `data` that a JSONPath matches.
-
-    Raises:
-        JsonPathError: the JSONPath is invalid, or finds too many nodes.
-    """
-    from jsonpath import JSONPathEnvironment, JSONPathError  # noqa: PLC0415 - takes 70 ms
+    """Return (keys and indexes, value) of each node in `data` that a JSONPath matches."""
+    from jsonpath import JSONPathEnvironment, JSONPathError  # noqa: PLC0415 - the import takes 70 ms
 
     found: list[tuple[tuple[Any, ...], Any]] = []
     try:

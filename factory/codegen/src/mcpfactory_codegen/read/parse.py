@@ -1,8 +1,8 @@
 """Parser of the bytes of an API document (JSON or YAML) to plain JSON data.
 
-YAML follows the core schema of YAML 1.2, reduced to the types of JSON: `yes`, `no`, `on`, `off`, dates and `.inf` are
-read as strings. Keys are always strings as written (a status code 200 is "200"). The tree is built from parser events
-without recursion, so that depth, size and aliases are limited during construction.
+YAML follows the core schema of YAML 1.2, but has only the types of JSON. `yes`, `no`, `on`, `off`, dates and `.inf` are
+read as strings. A key is always a string, such as "200" for the status code 200. The tree is built from parser events
+without recursion, so that depth, size and aliases can be limited early.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from mcpfactory_codegen.sources.translation_helpers import parse_finite_number
 from mcpfactory_runtime.schemas.walk import escape
 
 MAX_DEPTH: Final = 200
-"""Limit of nested containers, because later steps recurse; real documents have fewer than 60."""
+"""Maximum depth of nested containers, because later steps recurse and real documents have fewer than 60 levels."""
 MAX_NODES: Final = 8_000_000
-"""Limit of values in one file, counting each use of an alias; the largest known real document has 1.2 million."""
+"""Maximum values in one file, counting each use of an alias. The largest known document has 1.2 million values."""
 
 Format = Literal["json", "yaml", "graphql"]
 _WINDOWS: Final = "cp1252"
@@ -44,8 +44,8 @@ class ParseError(ValueError):
 def parse(raw: bytes, problems: ProblemCollector, file: str = "") -> tuple[Any, Format]:
     """Return the data of a document and its format. `file` is a prefix for the pointers in problems.
 
-    Raises:
-        ParseError: not text, not JSON or YAML, too deep, too large, or an alias that contains itself.
+    Raise a ParseError for bytes that are not text, not JSON or YAML, too deep, too large, or cyclic because of an
+    alias.
     """
     text, encoding = decode_text(raw)
     if encoding == _WINDOWS:
@@ -68,7 +68,7 @@ def parse(raw: bytes, problems: ProblemCollector, file: str = "") -> tuple[Any, 
             message = f"comments and trailing commas are not JSON (line {error.lineno}); read without them"
             problems.add("document-syntax", file, message, "remove them, or write YAML")
             return data, "json"
-        try:  # the text may be YAML in flow style, which forbids tabs for indentation
+        try:  # text in the YAML flow style may contain tabs, which YAML forbids for indentation
             return _Yaml(text.replace("\t", " "), problems, file).build(), "yaml"
         except ParseError:
             message = f"the text is not JSON: {error.msg} (line {error.lineno}, column {error.colno})"
@@ -76,10 +76,9 @@ def parse(raw: bytes, problems: ProblemCollector, file: str = "") -> tuple[Any, 
 
 
 def decode_text(raw: bytes) -> tuple[str, str]:
-    """Return the text without byte-order mark, and its encoding: UTF-8, UTF-16, UTF-32 or Windows-1252.
+    """Return the text without byte-order mark, and its encoding (UTF-8, UTF-16, UTF-32 or Windows-1252).
 
-    Raises:
-        ParseError: the bytes are not text.
+    Raise a ParseError for bytes that are not text.
     """
     encoding = json.detect_encoding(raw)
     try:
@@ -94,7 +93,7 @@ def decode_text(raw: bytes) -> tuple[str, str]:
 
 
 def strip_json_comments(text: str) -> str:
-    """Return JSON without comments and trailing commas. Comments become white space, which keeps line numbers."""
+    """Remove comments and trailing commas from JSON, but keep line numbers."""
     plain = _COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else re.sub(r"[^\n]", " ", match[0]), text)
     return _TRAILING.sub(lambda match: match[0] if match[0][0] == '"' else match[1], plain)
 
@@ -106,7 +105,7 @@ def _parse_json(text: str, raw: bytes, problems: ProblemCollector, file: str) ->
         result = dict(pairs)
         if len(result) != len(pairs):
             seen: set[str] = set()
-            repeated.append((result, {key for key, _ in pairs if key in seen or seen.add(key)}))  # type: ignore[func-returns-value] # the usual "seen" idiom
+            repeated.append((result, {key for key, _ in pairs if key in seen or seen.add(key)}))  # type: ignore[func-returns-value] # the usual way to find repeated keys
         return result
 
     try:
@@ -175,7 +174,7 @@ def _duplicate(problems: ProblemCollector, pointer: str, key: str) -> None:
 
 
 def _without_surrogates(data: Any, problems: ProblemCollector, file: str) -> Any:
-    """Replace lone surrogates: JSON can contain them in escaped form, but UTF-8 cannot encode them."""
+    """Replace lone surrogates, which JSON permits in escaped form but UTF-8 cannot encode."""
 
     def clean(node: Any, pointer: str) -> Any:
         if isinstance(node, str) and _SURROGATE.search(node):
@@ -193,8 +192,6 @@ def _without_surrogates(data: Any, problems: ProblemCollector, file: str) -> Any
 
 @dataclass(slots=True)
 class _Frame:
-    """A list or mapping while it is built."""
-
     node: dict[str, Any] | list[Any]
     anchor: str | None
     key: str | None = None
@@ -206,8 +203,6 @@ _OPEN: Final = object()  # placeholder for an anchor whose container is still be
 
 
 class _Yaml:
-    """Builder of JSON data from YAML parser events."""
-
     def __init__(self, text: str, problems: ProblemCollector, file: str) -> None:
         self._text = text
         self._problems = problems
@@ -264,7 +259,7 @@ class _Yaml:
     def _close(self, event: Any) -> None:
         frame = self._stack.pop()
         node = frame.node
-        # A mapping's own keys win over merged keys. An earlier merged mapping wins over a later merged mapping.
+        # a mapping's keys win over merged keys, and earlier merged mappings win over later merged mappings
         for merged in frame.merges:
             if type(node) is dict:
                 node = {**merged, **node}
@@ -376,7 +371,7 @@ class TextPreservingFloat(float):
 
 
 def _number(text: str) -> int | float | str:
-    """Return the number, with its source text if the text differs; for a non-finite number, return only the text."""
+    """Return the number with its source text, or only the text of a non-finite number."""
     if _INTEGER.match(text):
         whole = int(text, 0) if text[:2] in {"0o", "0x"} else int(text)
         if str(whole) == text:
@@ -392,10 +387,7 @@ def _number(text: str) -> int | float | str:
 
 
 def parse_plain_scalar(text: str) -> Any:
-    """Return a plain scalar's value, by the core schema of YAML 1.2 (section 10.3.2).
-
-    Exception: .inf and .nan are strings.
-    """
+    """Return a plain scalar's value, by the core schema of YAML 1.2 (§10.3.2), with .inf and .nan as strings."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in "0123456789+-.":

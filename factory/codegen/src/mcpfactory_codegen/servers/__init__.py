@@ -1,4 +1,1 @@
-"""Creation, update, renaming and merging of a server's folder.
-
-`server_files` refuses to write outside the server's folder.
-"""
+"""Creation, update, renaming and merging of a server's folder."""

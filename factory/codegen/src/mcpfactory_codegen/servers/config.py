@@ -89,7 +89,7 @@ class ApiConfig(Selection):
 
 
 def _apis(value: Any, read: Callable[[Any], tuple[ApiConfig, ...]]) -> tuple[ApiConfig, ...]:
-    """Return the documents of `[api]` or `[[api]]`; () for a single table without a document."""
+    """Return the documents of `[api]` or `[[api]]`, or () for a single table without a document."""
     apis = read([value] if isinstance(value, Mapping) else value)
     if isinstance(value, Mapping):
         return apis if apis[0].document else ()
@@ -119,7 +119,7 @@ def _profile_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AdoptedKindFields:
-    """Required and optional fields of `[adopted]` for one kind; `says` is the description of the kind."""
+    """Required and optional fields of `[adopted]` for one kind."""
 
     says: str
     required: tuple[str, ...]
@@ -140,14 +140,14 @@ KINDS: Final[Mapping[str, AdoptedKindFields]] = {
 
 
 def require_workspace_path(path: str) -> str:
-    """Return a path of a settings file; refuse a path outside the workspace."""
+    """Return a path of a settings file, or refuse a path outside the workspace."""
     if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts or "\\" in path:
         raise validation_error(f"{path!r} is outside the workspace", "use a path below its root")
     return path
 
 
 class AdoptedSettings(Settings):
-    """Settings to build, start and test an adopted server. `mcpfactory adopt` writes these settings."""
+    """Settings to build, start and test an adopted server, written by `mcpfactory adopt`."""
 
     kind: Annotated[str, OneOf(KINDS)] = Field(description="what was adopted; each kind has its own fields")
     start: Names = Field(
@@ -198,7 +198,7 @@ class AdoptedSettings(Settings):
         return f"--command {shlex.quote(shlex.join(self.start))}" if self.kind == "command" else self.origin
 
     def folder(self, root: Path) -> Path | None:
-        """Return the folder of the server's files; None if the files are not in the workspace."""
+        """Return the folder of the server's files, or None for files outside the workspace."""
         return root / self.path if self.path else None
 
 
@@ -300,7 +300,7 @@ class ServerConfig(Settings):
 
     @property
     def allow_private(self) -> tuple[str, ...]:
-        """Return the private hosts (`host` or `host:port`) that may nevertheless be called."""
+        """Return the private hosts (`host` or `host:port`) that the server may call."""
         return tuple(dict.fromkeys(host for api in self.apis for host in api.allow_private))
 
     def with_server(self, **changes: str) -> Self:
@@ -309,11 +309,7 @@ class ServerConfig(Settings):
 
 
 def read_config(folder: Path) -> ServerConfig:
-    """Return the configuration in a server's directory.
-
-    Raises:
-        SettingsError: the file is missing, is not TOML, or has an invalid value.
-    """
+    """Return the configuration in a server's directory, or raise a SettingsError."""
     path = folder / CONFIG
     if not path.exists():
         raise SettingsError(
@@ -323,11 +319,7 @@ def read_config(folder: Path) -> ServerConfig:
 
 
 def parse_config(text: str, path: Path) -> ServerConfig:
-    """Return the configuration in the text of a file; `path` is the file name for errors.
-
-    Raises:
-        SettingsError: the text is not TOML, or a value cannot be used.
-    """
+    """Return the configuration in the text of a file, or raise a SettingsError about `path`."""
     config = read_settings(ServerConfig, text, path)
     if not NAME.match(config.name) or not _PACKAGE.match(config.package):
         expected = "server.name is [a-z][a-z0-9-]*, server.package a Python package name"
@@ -338,7 +330,7 @@ def parse_config(text: str, path: Path) -> ServerConfig:
 # --- the text of a new file ---
 
 
-# Write these keys even if they are empty.
+# write these keys even if they are empty
 _ALWAYS: Final = ("document", "include_tags", "include_paths", "include_operations")
 _API_KEYS: Final = ("label", "document", "source", "credentials", "allow_private", *Selection.model_fields, "overlays")
 

@@ -1,8 +1,4 @@
-"""Creation of a server's directory from a document or a template, and regeneration after changes.
-
-`create_server` writes to a temporary directory and then moves it, so that a failure leaves nothing behind.
-`regenerate` rewrites the machine-owned files of an existing server.
-"""
+"""Creation of a server's directory from a document or a template, and regeneration after changes."""
 
 from __future__ import annotations
 
@@ -72,26 +68,21 @@ def create_server(
 ) -> GeneratedServer:
     """Create the server `folder/<name>` from API documents (`source`: path or URL) or from a template.
 
-    Args:
-        folder: the directory of servers, such as `servers/`; created if missing.
-        name: `[a-z][a-z0-9-]*`; None derives it from the document's title, or uses the template's name.
-        source: an API document, or several, each with an optional label: `messaging=twilio.yaml`. `template` then
-            supplies only the person-owned files ("openapi" by default).
-        template: a shipped template's name, the path of a template's directory, `git+https://…` or
-            `package:NAME==VERSION`.
-        answers: answers to the template's questions; other questions have their defaults.
-        selection: the operations to include from each document; the others are reported as skipped.
-        overlays: files with OpenAPI overlays; they are stored next to the document and applied on each read. With
-            several documents, each overlay is given after the label of its document: `messaging=fixes.yaml`.
-        credentials: "shared" to merge equal security schemes of several documents.
-        mode: the mode of the server's tool list, "full" or "search"; "" for the runtime's default.
-        strict: create nothing if the document has any problem.
-        permit: allow calls to the API at the private host of `source`, because the user gave that URL.
-        dry_run: write nothing.
-        notify: receives a progress line at the start of each step.
+    `folder` is the directory of servers, which is created if missing. Without `name`, the name comes from the
+    document's title or from the template. `source` can contain several API documents, each with an optional label
+    (`messaging=twilio.yaml`). `template` is a shipped template's name, a directory, `git+https://…` or
+    `package:NAME==VERSION`. For a server with documents, the template supplies only the person-owned files and is
+    "openapi" by default. `answers` has answers to the template's questions. Unanswered questions get their defaults.
 
-    Raises:
-        CreateError: nothing was created.
+    `selection` has the operations to include from each document. `overlays` has files with OpenAPI overlays, which are
+    stored next to the document and applied on each read. With several documents, the label of a document precedes each
+    overlay (`messaging=fixes.yaml`). The value "shared" of `credentials` merges equal security schemes of several
+    documents. `mode` sets the mode of the server's tool list ("full" or "search"), where "" means the runtime's
+    default.
+
+    `strict` means that any problem of the document prevents the creation. `permit` allows calls to the API at the
+    private host of `source`, because the user gave that URL. `notify` receives a progress line at the start of each
+    step. Raise a CreateError if nothing was created.
     """
     if source is None and not template:
         raise CreateError("neither a document nor a template was given", "give one of them", "source")
@@ -131,11 +122,8 @@ def create_server(
 def regenerate(folder: Path) -> GeneratedServer:
     """Rewrite the machine-owned files in a server's directory, from its configuration and its API document.
 
-    Published tool names are kept. Machine-owned files that were edited are reported (`file-edited`) and rewritten.
-    A server without a document is left unchanged.
-
-    Raises:
-        CreateError: the directory cannot be used; nothing was changed.
+    Published tool names are kept. Edited machine-owned files are reported (`file-edited`) and rewritten. Nothing is
+    changed if the server has no document. If the directory cannot be used, raise a CreateError and change nothing.
     """
     with as_create_errors():
         config = read_config(folder)
@@ -153,8 +141,6 @@ def regenerate(folder: Path) -> GeneratedServer:
 
 @dataclass(frozen=True, slots=True)
 class _NewDocument:
-    """A document of a new server: its configuration entry, the document as stored, and the files to write."""
-
     api: ApiConfig
     document: Document
     files: dict[str, bytes]
@@ -170,7 +156,6 @@ def _refused(problems: Sequence[Problem]) -> CreateError:
 def _taken(
     sources: Sequence[ApiSource], overlays: Sequence[ApiSource], wanted: ApiConfig, notify: Notify
 ) -> list[_NewDocument]:
-    """Return the documents of a new server; `wanted` has the settings of each document."""
     loaded = []
     for one in sources:
         notify(f"reading {redacted_source_url(one.place) or one.place}")
@@ -216,7 +201,6 @@ def _overlays_by_label(overlays: Sequence[ApiSource], labels: Sequence[str]) -> 
 
 
 def _overlay_paths(overlays: Sequence[Path], label: str) -> dict[str, Path]:
-    """Return the server's overlay paths: uniquely named, below `overlays/` next to the document."""
     paths: dict[str, Path] = {}
     folder = f"api/{label}/overlays" if label else "api/overlays"
     for path in overlays:

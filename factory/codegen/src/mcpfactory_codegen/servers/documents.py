@@ -37,19 +37,16 @@ _NEXT_TABLE: Final = re.compile(r"^\[", re.M)
 
 
 def replace_api_tables(text: str, apis: Sequence[ApiConfig]) -> str:
-    """Return a configuration text with the given documents, their files, sources and private hosts.
+    """Update the documents in a configuration text, with their files, sources and private hosts.
 
-    The rest of the text is kept. New documents are added after the others, and `[api]` then becomes `[[api]]`.
-
-    Raises:
-        SettingsError: the text cannot be edited, because two values share a line.
+    A second document changes `[api]` to `[[api]]`. Raise a SettingsError if two values share a line.
     """
     written_now = _apis_of(text)
     if not any(_is_missing(written_now, api) for api in apis):
         return text
     tables = list(_HEADER.finditer(text))
     if len(tables) == len(written_now):
-        for match in reversed(tables):  # in reverse order, so that the offsets of earlier tables remain valid
+        for match in reversed(tables):  # reverse order keeps the offsets of earlier tables valid
             text = _edited(text, match, written_now[tables.index(match)], apis)
         known = {one.get("label", "") for one in written_now}
         added = [api for api in apis if api.label not in known]
@@ -127,18 +124,18 @@ _LONGEST: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class ApiSource:
-    """One document that the user gave: `place` is its path or URL, and `label` is "" if missing."""
+    """One document that the user gave, with its path or URL as `place`."""
 
     place: str
     label: str = ""
 
 
 Sources = str | Path | Sequence[str | Path | ApiSource] | None
-"""Document sources: paths or URLs. Each of several sources has a label: `messaging=twilio.yaml`."""
+"""Document sources: paths or URLs, with labels for several sources (`messaging=twilio.yaml`)."""
 
 
 def parse_api_sources(sources: Sources) -> tuple[ApiSource, ...]:
-    """Return the documents that the user gave. If the whole text is the name of a file, the label is ""."""
+    """Return the documents that the user gave, without a label if the whole text is a file name."""
     every = [sources] if isinstance(sources, str | Path) else list(sources or ())
     return tuple(one if isinstance(one, ApiSource) else _source(str(one)) for one in every)
 
@@ -151,11 +148,7 @@ def _source(text: str) -> ApiSource:
 
 
 def choose_labels(documents: Sequence[tuple[ApiSource, str]]) -> tuple[str, ...]:
-    """Return a label for each of several documents: the given one, or distinguishing words of its file name or title.
-
-    Args:
-        documents: the source and title of each.
-    """
+    """Return the given label of each document, or distinguishing words of its file name or title."""
     given = [source.label for source, _ in documents]
     telling = [list(_telling(source.place, title)) for source, title in documents]
     open_ = [index for index, label in enumerate(given) if not label]
@@ -174,7 +167,7 @@ def choose_labels(documents: Sequence[tuple[ApiSource, str]]) -> tuple[str, ...]
 
 
 def _telling(place: str, title: str) -> tuple[str, ...]:
-    """Return the words of the file name; if they are generic, return the words of the title, the host or the folder."""
+    """Return the words of the file name, or of title, host or folder for a generic file name."""
     path = PurePosixPath(unquote(urlsplit(place).path) if "://" in place else place.replace("\\", "/"))
     stem = words(strip_controls(path.name).partition(".")[0])
     host = words(strip_controls(urlsplit(place).hostname or "")) if "://" in place else ()
@@ -185,7 +178,7 @@ def _telling(place: str, title: str) -> tuple[str, ...]:
 
 
 def _apart(every: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return the lists without versions and without first or last words that all share; the lists stay distinct."""
+    """Remove versions and common first or last words, as long as the lists stay distinct."""
     rest = [list(parts) for parts in every]
     for end in (0, -1):
         while len(rest) > 1 and all(len(parts) > 1 for parts in rest) and len({parts[end] for parts in rest}) == 1:
@@ -195,7 +188,7 @@ def _apart(every: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _without(every: list[list[str]], dropped: Callable[[str], bool]) -> list[list[str]]:
-    """Remove the `dropped` words from each list, except from lists that would become empty or equal to another."""
+    """Remove the `dropped` words from each list, except from lists that would become empty or equal to another list."""
     plain = [[word for word in parts if not dropped(word)] for parts in every]
     counts = Counter(map(tuple, plain))
     return [short if short and counts[tuple(short)] == 1 else parts for short, parts in zip(plain, every, strict=True)]
@@ -208,8 +201,7 @@ def _without(every: list[list[str]], dropped: Callable[[str], bool]) -> list[lis
 class CombinedApi:
     """The documents of a server as one API.
 
-    `operations` has the number of operations of each document by label, `bases` the declared base URLs. `alike` are
-    equal security schemes of several documents that have separate credentials.
+    `alike` has the names of security schemes that are equal in several documents, but have separate credentials.
     """
 
     api: Api
@@ -221,7 +213,7 @@ class CombinedApi:
 def read_combined_api(
     apis: Sequence[ApiConfig], documents: Mapping[str, Document], credentials: CredentialOptions = NO_OPTIONS
 ) -> CombinedApi:
-    """Return the selected operations of the documents, by label, without credential parameters."""
+    """Return the selected operations of the documents without credential parameters."""
     read = {one.label: convert_credential_parameters(read_source(documents[one.label]), credentials) for one in apis}
     read = {label: add_label(api, label) for label, api in read.items()}
     chosen = {one.label: select(read[one.label], one) for one in apis}
@@ -237,7 +229,7 @@ def read_combined_api(
 
 
 def _without_matched(apis: Sequence[ApiConfig], chosen: Mapping[str, Api]) -> dict[str, Api]:
-    """Return the APIs, but omit problems about selection terms that match in another document."""
+    """Return the APIs without problems about selection terms that match in another document."""
     unmatched = {
         label: {one.pointer: one for one in api.problems if one.code == "selection-unmatched"}
         for label, api in chosen.items()
@@ -282,7 +274,7 @@ def locate_problems(documents: Mapping[str, Document], problems: Sequence[Proble
 
 @dataclass(frozen=True, slots=True)
 class DocumentFiles:
-    """The files of a document by path below the server's folder; `main` is the path of the document itself."""
+    """The files of a document by path below the server's folder, with the path of the `main` file."""
 
     main: str
     files: dict[str, bytes]
@@ -292,9 +284,7 @@ def collect_document_files(document: Document, label: str = "") -> DocumentFiles
     """Return the files of a document, below `api/`, or `api/<label>/` with a label.
 
     A single file is named after its kind and format, such as `openapi.yaml`. Several files keep their relative paths.
-
-    Raises:
-        DocumentError: the files come from several hosts, so their references cannot be kept in a folder.
+    Files from several hosts raise a DocumentError, because a folder cannot keep their references.
     """
     folder = f"api/{label}" if label else "api"
     if len(document.parts) <= 1:
@@ -311,11 +301,8 @@ def collect_document_files(document: Document, label: str = "") -> DocumentFiles
 def to_stored_document(document: Document, layout: DocumentFiles) -> Document:
     """Return the document as it will be read from the server's folder, so that `regenerate` has the same result.
 
-    The keys of a document's files are URLs after fetching, but paths after storing. A document in one file without
-    references to other files has no such keys, and is returned unchanged.
-
-    Raises:
-        UnsafePathError: a file would be outside the server's folder.
+    The keys of files are URLs after fetching, but paths after storing. A file outside the server's folder raises an
+    UnsafePathError.
     """
     if len(document.parts) <= 1 and not document.refused:
         return document
@@ -345,7 +332,7 @@ def stored_documents(folder: Path, config: ServerConfig) -> dict[str, Document]:
 
 
 def stored_document(folder: Path, api: ApiConfig) -> Document:
-    """Return a server's API document with its overlays applied. The document can reference files in `api/`."""
+    """Return a server's API document with its overlays applied. References can point to files in `api/`."""
     path = folder / api.document
     root = folder / Path(api.document).parts[0] if len(Path(api.document).parts) > 1 else folder
     if not path.resolve().is_relative_to(folder.resolve()):
@@ -357,9 +344,7 @@ def stored_document(folder: Path, api: ApiConfig) -> Document:
 def load_configured_overlays(folder: Path, api: ApiConfig) -> tuple[Overlay, ...]:
     """Return the overlays in the configuration.
 
-    Raises:
-        SettingsError: an overlay is not in the server's folder.
-        DocumentError: a file cannot be read, or is not an overlay.
+    Raise a SettingsError for an overlay outside the server's folder, and a DocumentError for an invalid file.
     """
     for name in api.overlays:
         if not (folder / name).resolve().is_relative_to(folder.resolve()):
@@ -377,7 +362,7 @@ def is_url(source: str) -> bool:
 
 
 def redacted_source_url(source: str) -> str:
-    """Return the URL of a document without credentials and query; "" for local files."""
+    """Return the URL of a document without credentials and query, or "" for a local file."""
     if not is_url(source):
         return ""
     return re.sub(r"^(https?://)[^/@]*@", r"\1", source).partition("?")[0].partition("#")[0]
@@ -389,22 +374,22 @@ def redacted_source_url(source: str) -> str:
 
 
 def private_source_url(source: str) -> str:
-    """Return a document's URL if its host resolves to a private address; "" for public hosts and for files."""
+    """Return a document's URL if its host resolves to a private address, else ""."""
     host = host_port_of(source)
     if not host or private_target_kind(source):
         return source if host else ""
     host, _, port = host.rpartition(":")
     try:
         found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
-    except OSError:  # if this machine cannot resolve the host, a proxy may resolve the host
+    except OSError:  # the name may resolve only on a proxy
         return ""
     return "" if all(is_public(str(one[4][0])) for one in found) else source
 
 
 def private_api_host(source: str, base_url: str) -> tuple[str, ...]:
-    """Return host and port of an API's base URL if the document came from the same host (see `private_source_url`)."""
+    """Return host and port of an API's base URL if the document came from the same private host."""
     source_host, api_host = host_port_of(source), host_port_of(base_url)
-    # localhost and 127.0.0.1 are the same host.
+    # localhost and 127.0.0.1 are the same host
     here = private_target_kind(source) == private_target_kind(base_url) == "this machine"
     if not source_host or not (
         source_host == api_host or (here and source_host.rpartition(":")[2] == api_host.rpartition(":")[2])

@@ -1,4 +1,4 @@
-"""Generation of a server's files in memory, from documents or a template. `create` and `update` write the files."""
+"""Generation of a server's files in memory, from documents or a template."""
 
 from __future__ import annotations
 
@@ -66,11 +66,10 @@ def ignore_notice(_step: str) -> None:
 class GeneratedServer:
     """A generated server in memory, and the result of its creation.
 
-    `machine`, `person` and `document` are the server's files by owner; `template` is the template version of
-    person-owned files. `operations` is the number of operations in the documents. `steps` has the action for each file.
-    Before writing, and in a dry run, `steps` is empty. `groups` are suggested if there are too many tools for one list.
-    If there is a document, `address` has the API's URLs in the form of the report. `apis` are the documents for the
-    configuration, `recognised` is a text with their kinds and sizes, and `alike` is as in `CombinedApi`.
+    `machine`, `person` and `document` are the server's files by owner. `template` is the version of the template of
+    person-owned files. `steps` has the action for each file, and is empty before the files are written. `groups` has
+    suggested tool groups if one list would contain too many tools. `address` has the API's URLs in the form of the
+    report. `recognised` is a text with the kinds and sizes of the documents.
     """
 
     server: str = ""
@@ -117,13 +116,13 @@ def generate(
     sources: Mapping[str, str] | None = None,
     notify: Notify = ignore_notice,
 ) -> GeneratedServer:
-    """Return a server generated from its documents (by label), with person-owned files if a `scaffold` is given.
+    """Generate a server from its documents by label, with person-owned files if `scaffold` is given.
 
-    `known` has published names to keep, unless the configuration overrides them. `sources` are private URLs that the
-    user just gave for documents; calls to their hosts are allowed. `notify` receives a line at the start of each step.
+    `known` has published names to keep, unless the configuration overrides them. `sources` has private URLs that the
+    user just gave for documents. Calls to the hosts of `sources` are allowed.
     """
     notify(f"reading the operations of {'the document' if len(documents) == 1 else f'{len(documents)} documents'}")
-    # Relative URLs in the stored copy are resolved against the recorded source.
+    # relative URLs in the stored copy are resolved against the recorded source
     documents = {
         one.label: replace(documents[one.label], source=one.source) if is_url(one.source) else documents[one.label]
         for one in config.apis
@@ -186,7 +185,7 @@ def generate(
 
 
 def describe_documents(documents: Mapping[str, Document], counts: Mapping[str, int]) -> str:
-    """Return a text with the kind of each document and its size."""
+    """Return a text with the kind and the size of each document."""
     found = []
     for label, document in documents.items():
         source, count = document_kind(document), counts[label]
@@ -203,7 +202,7 @@ def _with_permitted_hosts(config: ServerConfig, sources: Mapping[str, str], base
 
 
 def require_tools(built: GeneratedServer, config: ServerConfig, where: str) -> None:
-    """Raise CreateError if no operation became a tool, unless the user hid all operations."""
+    """Raise a CreateError if no operation became a tool, unless the user hid all operations."""
     hidden = any(one.reason == HIDDEN for one in built.skipped)
     if built.api_tools or hidden or not config.document:
         return
@@ -227,9 +226,7 @@ def require_tools(built: GeneratedServer, config: ServerConfig, where: str) -> N
 def from_template(config: ServerConfig, template: ServerTemplate) -> GeneratedServer:
     """Return a server from a template without an API document.
 
-    Raises:
-        CreateError: the template needs an API document.
-        TemplateSourceError: an answer is unknown or invalid.
+    Raise a CreateError for a template that requires a document, and a TemplateSourceError for an invalid answer.
     """
     if template.requires_api_document:
         hint = (
@@ -240,7 +237,7 @@ def from_template(config: ServerConfig, template: ServerTemplate) -> GeneratedSe
     preset = {"name": config.name, "package": config.package, "distribution": distribution_name(config.name)}
     given = checked_answers(config.answers, read_questions(template), preset)
     files = render(template, {**preset, "title": config.name.replace("-", " ").capitalize(), **given})
-    # The configuration ends with the table [server]. The keys of the template's own file belong to this table.
+    # the configuration ends with the table [server], and the template's own keys belong to this table
     files[CONFIG] = render_config(config) + files.get(CONFIG, "") + render_answers(config.answers)
     return GeneratedServer(person=format_python_files(files), template=template.version)
 
@@ -253,11 +250,7 @@ def read_package_version(folder: Path, config: ServerConfig) -> str:
 
 
 def choose_server_name(name: str | None, text: str) -> str:
-    """Return the given name, or a name derived from `text`.
-
-    Raises:
-        CreateError: the name is invalid.
-    """
+    """Return the given name, or a name derived from `text`, or raise a CreateError."""
     if name is None:
         built = snake_case(strip_controls(text)).replace("_", "-").lstrip("-0123456789")[:_LONGEST_NAME].strip("-")
         return built.removesuffix("-api") or "api"
@@ -296,7 +289,7 @@ _PROFILES: Final = ("full", "read-only")
 
 @dataclass(frozen=True, slots=True)
 class ResolvedProfiles:
-    """Modes and profiles: their manifest entries (`offer`), their sizes in the report (`summary`), and problems."""
+    """Modes and profiles of a server: the manifest entries `offer`, and the sizes `summary` for the report."""
 
     offer: dict[str, Any] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)
@@ -304,7 +297,7 @@ class ResolvedProfiles:
 
 
 def resolve_profiles(api: Api, tools: Sequence[ApiTool], config: ServerConfig) -> ResolvedProfiles:
-    """Return the tools of each profile, by profile name. An unknown default profile is reported, but not set."""
+    """Return the tools of each profile, by profile name. An unknown default profile is reported and ignored."""
     problems = ProblemCollector()
     members: dict[str, list[str]] = {}
     for name, selection in config.profiles.items():
@@ -371,7 +364,7 @@ _TOPICS: Final = 12  # maximum tags with their descriptions
 def openapi_template_answers(config: ServerConfig, api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, Any]:
     """Return the answers to the template `openapi`.
 
-    Answers named `*_quoted` are Python and TOML literals; other answers may be Markdown.
+    Answers named `*_quoted` are Python and TOML literals. All other answers may be Markdown.
     """
     title = one_line(api.title, 80) or config.name
     description = f"MCP server for {title}"
@@ -400,7 +393,7 @@ def openapi_template_answers(config: ServerConfig, api: Api, names: Names, tools
 
 
 def _about(api: Api, tools: Sequence[ApiTool]) -> str:
-    """Return a Markdown description of the API: its own description, and the descriptions of its tools' tags."""
+    """Return a Markdown description of the API, followed by the descriptions of its tools' tags."""
     operations = api.operations_by_key()
     counts = Counter(tag for tool in tools for tag in operations[tool.key].tags[:1])
     texts = {tag: one_line(api.tag_descriptions.get(tag, ""), _ROW) for tag, _ in counts.most_common()}
@@ -410,7 +403,6 @@ def _about(api: Api, tools: Sequence[ApiTool]) -> str:
 
 
 def _runtime_extras(api: Api) -> list[str]:
-    """Return the extras of the runtime that the security schemes need, sorted."""
     used = {name for one in api.operations for alternative in one.security for name in alternative}
     schemes = [one for one in api.security_schemes if one.name in used]
     extras = {"aws"} if any(one.kind == "awsSigV4" for one in schemes) else set()
@@ -443,8 +435,8 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 class CreateError(McpfactoryError):
     """Error for a server that was not created or updated.
 
-    Codes: `empty`, `exists`, `name`, `source`, `document`, `strict`, `template`, `config`, `damaged`, `write`,
-    `edited`, `merge`, `internal`.
+    The code is `empty`, `exists`, `name`, `source`, `document`, `strict`, `template`, `config`, `damaged`, `write`,
+    `edited`, `merge` or `internal`.
     """
 
     exit_code = Exit.BAD_INPUT
@@ -455,7 +447,7 @@ class CreateError(McpfactoryError):
 
 
 class NoSuchTemplateError(CreateError):
-    """Error for a server that was not created because its template is unknown."""
+    """Error for a server with an unknown template."""
 
     exit_code = Exit.NOT_FOUND
 
@@ -478,7 +470,7 @@ _HINTS: Final = {
 
 @contextmanager
 def as_create_errors() -> Iterator[None]:
-    """Convert all expected errors to `CreateError`, which callers handle."""
+    """Convert all expected errors to `CreateError`."""
     try:
         yield
     except tuple(_CODES) as error:

@@ -1,10 +1,8 @@
 """Comparison of two manifests: the changes that affect callers of a server's tools. Pure.
 
-breaking   existing calls can fail or have another meaning
-additive   existing calls still work, and new calls are possible
-cosmetic   only texts and hints changed
-
-Differences in keywords that cannot be compared (`oneOf`, `not`, `if` …) count as breaking.
+A breaking change means that existing calls can fail or have another meaning. An additive change permits new calls and
+keeps existing calls working. A cosmetic change concerns only texts and hints. Differences in keywords that cannot be
+compared (`oneOf`, `not`, `if` …) count as breaking.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ CHANGES: Final[dict[str, Kind]] = {
     "hints-changed": "cosmetic",
     "text-changed": "cosmetic",
 }
-"""Every code of `diff` and of `report.credential_origin_changes`, with its effect on callers."""
+"""Every code of `diff` and of `report_file.credential_origin_changes`, with its effect on callers."""
 
 _PROMISES: Final = {"readOnlyHint": True, "idempotentHint": True, "destructiveHint": False}
 _ASSUMED: Final = {"readOnlyHint": False, "idempotentHint": False, "destructiveHint": True}  # defaults of MCP
@@ -40,7 +38,10 @@ _ASSUMED: Final = {"readOnlyHint": False, "idempotentHint": False, "destructiveH
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference that affects callers. `argument` is a path such as `address.street`; "" for the tool itself."""
+    """One difference that affects callers.
+
+    `argument` is a path such as `address.street`, or "" for a difference of the tool itself.
+    """
 
     kind: Kind
     code: str
@@ -52,10 +53,10 @@ class Change:
 def diff(
     old: Mapping[str, Any], new: Mapping[str, Any], *, renamed: Mapping[str, str] | None = None
 ) -> tuple[Change, ...]:
-    """Return the changes between two manifests, breaking ones first.
+    """Return the changes between two manifests, breaking changes first.
 
-    `renamed` maps old tool names to new names of the same operation. A removed tool and an added tool with the same
-    handler also count as a rename.
+    `renamed` maps old tool names to new names. A removed tool and an added tool with the same handler also count as a
+    rename.
     """
     before = {tool["name"]: tool for tool in old.get("tools", ())}
     after = {tool["name"]: tool for tool in new.get("tools", ())}
@@ -77,7 +78,6 @@ def diff(
 
 
 def _renamed(before: Mapping[str, Any], after: Mapping[str, Any], change: Mapping[str, str]) -> dict[str, str]:
-    """Return the new names of renamed tools, by old name."""
     same = {old: new for old, new in change.items() if old != new and old in before and new in after}
     free = {
         tool.get("handler"): name for name, tool in after.items() if name not in before and name not in same.values()
@@ -102,10 +102,7 @@ def _tool(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator
 
 
 def _output(name: str, old: Any, new: Any) -> Iterator[Change]:
-    """Yield the changes of an output schema.
-
-    Removed members and changed types break callers; shorter schemas do not.
-    """
+    """Yield the changes of an output schema. Removed members and changed types break callers."""
     if old == new:
         return
     if new is None:

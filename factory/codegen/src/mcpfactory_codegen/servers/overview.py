@@ -1,7 +1,4 @@
-"""Overview of a server on one screen: contents, difficulties for models, and suggestions. Pure.
-
-Commands print `overview_lines` or JSON (`Overview.to_json`); the dashboard shows `overview_rows`.
-"""
+"""Overview of a server on one screen: contents, difficulties for models, and suggestions. Pure."""
 
 from __future__ import annotations
 
@@ -52,10 +49,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Summary of a server.
-
-    `left_out` has the number of operations by reason. `hard` and `decisions` are sorted, most important first.
-    """
+    """Summary of a server, with the most important `hard` tools and `decisions` first."""
 
     server: str
     operations: int
@@ -74,7 +68,7 @@ class Overview:
 
 
 def overview(server: str, report: Json) -> Overview:
-    """Return the overview of a server. Fields that are missing in reports of older versions are omitted."""
+    """Return the overview of a server, also from reports of older versions."""
     tools, skipped = report["tools"], report.get("skipped", ())
     made = {_operation(tool["operation"]) for tool in tools if tool.get("operation")}
     hard = sorted(_difficulties(tools), key=lambda one: -one[0])
@@ -124,7 +118,7 @@ _HARD_TEXTS: Final = {
 
 
 def _amount(code: str, tool: Json) -> int:
-    """Return the extent of a difficulty in a tool: a number of arguments or tokens, or 1; 0 if it does not apply."""
+    """Return the extent of a difficulty in a tool: a number of arguments or tokens, 1, or 0."""
     arguments, tokens = len(tool["arguments"]), int(tool["tokens"])
     special = {
         "arguments": arguments if arguments > _MANY_ARGUMENTS else 0,
@@ -147,7 +141,7 @@ def _difficulties(tools: Sequence[Json]) -> Iterator[tuple[float, ToolDifficulty
 
 
 def _singular(message: str) -> str:
-    """Return the message for a single tool, with the verb in the third person, and the tool's name as example."""
+    """Return the message for a single tool, with the verb in the third person and the tool's name as example."""
     subject, verb, rest = message.partition(" tool ")
     word, _, more = rest.partition(" ")
     third = {"have": "has", "are": "is"}.get(word, f"{word}s")
@@ -186,7 +180,7 @@ def _secrets_of_people(server: str, report: Json) -> Suggestion | None:
 
 
 def _secrets(tool: Json) -> Iterator[str]:
-    """Yield the arguments for secrets of people. Ambiguous names count only in tools for logins and payments."""
+    """Yield the arguments for secrets of people. An ambiguous name counts only in tools for logins and payments."""
     operation = tool.get("operation") or {}
     about = {
         *words(tool["name"]),

@@ -1,12 +1,10 @@
 """Renaming of a server: its package, its files, its variables.
 
-The result is computed in memory; `write_renamed` writes it to a new directory.
+The renaming is computed in memory, and `write_renamed` writes the new directory. Machine-owned files are generated
+again under the new name. Person-owned files are merged with the template under the new name. Then the names of package
+and distribution are replaced in person-owned files. API documents stay unchanged.
 
-machine-owned     generated again under the new name
-person-owned      merged with the template under the new name; then the names of package and distribution are replaced
-API document      unchanged
-
-Other occurrences of the old name are reported and not changed, because their meaning in prose is unclear.
+Remaining occurrences of the old name are reported and not changed, because their meaning is unclear.
 """
 
 from __future__ import annotations
@@ -65,7 +63,7 @@ class OldNameMention:
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """Result of a renaming. `changed` are person-owned files; `variables` maps old variable names to new ones."""
+    """Result of a renaming, with the `changed` person-owned files and the new name of each variable."""
 
     old: ServerConfig
     new: ServerConfig
@@ -78,8 +76,6 @@ class Renaming:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The old and the new names."""
-
     old: ServerConfig
     new: ServerConfig
 
@@ -104,12 +100,9 @@ class _Names:
 
 
 def rename_server(folder: Path, name: str, *, notify: Notify = ignore_notice) -> Renaming:
-    """Return the changes that rename the server in `folder`, and write nothing.
+    """Compute the changes that rename the server in `folder`, and write nothing.
 
-    `notify` receives a line at the start of each step.
-
-    Raises:
-        CreateError: the name is not allowed, or the directory cannot be used.
+    Raise a CreateError for an invalid name or an unusable directory.
     """
     with as_create_errors():
         old = read_config(folder)
@@ -136,10 +129,9 @@ def rename_server(folder: Path, name: str, *, notify: Notify = ignore_notice) ->
 
 
 def write_renamed(folder: Path, renaming: Renaming, beside: Path) -> Path:
-    """Write the renamed server to a new directory in `beside`, and return it. The old directory stays unchanged.
+    """Write the renamed server to a new directory in `beside`, and keep the old directory.
 
-    Raises:
-        CreateError: the disk reported an error; no partial result remains.
+    If the disk reports an error, raise a CreateError and leave no partial result.
     """
     target = Path(mkdtemp(prefix=f".{renaming.new.name}-", dir=beside))
     try:
@@ -159,10 +151,7 @@ def write_renamed(folder: Path, renaming: Renaming, beside: Path) -> Path:
 
 
 def _built(folder: Path, old: ServerConfig, config: ServerConfig, notify: Notify) -> GeneratedServer:
-    """Return the server's files, generated again with `config`.
-
-    If the template is missing, the result has no person-owned files.
-    """
+    """Return the server's files, generated again with `config`. Without the template, the result is empty."""
     version = read_package_version(folder, old)
     if not old.document:
         try:
@@ -195,7 +184,7 @@ def _machines(
 
 @dataclass(frozen=True, slots=True)
 class _UserFiles:
-    """Person-owned files by new path: `texts` has the changed files, `kept` the unchanged files."""
+    """Person-owned files by new path: the changed `texts`, and the unchanged files in `kept`."""
 
     texts: dict[str, str] = field(default_factory=dict)
     kept: dict[str, str] = field(default_factory=dict)
@@ -225,10 +214,7 @@ def _persons(
 
 
 def _renamed(names: _Names, before: GeneratedServer, after: GeneratedServer, path: str, text: str) -> str:
-    """Return a person-owned text under the new name.
-
-    The template's differences are merged into it, unless they conflict.
-    """
+    """Return a person-owned text under the new name, merged with the template's changes unless they conflict."""
     base, theirs = before.person.get(path), after.person.get(names.path(path))
     if base is not None and theirs is not None and base != theirs:
         merged = merge(base, text, theirs)
@@ -239,7 +225,6 @@ def _renamed(names: _Names, before: GeneratedServer, after: GeneratedServer, pat
 
 
 def _configured(names: _Names, text: str) -> str:
-    """Return the text with the new name and package in `[server]`."""
     for key, value in (("name", names.new.name), ("package", names.new.package)):
         text = re.sub(
             rf'(?m)^([ \t]*{key}[ \t]*=[ \t]*)(["\'])[^"\'\n]*\2', rf"\g<1>{json.dumps(value)}", text, count=1
@@ -284,7 +269,7 @@ def _mentions(names: _Names, persons: _UserFiles) -> Iterator[OldNameMention]:
 def _variables(folder: Path, after: GeneratedServer) -> dict[str, str]:
     """Return the new name of each variable that the server reads.
 
-    The old and the new report have the variables in the same order.
+    The old and the new report list the variables in the same order.
     """
     reports = read_report(folder), json.loads(after.machine.get(REPORT, "{}"))
     pairs = zip(*map(_read_variables, reports), strict=False)

@@ -37,7 +37,7 @@ _PARTS: Final = {
     "SESSION_TOKEN": "AWS session token, of temporary credentials",
     "REGION": "AWS region, where the API's address does not name it",
 }
-# Parts of a credential that are not secret.
+# parts of a credential that are not secret
 _OPEN: Final = frozenset({"USERNAME", "CLIENT_ID", "CLIENT_CERT", "CLIENT_KEY", "ACCESS_KEY_ID", "REGION"})
 _OPTIONAL: Final = frozenset({"CLIENT_KEY", "SESSION_TOKEN", "REGION"})
 
@@ -52,10 +52,9 @@ def report(
     uncurated: Mapping[str, str] | None = None,
     private: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return the report as data; plain JSON types only.
+    """Return the report as plain JSON types.
 
-    `uncurated` has the tool names before the user's curation, by operation. `private` has the private hosts that the
-    user allows.
+    `uncurated` has the tool names before the user's curation, by operation.
     """
     operations = api.operations_by_key()
     return {
@@ -94,7 +93,6 @@ def _effect(annotations: Mapping[str, Any]) -> str:
 
 
 def _named(operation: ApiOperation | SkippedOperation) -> dict[str, Any]:
-    """Return the fields that identify an operation. `document` is the label of the operation's document, if any."""
     label = {"document": operation.label} if operation.label else {}
     return {**label, "method": operation.method, "path": operation.path, "operationId": operation.operation_id or None}
 
@@ -105,9 +103,10 @@ def reported_operation_key(operation: Mapping[str, Any]) -> str:
 
 
 def environment(api: Api, names: Names, tools: Sequence[ApiTool]) -> list[dict[str, Any]]:
-    """Return the variables that the server reads: `{name, required, secret, description}`.
+    """Return the variables that the server reads, as `{name, required, secret, description}`.
 
-    `required`: no tool works without the variable. OAuth variables are never required, because other flows may exist.
+    A variable is required if no tool works without it. OAuth variables are never required, because other flows may
+    exist.
     """
     operations = api.operations_by_key()
     security = [operations[tool.key].security for tool in tools]
@@ -139,10 +138,7 @@ def _row(name: str, description: str, *, required: bool, secret: bool = False) -
 
 
 def _credentials(api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, Any]:
-    """Return the credentials section: base URL, schemes with variables, flows and links, and the tools' alternatives.
-
-    The pipeline's function `security_scheme_statuses` reads this section.
-    """
+    """Return the credentials section: base URL, schemes with variables, flows and links, and the alternatives."""
     operations = api.operations_by_key()
     ways = Counter(operations[tool.key].security for tool in tools)
     used = {name for security in ways for alternative in security for name in alternative}
@@ -166,8 +162,7 @@ def _credentials(api: Api, names: Names, tools: Sequence[ApiTool]) -> dict[str, 
 def _address(api: Api, names: Names, tools: Sequence[ApiTool], private: Sequence[str]) -> dict[str, Any]:
     """Return the address section: the root's URL, the other servers, and the allowed private hosts.
 
-    `api_addresses` of the pipeline reads this section. `rootless`: each tool uses one of the other servers. `several`:
-    the server has several documents, each with an `[[api]]`.
+    `rootless` means that no tool uses the root. `several` means that the server has several documents.
     """
     servers = _servers(api, names, tools)
     address: dict[str, Any] = {
@@ -217,7 +212,7 @@ class PublishedNames:
     """Published names of a server, from its report. Regeneration keeps these names.
 
     `names` has the tool name of each operation by its key, before the user's curation. `servers` maps each server's
-    name to its URL; the root has the name "". `prefix` is the prefix of the variables, "" for a new server.
+    name to its URL, with the name "" for the root. `prefix` is the prefix of the variables, or "" for a new server.
     """
 
     names: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -226,7 +221,7 @@ class PublishedNames:
 
 
 def read_json_object(file: Path) -> dict[str, Any]:
-    """Return the object in a machine-owned file; {} if it is missing or damaged, because it will be regenerated."""
+    """Return the object in a machine-owned file, or {} for a missing or damaged file, which will be regenerated."""
     try:
         data = json.loads(file.read_bytes())
     except (OSError, ValueError):
@@ -235,17 +230,17 @@ def read_json_object(file: Path) -> dict[str, Any]:
 
 
 def read_report(folder: Path) -> dict[str, Any]:
-    """Return the report of the server in a directory; {} if missing or damaged."""
+    """Return the report of the server in a directory, or {}."""
     return read_json_object(folder / REPORT)
 
 
 def list_report_variables(report: Mapping[str, Any]) -> list[str]:
-    """Return the variables in the order of the report; skip invalid rows, such as after a manual merge."""
+    """Return the variables in the order of the report, without invalid rows such as after a manual merge."""
     return [str(row["name"]) for _, row in iterate_objects(report, "environment") if "name" in row]
 
 
 def read_published_names(folder: Path) -> PublishedNames:
-    """Return the published names of the server in a directory; empty if the report is missing or damaged."""
+    """Return the published names of the server in a directory, or no names without a valid report."""
     data = read_report(folder)
     try:
         names = {
@@ -271,10 +266,10 @@ ORIGIN_CHANGED: Final = "origin-changed"
 def credential_origin_changes(
     before: Mapping[str, Any], after: Mapping[str, Any], added: Collection[str] = ()
 ) -> tuple[Change, ...]:
-    """Return a change for each new origin that receives credentials; the reports are from before and after an update.
+    """Return a change for each origin that receives credentials only after an update.
 
-    A report of an earlier version, which has no URLs, is not compared. The origins of new documents (labels `added`)
-    are ignored: no credentials have been set for new documents.
+    Reports of earlier versions have no URLs and are not compared. New documents (labels `added`) are ignored, because
+    their credentials have not been set.
     """
     known = {origin for _, _, origin in _destinations(before)}
     if not known:
@@ -316,7 +311,7 @@ def _destinations(report: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def _origin(url: str) -> str:
-    """Return the normalized scheme, host and port of a URL; "" without a host, the URL itself if it is invalid."""
+    """Return the normalized scheme, host and port of a URL, "" without a host, or an invalid URL unchanged."""
     try:
         parts = urlsplit(url)
         port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)

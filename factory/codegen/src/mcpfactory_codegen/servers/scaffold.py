@@ -1,8 +1,8 @@
 """Rendering of templates.
 
 A template is a folder with `copier.yml` and `template/`. Copier renders a template into a temporary folder with
-`unsafe=False`, which refuses tasks and extensions. Only shipped templates are rendered in this process; other templates
-are copied first and rendered in a process with limits.
+`unsafe=False`, which refuses tasks and extensions. Only shipped templates are rendered in this process. All other
+templates are copied first and rendered in a process with limits.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _LITTER: Final = re.compile(r"\.git|\.venv|__pycache__|\.\w+_cache|\.DS_Store|.*
 
 @dataclass(frozen=True, slots=True)
 class ServerTemplate:
-    """A template: its name, its directory, and the first comment line of `copier.yml` as description.
+    """A template. `about` is the first comment line of `copier.yml`.
 
-    `source` has the text that the user gave. `origin` identifies a fetched version (`commit 1f2e…`, `our-templates
-    1.2`); it is "" for local templates.
+    `source` is the template source that the user gave. `origin` identifies a fetched version, such as `commit 1f2e…` or
+    `our-templates 1.2`. `origin` is "" for local templates.
     """
 
     name: str
@@ -68,7 +68,7 @@ class ServerTemplate:
 
     @property
     def requires_api_document(self) -> bool:
-        """Return True if the template requires an API document, that is, if it has the question `document`."""
+        """Return True if the template has the question `document`, and therefore requires an API document."""
         return re.search(r"^document:", (self.folder / SETTINGS).read_text("utf-8"), re.M) is not None
 
 
@@ -84,15 +84,10 @@ def _about(folder: Path) -> str:
 
 
 def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
-    """Return a shipped template by name, or any other template by source (`templates.parse_source`).
+    """Return a shipped template by name, or any other template by source.
 
-    Args:
-        source: as given by the user, or as written by `stored_source`.
-        beside: the server's directory, the base of a stored path; None for a source that the user gave.
-
-    Raises:
-        UnknownTemplateError: the template does not exist.
-        TemplateSourceError: the template cannot be fetched.
+    `beside` is the server's directory, against which stored paths are resolved. For a source that the user gave,
+    `beside` is None. Raise an UnknownTemplateError for a missing template, and a TemplateSourceError if fetching fails.
     """
     parsed = parse_source(source)
     if parsed.is_remote:
@@ -119,8 +114,8 @@ def find_template(source: str, beside: Path | None = None) -> ServerTemplate:
 def stored_source(template: ServerTemplate, server: Path) -> str:
     """Return the template source for a server's configuration.
 
-    A directory in the workspace is stored by its path relative to the server's directory, any other directory only by
-    name.
+    A directory in the workspace is stored by its path relative to the server's directory, and any other directory only
+    by name.
     """
     if template.shipped or parse_source(template.source).is_remote:
         return template.source
@@ -139,19 +134,19 @@ def _fetched(source: TemplateSource) -> FetchedTemplate:
 def template_version(name: str, server: Path) -> str:
     """Return `sha256:…` of the files and paths of a template, by its name in a server's configuration.
 
-    Return "" for fetched templates, and for templates outside the workspace.
+    Fetched templates, and templates outside the workspace, have the version "".
     """
     if not name or parse_source(name).is_remote:
         return ""
     shipped = _SHIPPED / name
-    # An absolute path replaces `_SHIPPED`, so only a plain name can be the name of a shipped template.
+    # an absolute path would replace `_SHIPPED`, so that only a plain name can be a shipped template
     ours = Path(name).name == name and shipped.is_dir()
     return _shipped_version(shipped) if ours else _version((server / name).resolve())
 
 
 @cache
 def _shipped_version(folder: Path) -> str:
-    """Return the version of a shipped template, whose files do not change at run time."""
+    """Return the version of a shipped template, cached because its files do not change at run time."""
     return _version(folder.resolve())
 
 
@@ -173,11 +168,8 @@ def runtime_range() -> str:
 def render(template: str | ServerTemplate, data: Mapping[str, Any]) -> dict[str, str]:
     """Return the template's files, by path.
 
-    `data` has answers to the template's questions; all other questions get their defaults. `runtime_range` is set in
-    every template.
-
-    Raises:
-        TemplateSourceError: the template does not exist, is invalid, or would run code.
+    `data` has answers to the template's questions. Unanswered questions get their defaults. Every template gets
+    `runtime_range`. Raise a TemplateSourceError for a template that is missing, is invalid, or would run code.
     """
     found = find_template(template) if isinstance(template, str) else template
     data = {**data, "runtime_range": runtime_range()}
@@ -242,7 +234,8 @@ def _read(root: Path) -> dict[str, str]:
 def _is_repository(name: str) -> bool:
     """Return True if some file system could treat a name as the `.git` directory.
 
-    Ignores case, invisible characters, and trailing dots and spaces; also detects short names.
+    The check ignores case, invisible characters, and trailing dots and spaces. The check also detects short names such
+    as `git~1`.
     """
     plain = "".join(one for one in unicodedata.normalize("NFKC", name).casefold() if unicodedata.category(one) != "Cf")
     return plain.partition(":")[0].rstrip(". ") in {".git", "git~1"}
@@ -263,13 +256,9 @@ class RenderError(ValueError):
 
 
 def render_in_process(template: Path, folder: Path, data: Mapping[str, Any]) -> None:
-    """Render a trusted template.
-
-    Raises:
-        RenderError: the template is invalid, or would run code.
-    """
-    from copier import run_copy  # noqa: PLC0415 - 600 modules, needed only when a template is rendered
-    from copier.errors import CopierError  # noqa: PLC0415 - as above
+    """Render a trusted template, or raise a RenderError."""
+    from copier import run_copy  # noqa: PLC0415 - copier imports 600 modules, needed only when a template is rendered
+    from copier.errors import CopierError  # noqa: PLC0415 - copier is needed only when a template is rendered
 
     try:
         run_copy(str(template), folder, dict(data), defaults=True, overwrite=True, quiet=True, unsafe=False)
@@ -280,11 +269,7 @@ def render_in_process(template: Path, folder: Path, data: Mapping[str, Any]) -> 
 def render_in_subprocess(
     template: Path, folder: Path, data: Mapping[str, Any], seconds: float = RENDER_SECONDS
 ) -> None:
-    """Render an untrusted template in a separate process with limited time and memory.
-
-    Raises:
-        RenderError: as for `render_in_process`, or the process exceeds its limit of time or memory.
-    """
+    """Render an untrusted template in a separate process with limited time and memory, or raise a RenderError."""
     program = (
         f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import _render_main; "
         "sys.exit(_render_main(*sys.argv[1:]))"
@@ -308,9 +293,8 @@ def render_in_subprocess(
 
 
 def _limit_process() -> None:
-    """Limit time, memory and file size of this process, if the system supports such limits."""
     try:
-        import resource  # noqa: PLC0415 - not on every system
+        import resource  # noqa: PLC0415 - the module is not available on every system
     except ImportError:
         return
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
@@ -336,11 +320,7 @@ _FIRST: Final = "minimal"
 
 
 def new_template(folder: Path) -> tuple[str, ...]:
-    """Write a template that passes `mcpfactory template check` into a new folder, and return its files.
-
-    Raises:
-        TemplateSourceError: the folder exists.
-    """
+    """Write a template that passes `mcpfactory template check` into a new folder, and return its files."""
     if folder.exists() or folder.is_symlink():
         raise TemplateSourceError(f"{folder} already exists", "choose another name, or remove it")
     shutil.copytree(find_template(_FIRST).folder, folder, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))

@@ -1,13 +1,11 @@
-"""The files of a server's directory: three-way merge, lock, formatting and writing. A user's edits are kept.
+"""The files of a server's directory: three-way merge, lock, formatting and writing. Edits by the user are kept.
 
-owner     existing file                         no longer generated
-machine   rewritten; an edit is reported        removed
-person    kept unchanged, or merged             kept
-document  kept unchanged                        kept
+Machine-owned files are rewritten, and removed if they are no longer generated. Edits of machine-owned files are
+reported. Person-owned files are kept or merged. API documents are kept.
 
-`git merge-file` merges in a temporary directory and needs no repository. The lock is canonical (sorted, without
-timestamps, host names and absolute paths), so that equal input has equal bytes. Nothing is written outside the
-server's directory.
+`git merge-file` merges in a temporary directory and needs no repository. The lock is canonical: sorted, without
+timestamps, host names and absolute paths. Equal input therefore yields an identical lock. Nothing is written outside
+the server's directory.
 """
 
 from __future__ import annotations
@@ -46,10 +44,9 @@ class MergedText:
 
 
 def merge(base: str, ours: str, theirs: str) -> MergedText:
-    """Merge the changes from `base` to `ours` and to `theirs`. The result has the line endings of `ours`.
+    """Merge the changes from `base` to `ours` and to `theirs`, with the line endings of `ours`.
 
-    Raises:
-        MergeError: git is not installed, or failed.
+    Raise a MergeError if git is not installed or fails.
     """
     windows = "\r\n" in ours
     texts = [text.replace("\r\n", "\n") for text in (ours, base, theirs)]
@@ -63,7 +60,6 @@ def merge(base: str, ours: str, theirs: str) -> MergedText:
 
 
 def _by_git(texts: list[str]) -> MergedText:
-    """Merge `texts`, given in git's order: ours, base, theirs."""
     names = ("ours", "base", "theirs")
     labels = [part for label in _LABELS for part in ("-L", label)]
     environ = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
@@ -102,7 +98,7 @@ LOCK: Final = ".mcpfactory/lock.json"
 _VERSION: Final = 1
 
 Owner = Literal["machine", "person", "document"]
-"""machine: regenerated; person: written once, then merged; document: the API document as given."""
+"""Owner of a file. Machine-owned files are regenerated, and person-owned files are merged."""
 
 
 class LockfileError(McpfactoryError):
@@ -111,7 +107,7 @@ class LockfileError(McpfactoryError):
 
 @dataclass(frozen=True, slots=True)
 class LockfileEntry:
-    """One file: its owner, the SHA-256 of the written content, and the text itself if it is person-owned."""
+    """One file: its owner, the SHA-256 of the written content, and the text of a person-owned file."""
 
     owner: Owner
     sha256: str
@@ -122,7 +118,7 @@ class LockfileEntry:
 class Lockfile:
     """The files that mcpfactory wrote, by path below the server's folder (with `/`).
 
-    `template` is the version of the template at the last merge; "" if the version is unknown.
+    `template` is the version of the template at the last merge, or "" if unknown.
     """
 
     files: Mapping[str, LockfileEntry] = field(default_factory=dict)
@@ -130,11 +126,7 @@ class Lockfile:
 
     @classmethod
     def read(cls, folder: Path) -> Lockfile:
-        """Return the lock of a server's directory; empty if missing.
-
-        Raises:
-            LockfileError: the file is not a lock of this version.
-        """
+        """Return the lock of a server's directory, or raise a LockfileError."""
         path = folder / LOCK
         if not path.exists():
             return cls()
@@ -167,8 +159,10 @@ def sha256_hex(content: bytes) -> str:
 Action = Literal["create", "rewrite", "merge", "conflict", "same", "keep", "remove", "deleted", "collision"]
 """Action for a file of a server.
 
-merge: both sides changed. conflict: the user must choose. keep: the user's edit is kept. deleted: the user removed the
-file, and it is not created again. collision: an existing file was not written by mcpfactory.
+The action "merge" means that the user and mcpfactory both changed the file. The action "conflict" means that the user
+must resolve a merge conflict. The action "keep" means that the user's edit is kept. The action "deleted" means that the
+user removed the file, so that it is not created again. The action "collision" means that mcpfactory did not write the
+existing file.
 """
 
 
@@ -180,7 +174,7 @@ class UnsafePathError(McpfactoryError):
 
 @dataclass(frozen=True, slots=True)
 class FileStep:
-    """Action for one file. `edited`: the user edited a machine-owned file; `note` is a message for the user."""
+    """Action for one file. `edited` means that the user edited a machine-owned file."""
 
     path: str
     action: Action
@@ -190,11 +184,7 @@ class FileStep:
 
 
 class FilePlan:
-    """Planned changes of a server's directory: contents to write (None: removal), lock entries, and steps to report.
-
-    Raises:
-        LockfileError: the directory's lock is damaged.
-    """
+    """Planned changes of a server's directory: contents to write (None: removal), lock entries, and steps to report."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -204,10 +194,10 @@ class FilePlan:
         self.steps: list[FileStep] = []
 
     def put(self, path: str, content: str | bytes, owner: Owner) -> None:
-        """Plan a file. Do not overwrite an existing person-owned file or an existing document.
+        """Plan to write a file. Existing person-owned files and documents are never overwritten.
 
-        Raises:
-            UnsafePathError: the path is absolute, has `..` in it, or passes through a link that leaves the directory.
+        Raise an UnsafePathError if the path is absolute, contains `..`, or passes through a link that leaves the
+        directory.
         """
         raw = content if isinstance(content, bytes) else content.encode("utf-8")
         step = _step(self.folder, path, raw, self.lock, owner)
@@ -238,18 +228,15 @@ class FilePlan:
         return tuple(sorted(self.steps, key=lambda step: step.path))
 
     def apply(self, template: str = "") -> None:
-        """Write the changes and the lock (with a given `template`). Raises the errors of the function `apply`."""
+        """Write the changes and the lock. `template` is the new template version in the lock, if given."""
         apply(self.folder, self.changes, Lockfile(self.entries, template or self.lock.template))
 
 
 def apply(folder: Path, changes: Mapping[str, bytes | None], lock: Lockfile) -> None:
     """Write the changed files, remove files whose new content is None, and write the lock last.
 
-    If any step fails, restore the directory.
-
-    Raises:
-        UnsafePathError: a path leaves the directory; nothing was written.
-        OSError: the disk reported an error; the written files were restored.
+    If any step fails, restore the directory. Raise an UnsafePathError if a path leaves the directory, and an OSError if
+    the disk reports an error.
     """
     wanted = {
         resolve_server_path(folder, path): content for path, content in {**changes, LOCK: lock.text().encode()}.items()
@@ -293,11 +280,7 @@ def _step(folder: Path, path: str, content: bytes, lock: Lockfile, owner: Owner)
 
 
 def resolve_server_path(folder: Path, path: str) -> Path:
-    """Return the location of a path in the server's directory.
-
-    Raises:
-        UnsafePathError: the location is outside that directory.
-    """
+    """Return the location of a path in the server's directory, or raise an UnsafePathError."""
     pure = PurePosixPath(path)
     odd = "\\" in path or "\0" in path or ":" in path
     if odd or pure.is_absolute() or not pure.parts or ".." in pure.parts or str(pure) != path:
@@ -310,7 +293,7 @@ def resolve_server_path(folder: Path, path: str) -> Path:
 
 
 def _write_whole(target: Path, content: bytes) -> None:
-    """Write a file atomically: write a temporary file, then rename it. A link is replaced, not followed."""
+    """Write a file atomically by renaming a temporary file, and replace a link instead of following the link."""
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
@@ -323,7 +306,7 @@ def _write_whole(target: Path, content: bytes) -> None:
 
 
 def _prune(folder: Path, root: Path) -> None:
-    """Remove empty folders up to the root. A folder that contains only a bytecode cache is empty."""
+    """Remove empty folders up to the root. A folder with only a bytecode cache counts as empty."""
     while folder != root:
         cache = folder / "__pycache__"
         if {entry.name for entry in folder.iterdir()} == {"__pycache__"} and not cache.is_symlink():
@@ -341,15 +324,11 @@ _SHOWN: Final = 800
 
 
 class FormatError(Exception):
-    """Error for generated code that cannot be formatted. The cause is always a bug in the generator."""
+    """Error for generated code that cannot be formatted because of a bug in the generator."""
 
 
 def format_python_files(files: Mapping[str, str]) -> dict[str, str]:
-    """Return the files with formatted Python code. Configuration files of the formatter are ignored.
-
-    Raises:
-        FormatError: a file is not valid Python, or the formatter could not run.
-    """
+    """Format Python files, or raise a FormatError. Configuration files of the formatter are ignored."""
     modules = {path: text for path, text in files.items() if path.endswith(".py")}
     if not modules:
         return dict(files)

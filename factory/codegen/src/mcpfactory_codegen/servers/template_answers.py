@@ -22,7 +22,7 @@ _REFUSED: Final = ("_tasks", "_migrations", "_jinja_extensions")
 
 @dataclass(frozen=True, slots=True)
 class TemplateQuestion:
-    """A question. `type` is str, int, float, bool, yaml or json. `default` can contain variables."""
+    """A question of a template. `type` is str, int, float, bool, yaml or json. `default` can contain variables."""
 
     name: str
     type: str
@@ -33,18 +33,14 @@ class TemplateQuestion:
 
 
 def read_questions(template: ServerTemplate) -> tuple[TemplateQuestion, ...]:
-    """Return the questions of a template, in their order.
-
-    Raises:
-        TemplateSourceError: the template's `copier.yml` is not a YAML mapping.
-    """
+    """Return the questions of a template, in their order, or raise a TemplateSourceError."""
     return tuple(_question(name, value) for name, value in _settings(template).items() if not name.startswith("_"))
 
 
 def unsafe_settings(template: ServerTemplate) -> tuple[str, ...]:
-    """Return the template settings that would run code during rendering.
+    """Return the settings that would run code during rendering.
 
-    A template with settings that would run code is refused.
+    A template with settings that run code must be refused.
     """
     return tuple(name for name in _REFUSED if _settings(template).get(name))
 
@@ -80,7 +76,7 @@ def _question(name: str, value: Any) -> TemplateQuestion:
 
 
 def _choices(value: Any) -> tuple[str, ...]:
-    """Return the values of choices, which are a list or a table with labels."""
+    """Return the values of choices in a list, or in a table with labels."""
     rows = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
     plain = [
         row.get("value") if isinstance(row, dict) else row[-1] if isinstance(row, list) and row else row for row in rows
@@ -89,7 +85,7 @@ def _choices(value: Any) -> tuple[str, ...]:
 
 
 def _plain(value: Any) -> str:
-    """Return a scalar as text. A nested value becomes its type, because YAML aliases can make the value infinite."""
+    """Return a scalar as text, or the type of a nested value, which YAML aliases can make infinite."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -103,11 +99,7 @@ _TRUE: Final = {"true": True, "yes": True, "on": True, "false": False, "no": Fal
 
 
 def parse_answer_options(given: Iterable[str]) -> dict[str, str]:
-    """Return the answers on the command line, `NAME=VALUE`.
-
-    Raises:
-        TemplateSourceError: an answer lacks a name or `=`.
-    """
+    """Return the answers on the command line, `NAME=VALUE`, or raise a TemplateSourceError."""
     found = {}
     for one in given:
         name, sign, value = one.partition("=")
@@ -120,10 +112,9 @@ def parse_answer_options(given: Iterable[str]) -> dict[str, str]:
 def checked_answers(
     answers: Mapping[str, Answer], asked: Iterable[TemplateQuestion], preset: Mapping[str, Any]
 ) -> dict[str, Answer]:
-    """Return the answers, converted to the types of their questions. `preset` has the answers that mcpfactory gives.
+    """Convert the answers to the types of their questions. `preset` has the answers that mcpfactory provides.
 
-    Raises:
-        TemplateSourceError: an answer matches no question, has the wrong type, or is not one of the question's choices.
+    Raise a TemplateSourceError for an unknown question or an invalid value.
     """
     known = {question.name: question for question in asked if not question.hidden and question.name not in preset}
     found = {}
@@ -158,14 +149,14 @@ def _taken(question: TemplateQuestion, value: Answer) -> Answer:
 
 
 def render_answers(answers: Mapping[str, Answer]) -> str:
-    """Return the table `[answers]` of `mcpfactory.toml`; "" without answers."""
+    """Return the table `[answers]` of `mcpfactory.toml`, or "" without answers."""
     if not answers:
         return ""
     return "\n".join(["", "[answers]", *(f"{_key(name)} = {_value(value)}" for name, value in answers.items()), ""])
 
 
 def replace_answers_table(text: str, answers: Mapping[str, Answer]) -> str:
-    """Return the text of a `mcpfactory.toml` with its answers replaced."""
+    """Replace the answers in the text of a `mcpfactory.toml`."""
     table = render_answers(answers)
     if _TABLE.search(text):
         return _TABLE.sub(lambda _: table.lstrip("\n") + "\n", text, count=1).rstrip("\n") + "\n"
@@ -173,7 +164,7 @@ def replace_answers_table(text: str, answers: Mapping[str, Answer]) -> str:
 
 
 def replace_template_setting(text: str, source: str) -> str:
-    """Return the text of a `mcpfactory.toml` with its template replaced."""
+    """Replace the template in the text of a `mcpfactory.toml`."""
     line = f"template = {quoted(source)}"
     if _TEMPLATE.search(text):
         return _TEMPLATE.sub(lambda _: line, text, count=1)
@@ -194,7 +185,7 @@ def _value(value: Answer) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TemplateVariant:
-    """A set of answers to a template's questions. `name` names the answer that is not the default."""
+    """A set of answers to a template's questions, named after the answer that is not the default."""
 
     name: str
     answers: Mapping[str, Answer] = field(default_factory=dict)
@@ -203,9 +194,9 @@ class TemplateVariant:
 def variants(
     asked: Iterable[TemplateQuestion], preset: Collection[str], given: Mapping[str, Answer] | None = None
 ) -> Iterator[TemplateVariant]:
-    """Yield the variant with all defaults of a template, and a variant for each other choice of a question.
+    """Yield one variant with all default answers, and one variant for each other choice of a question.
 
-    Each variant has the `given` answers. `preset` are the questions that mcpfactory answers, not the user.
+    Each variant contains the `given` answers. `preset` has the questions that mcpfactory answers.
     """
     given = dict(given or {})
     yield TemplateVariant("defaults" if not given else "answers as given", given)

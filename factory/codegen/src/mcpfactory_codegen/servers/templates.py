@@ -1,9 +1,8 @@
 """Sources of templates, and fetching from Git and package indexes.
 
-shipped    `minimal`
-folder     `./templates/ours`
-git        `git+https://example.com/our/templates@v2#subdirectory=web`, also `git+ssh://` and `git+file://`
-package    `package:our-templates==1.2#subdirectory=our_templates/web`
+A source is a shipped name (`minimal`), a folder (`./templates/ours`), a Git URL or a package. A Git URL is
+`git+https://example.com/our/templates@v2#subdirectory=web`, or starts with `git+ssh://` or `git+file://`. A package is
+`package:our-templates==1.2#subdirectory=our_templates/web`.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class UnknownTemplateError(TemplateSourceError):
 
 @dataclass(frozen=True, slots=True)
 class TemplateSource:
-    """A template source. `place` is the name or path, the URL, or the requirement; `ref` is a branch, tag or commit."""
+    """A template source. `place` is a name or path, a URL, or a requirement. `ref` is a branch, tag or commit."""
 
     text: str
     kind: SourceKind
@@ -60,11 +59,7 @@ class TemplateSource:
 
 
 def parse_source(text: str) -> TemplateSource:
-    """Parse the source of a template.
-
-    Raises:
-        TemplateSourceError: a source that starts with `git+` or `package:` is invalid.
-    """
+    """Parse the source of a template, or raise a TemplateSourceError."""
     if text.startswith("git+"):
         return _git(text)
     if text.startswith("package:"):
@@ -122,8 +117,7 @@ class FetchedTemplate(NamedTuple):
 def fetch_template(source: TemplateSource, folder: Path) -> FetchedTemplate:
     """Fetch a template into an empty directory.
 
-    Raises:
-        TemplateSourceError: the source cannot be fetched, has no template, or contains files that are not regular.
+    Raise a TemplateSourceError for an unreachable source, a missing template, or files that are not regular.
     """
     return _from_git(source, folder) if source.kind == "git" else _from_package(source, folder)
 
@@ -165,7 +159,7 @@ class _Git:
         self._environ["GIT_SSH_COMMAND"] = "ssh -o BatchMode=yes"
 
     def run(self, *arguments: str) -> bytes:
-        """Return the output of a command."""
+        """Run a Git command, and return its output."""
         where = self._source.place
         try:
             done = _run(["git", *_QUIET, *arguments], cwd=self._folder, env=self._environ)
@@ -190,7 +184,7 @@ class _Git:
             if not all(sign in "0123456789abcdef" for sign in wanted) or len(wanted) < 7:
                 raise
             heads = ("+refs/heads/*:refs/fetched/heads/*", "+refs/tags/*:refs/fetched/tags/*")
-            # Fetch all branches and tags, because some Git servers refuse to serve a commit by its hash.
+            # fetch all branches and tags, because some Git servers refuse to serve a commit by its hash
             self.run(*fetch, "--", self._source.place, *heads)
             found = wanted
         return self.run("rev-parse", "--verify", "--end-of-options", f"{found}^{{commit}}").decode().strip()
@@ -219,7 +213,7 @@ def _entries(git: _Git, commit: str, prefix: str) -> Iterator[tuple[str, str]]:
 
 
 def _from_package(source: TemplateSource, folder: Path) -> FetchedTemplate:
-    from uv import find_uv_bin  # noqa: PLC0415 - needed only for packages
+    from uv import find_uv_bin  # noqa: PLC0415 - uv is needed only for packages
 
     command = [
         find_uv_bin(), "pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:", "--no-progress", "--color", "never",
@@ -237,7 +231,6 @@ def _from_package(source: TemplateSource, folder: Path) -> FetchedTemplate:
 
 
 def _template_in(folder: Path, source: TemplateSource) -> Path:
-    """Return the only folder of an unpacked package that has a template."""
     found = sorted(
         path.parent.relative_to(folder).as_posix() for path in folder.rglob(SETTINGS) if not path.is_symlink()
     )

@@ -1,11 +1,10 @@
 """Update of a server after its API document, its template or mcpfactory changed. Edits by the user are kept.
 
-machine-owned     regenerated
-person-owned      three-way merge of the previous generated text (in the lock), the current file, and the new text
-API document      replaced by the current document at its source; refused if the stored document was edited
-mcpfactory.toml   person-owned; only changes of documents, template and answers are written
+Machine-owned files are regenerated. Person-owned files get a three-way merge of the previous generated text (in the
+lock), the current file, and the new text. The API document is replaced by the current document at its source. If the
+stored document was edited, the update is refused. In mcpfactory.toml, only documents, template and answers are changed.
 
-The result is computed in memory, then written at once with the lock last, so that an error changes nothing.
+The result is computed in memory and then written at once with the lock last, so that an error changes nothing.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ from mcpfactory_codegen.text import did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class UpdatedServer:
-    """Result of an update or a dry run. `changes` are the changes that affect callers of the tools.
+    """Result of an update or a dry run. `changes` has the changes that affect callers of the tools.
 
     `address` has the API's URLs, as in the report. `moved` is a message about environment variables that the server no
     longer reads, or "".
@@ -110,23 +109,18 @@ def update_server(
 ) -> UpdatedServer:
     """Regenerate the server in `folder` and merge the result with the user's edits.
 
-    Args:
-        folder: the server's directory.
-        source: path or URL of the API document. The default is the setting `source` in mcpfactory.toml. If `source` is
-            empty, the default is the stored document. `LABEL=PLACE` is for one of several documents; a new label adds a
-            document.
-        labels: labels of the documents to read again; () for all.
-        permit: allow calls to the API at the private host of `source`, because the user gave that URL.
-        accept_origin: accept that the server sends its credentials to new hosts.
-        template: another template, or another source of the same one; "" for the template in mcpfactory.toml.
-        answers: answers to the template's questions, in addition to the stored answers.
-        dry_run: report the actions, and write nothing.
-        notify: receives a progress line at the start of each step.
+    `source` is the path or URL of the API document, by default the setting `source` in mcpfactory.toml. If the setting
+    `source` is empty, the default is the stored document. `LABEL=PLACE` names one of several documents, or adds a
+    document with a new label. `labels` has the labels of the documents to read again, where () means all documents.
 
-    Raises:
-        CreateError: the update failed, and no file was changed. Codes in addition to the codes of `create_server`:
-            `edited` (the document was edited and would be replaced) and `origin` (the API or its tokens would move to
-            another host).
+    `permit` allows calls to the API at the private host of `source`, because the user gave that URL. `accept_origin`
+    permits the server to send its credentials to new hosts. `template` is another template, or another source of the
+    same template. `answers` are added to the stored answers. `notify` receives a progress line at the start of each
+    step.
+
+    If the update fails, raise a CreateError and change no file. The code `edited` means that the stored document was
+    edited and would be replaced. The code `origin` means that the API or its tokens would move to another host. All
+    other codes are codes of `create_server`.
     """
     with as_create_errors():
         config = read_config(folder)
@@ -168,7 +162,6 @@ def update_server(
 def _chosen(
     folder: Path, config: ServerConfig, source: str, answers: Mapping[str, Answer]
 ) -> tuple[ServerTemplate, ServerConfig]:
-    """Return the template (of `source` if given), and the configuration with that template and the answers."""
     template = find_template(source) if source else find_template(config.template, folder)
     kept = stored_source(template, folder) if source else config.template
     chosen = config.with_server(template=kept)
@@ -184,7 +177,6 @@ def _built(
     *,
     notify: Notify,
 ) -> GeneratedServer:
-    """Return the server generated from new and stored documents. `sources` has the same meaning as in `generate`."""
     if not config.document:
         return from_template(config, template)
     every = dict(documents.stored)
@@ -210,7 +202,10 @@ def _built(
 
 @dataclass(frozen=True, slots=True)
 class _Documents:
-    """The API documents by label: `fresh` ones from their sources, and `stored` ones from the folder, with overlays."""
+    """The API documents by label.
+
+    `fresh` has documents from their sources, and `stored` has documents from the folder.
+    """
 
     fresh: Mapping[str, Document]
     stored: Mapping[str, Document]
@@ -252,7 +247,6 @@ def _places(config: ServerConfig, source: Sources, labels: Collection[str]) -> d
 def _read_documents(
     folder: Path, config: ServerConfig, places: Mapping[str, str], labels: Collection[str]
 ) -> _Documents:
-    """Return the documents of the server, read from their sources or from the folder."""
     fresh = {}
     for api in config.apis:
         if api.label in places or not labels or api.label in labels:
@@ -277,7 +271,6 @@ def _source_document(folder: Path, api: ApiConfig, place: str | None) -> Documen
 def _take_documents(
     config: ServerConfig, documents: _Documents, plan: FilePlan, *, renewed: Collection[str]
 ) -> ServerConfig:
-    """Plan to copy the documents into the folder, and to remove files of former documents; return the configuration."""
     kept: set[str] = set()
     owners: dict[str, str] = {}
     apis = []
@@ -325,7 +318,7 @@ def _take_file(path: str, content: bytes, plan: FilePlan) -> None:
 
 
 def _drop_file(path: str, plan: FilePlan) -> None:
-    """Plan the removal of a file that a former document used. A file that the user edited is kept."""
+    """Plan the removal of a file of a former document, unless the user edited the file."""
     target = server_files.resolve_server_path(plan.folder, path)
     plan.entries.pop(path)
     if not target.is_file():
@@ -348,7 +341,7 @@ def _refuse_edited(target: Path, path: str, existing: bytes | None, lock: Lockfi
 
 
 def _merge_persons(config: ServerConfig, built: GeneratedServer, plan: FilePlan) -> bool:
-    """Plan the person-owned files; return True if every file contains the template's changes, even as a conflict."""
+    """Plan the person-owned files. Return True if the files contain all changes of the template, even as conflicts."""
     complete = True
     before = {path for path, entry in plan.lock.files.items() if entry.owner == "person"}
     for path in sorted((before | built.person.keys()) - {CONFIG}):
@@ -367,7 +360,6 @@ def _merge_persons(config: ServerConfig, built: GeneratedServer, plan: FilePlan)
 
 
 def _configure(config: ServerConfig, built: GeneratedServer, plan: FilePlan) -> None:
-    """Update the documents, the template and the answers in mcpfactory.toml; keep the rest of the file."""
     ours = server_files.resolve_server_path(plan.folder, CONFIG).read_bytes().decode()
     known = read_config(plan.folder)
     text = replace_api_tables(ours, built.apis)
@@ -384,7 +376,7 @@ def _configure(config: ServerConfig, built: GeneratedServer, plan: FilePlan) -> 
 
 @dataclass(frozen=True, slots=True)
 class _FileMerge:
-    """Result of merging a person-owned file: the `content` to write (None: nothing), and `base` for the next merge."""
+    """Result of merging a person-owned file: the `content` to write or None, and the `base` of the next merge."""
 
     action: server_files.Action
     note: str = ""
@@ -393,11 +385,7 @@ class _FileMerge:
 
 
 def _merged(target: Path, base: str | None, theirs: str | None) -> _FileMerge:
-    """Merge one file.
-
-    `base` is the text that was generated last time, and `theirs` is the text generated now. Each is None if no text was
-    generated.
-    """
+    """Merge one file with the previously generated text `base` and the newly generated text `theirs`."""
     if not target.exists() and not target.is_symlink():
         if base is None and theirs is not None:
             return _FileMerge("create", content=theirs.encode(), base=theirs)
@@ -432,7 +420,7 @@ def _merged(target: Path, base: str | None, theirs: str | None) -> _FileMerge:
 
 
 def _text(target: Path) -> str | None:
-    """Return the text of a file with unchanged line endings; None if the file is a link or not UTF-8."""
+    """Return the text of a UTF-8 file with unchanged line endings, or None for any other file."""
     if target.is_symlink() or not target.is_file():
         return None
     try:
@@ -444,7 +432,6 @@ def _text(target: Path) -> str | None:
 def _changes(
     folder: Path, config: ServerConfig, built: GeneratedServer, before: Mapping[str, Any]
 ) -> tuple[Change, ...]:
-    """Return the changes for callers; `before` is the report of the current server."""
     path = f"src/{config.package}/_generated/manifest.json"
     if path not in built.machine:
         return ()
@@ -457,11 +444,7 @@ def _changes(
 
 
 def refuse_new_origins(server: str, changes: Collection[Change]) -> None:
-    """Refuse changes that would send existing credentials to a new origin.
-
-    Raises:
-        CreateError: code `origin`: `changes` contains a new origin.
-    """
+    """Raise a CreateError with the code `origin` if changes would send existing credentials to a new origin."""
     found = [change.message for change in changes if change.code == ORIGIN_CHANGED]
     if found:
         hint = f"if you trust that address: mcpfactory update {server} --accept-origin; --dry-run shows all changes"

@@ -1,7 +1,6 @@
-"""Kinds of API documents: OpenAPI, and other formats that are translated to OpenAPI. Pure.
+"""Kinds of API documents, and their translation to OpenAPI. Pure.
 
-Each kind of document is a row of `SOURCES`. A translation records the origin of each part, so that problems point into
-the source.
+Each translation records the origin of its parts, so that problems point into the original document.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ from mcpfactory_codegen.sources.translation_helpers import Translation
 class DocumentKind:
     """A kind of document.
 
-    `file` is the stem of the document's file name in a server's directory; `counted` is the noun for the operations in
-    a document of this kind. `translate` is None if no translation is needed. `stored` reduces a document to the part to
-    store; Without `stored`, the whole document is stored. `text` is for formats other than JSON and YAML: a pattern for
-    the bytes, and the data key for the text.
+    `file` is the stem of the document's file name in a server's directory. `counted` is the noun for the operations in
+    a document of this kind. `translate` converts a document to OpenAPI, if necessary. `stored` returns the part of a
+    document to store, if not the whole document. For formats other than JSON and YAML, `text` has a pattern for the
+    bytes and the data key for the text.
     """
 
     name: str
@@ -54,18 +53,18 @@ SOURCES: Final = (
     DocumentKind("graphql", "a GraphQL schema", "fields", "schema", is_sdl, translate_sdl, text=(SDL_TEXT, SDL)),
     DocumentKind("postman", "a Postman collection", "requests", "collection", is_postman, translate_postman, strip_secrets),
 )  # fmt: skip
-"""All kinds of documents; a document has the first kind that recognizes the document."""
+"""All kinds of documents. The first kind that recognizes a document is used."""
 
 
 def recognize_document_kind(data: Any) -> DocumentKind | None:
-    """Return the kind of a document; None if the kind is unknown."""
+    """Return the kind of a document, or None for an unknown kind."""
     if not isinstance(data, dict):
         return None
     return next((source for source in SOURCES if source.recognises(data)), None)
 
 
 def text_document_key(raw: bytes) -> str:
-    """Return the data key for the text of a document that is neither JSON nor YAML; "" for other documents."""
+    """Return the data key for the text of a document that is neither JSON nor YAML, else ""."""
     texts = [source.text for source in SOURCES if source.text is not None]
     data = raw.lstrip()[:1] in {b"{", b"["}
     return "" if data else next((member for pattern, member in texts if pattern.search(raw)), "")

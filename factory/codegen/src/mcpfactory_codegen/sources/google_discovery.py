@@ -1,8 +1,8 @@
 """Translation of Google API discovery documents (`discovery#restDescription`, version 1) to OpenAPI.
 
-Common parameters for the transport (alt, prettyPrint, quotaUser, …) are omitted; `key`, `access_token` and
-`oauth_token` are credentials. Many methods of one API share a path such as `v1/{+name}`. Therefore, a path such as
-`v1/{+name}` gets the method's ID as a fragment, which is never sent.
+Common parameters for the transport (alt, prettyPrint, quotaUser, …) are omitted. The parameters `key`, `access_token`
+and `oauth_token` are credentials. Many methods of one API share a path such as `v1/{+name}`. A shared path gets the
+method's ID as a fragment, which is never sent.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from mcpfactory_codegen.sources.translation_helpers import (
 
 _GOOGLE: Final = ("googleapis.com", "google.com", "youtube.com")
 _AUTHORIZE: Final = "https://accounts.google.com/o/oauth2/v2/auth"
-_TOKEN: Final = "https://oauth2.googleapis.com/token"  # noqa: S105 - an address
+_TOKEN: Final = "https://oauth2.googleapis.com/token"  # noqa: S105 - this URL is not a secret
 _OAUTH: Final = "Oauth2"
 _KEY: Final = "ApiKey"
 _TEMPLATE: Final = re.compile(r"\{([+/#.;?&]?)([^{}]*?)\*?\}")
 _OF_ALL: Final = frozenset({"fields"})
-"""Common parameters that are useful for models: `fields` shortens responses."""
+"""Common parameters that are useful for models, because they shorten responses."""
 _PLAIN_PLACES: Final = frozenset({"projects", "locations", "organizations", "folders", "customers", "accounts"})
-# Problems that are not reported, because every document has them.
+# problems that are not reported, because every document has them
 _QUIET: Final = frozenset({"path-unusual-syntax"})
 _NUMBERS: Final = {"integer": int, "number": float}
 
@@ -46,8 +46,6 @@ def is_google_discovery(data: dict[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Method:
-    """A method: its node, its location, and the names of the enclosing resources."""
-
     node: dict[str, Any]
     origin: str
     resources: tuple[str, ...]
@@ -59,7 +57,7 @@ class _Method:
 
 
 def translate_google_discovery(data: dict[str, Any]) -> Translation:
-    """Return a discovery document as OpenAPI."""
+    """Translate a discovery document to OpenAPI."""
     title = data.get("title") or data.get("canonicalName") or data.get("name")
     draft = OpenApiDraft(title, data.get("version") or data.get("revision"), data.get("description"))
     root = text(data, "rootUrl") or _root_of(text(data, "baseUrl"))
@@ -144,7 +142,7 @@ def _add(draft: OpenApiDraft, data: dict[str, Any], method: _Method, required: d
 
 
 def _add_upload(draft: OpenApiDraft, method: _Method, operation: dict[str, Any], verb: str) -> None:
-    """Add an operation that uploads only the content: it has the same method, another path, and a file as its body."""
+    """Add an operation that uploads only the content, with another path and a file as its body."""
     upload = table(method.node, "mediaUpload")
     path = text(table(table(upload, "protocols"), "simple"), "path")
     if not path:
@@ -167,7 +165,7 @@ def _add_upload(draft: OpenApiDraft, method: _Method, operation: dict[str, Any],
 def _operation(data: dict[str, Any], method: _Method, path: str) -> dict[str, Any]:
     node = method.node
     response = text(table(node, "response"), "$ref")
-    # The tag is the innermost resource that is not a generic container such as `projects`.
+    # the tag is the innermost resource that is not a generic container such as `projects`
     telling = [name for name in method.resources if name not in _PLAIN_PLACES] or method.resources
     answer: dict[str, Any] = {"description": "The answer"}
     if response:
@@ -185,7 +183,7 @@ def _operation(data: dict[str, Any], method: _Method, path: str) -> dict[str, An
 
 
 def _security(data: dict[str, Any], node: dict[str, Any]) -> list[dict[str, list[str]]]:
-    """Return the alternatives: the first scope (one scope is enough), or an API key for public data."""
+    """Return the security alternatives: the first OAuth scope, or an API key for public data."""
     scopes = [one for one in texts(node, "scopes") if one in table(table(table(data, "auth"), "oauth2"), "scopes")]
     found: list[dict[str, list[str]]] = [{_OAUTH: scopes[:1]}] if scopes else []
     return [*found, {_KEY: []}] if "key" in table(data, "parameters") else found
@@ -211,7 +209,7 @@ def _parameter(name: str, node: Any, expanded: dict[str, str]) -> dict[str, Any]
     if isinstance(schema, dict) and schema.pop("deprecated", False):
         built["deprecated"] = True
     built |= without_empty(description=node.get("description"))
-    # Some parameters are marked as required only in their description.
+    # some parameters are marked as required only in their description
     said = text(node, "description").startswith("Required.") and "default" not in node
     if node.get("required") is True or place == "path" or said:
         built["required"] = True
@@ -230,14 +228,12 @@ def _json(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _request(name: str, required: dict[str, dict[str, list[str]]], method: str) -> dict[str, Any]:
-    """Return the schema of a request: the named schema, with the properties that this method requires."""
     reference = {"$ref": component_schema_ref(name)}
     needed = required.get(name, {}).get(method)
     return {"allOf": [reference, {"required": needed}]} if needed else reference
 
 
 def _required(schemas: dict[str, Any]) -> dict[str, dict[str, list[str]]]:
-    """Return the properties that methods require, by schema and by the method's id (`annotations.required`)."""
     found: dict[str, dict[str, list[str]]] = {}
     for name, schema in schemas.items():
         for key, member in table(schema, "properties").items():
@@ -250,7 +246,7 @@ _COPIED: Final = ("title", "description", "format", "pattern", "deprecated", "en
 
 
 def _schema(node: Any) -> Any:
-    """Return a schema of a discovery document (a subset of JSON Schema draft 3) as JSON Schema 2020-12."""
+    """Convert a schema of a discovery document (a subset of JSON Schema draft 3) to JSON Schema 2020-12."""
     if not isinstance(node, dict):
         return node
     if isinstance(node.get("$ref"), str):
@@ -287,7 +283,7 @@ def _read_only(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _numbers(node: dict[str, Any], kind: Any) -> dict[str, Any]:
-    """Return bounds and defaults, which are strings in the document. Ignore bounds if the type is not a number."""
+    """Convert bounds and defaults, which are strings in the document. Ignore bounds unless the type is a number."""
     found: dict[str, Any] = {}
     if isinstance(kind, str) and kind in _NUMBERS:
         for key in ("minimum", "maximum"):

@@ -1,8 +1,8 @@
 """Translation of Postman collections (2.0 and 2.1) to OpenAPI.
 
-Requests become operations; variables become base URLs or arguments. A collection has examples but no types. Therefore
-arguments are strings unless a body shows another type, responses have the types of saved examples, and few fields are
-required.
+Requests become operations, and variables become base URLs or arguments. A collection has examples but no types, so that
+responses have the types of saved examples. Arguments are strings unless a body shows another type, and few arguments
+are required.
 """
 
 from __future__ import annotations
@@ -66,8 +66,6 @@ def _collection(data: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _PostmanRequest:
-    """A request of the collection: its item, JSON pointer, enclosing folders, and effective `auth`."""
-
     item: dict[str, Any]
     origin: str
     folders: tuple[str, ...]
@@ -85,7 +83,10 @@ class _PostmanRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Address:
-    """A request's URL: base ("" if unknown), path with parameters in braces, and the known fields of its parameters."""
+    """Parts of a request's URL: base URL, path, and the known fields of the parameters.
+
+    The base URL is "" if unknown.
+    """
 
     base: str
     path: str
@@ -94,7 +95,7 @@ class _Address:
 
 
 def translate_postman(data: dict[str, Any]) -> Translation:
-    """Return a collection as OpenAPI."""
+    """Translate a collection to OpenAPI."""
     node = _collection(data)
     origin = "" if node is data else "/collection"
     info = table(node, "info")
@@ -166,7 +167,7 @@ def _add(draft: OpenApiDraft, one: _PostmanRequest, address: _Address | None, ro
     if address.base and address.base != root:
         operation["servers"] = [{"url": address.base}]
     earlier = draft.paths.get(address.path, {}).get(method.lower())
-    # The operation exists already: add the parameters of this further example as optional parameters.
+    # the operation already exists, so that the parameters of this further example become optional
     if earlier is not None:
         known = {(each["in"], each["name"]) for each in earlier["parameters"]}
         more = [each for each in operation["parameters"] if (each["in"], each["name"]) not in known]
@@ -218,7 +219,7 @@ def _written_headers(one: _PostmanRequest) -> dict[str, dict[str, Any]]:
 
 
 def _with_examples(schema: dict[str, Any], value: Any) -> dict[str, Any]:
-    """Return the schema of a body with the example split among its members, which become separate arguments."""
+    """Split the example of a body among the members, because each member becomes a separate argument."""
     properties = schema.get("properties", {})
     if not isinstance(value, dict) or not properties:
         return schema
@@ -258,7 +259,7 @@ def _joined(url: Any) -> str:
 
 
 def _split(before: str, variables: dict[str, str]) -> tuple[str, str]:
-    """Return the base URL ("" if it has a variable without a value), and the path."""
+    """Return the base URL and the path, with "" for a base URL that contains an unknown variable."""
     if (first := _VARIABLE.match(before)) is not None:
         rest = before[first.end() :]
         value = _filled(variables.get(first[1], ""), variables).rstrip("/")
@@ -294,7 +295,10 @@ def _filled_host(before: str, variables: dict[str, str]) -> str:
 def _segment(
     segment: str, variables: dict[str, str], known: dict[str, dict[str, Any]], parameters: dict[str, dict[str, Any]]
 ) -> str:
-    """Return a path segment. `:id` and variables become parameters; variables for prefixes become their values."""
+    """Return a path segment.
+
+    `:id` and variables become parameters. A variable for a prefix is replaced by its value.
+    """
     if (named := _SEGMENT.match(unquote(segment))) is not None:
         parameters[named[1]] = known.get(named[1], {})
         return f"{{{named[1]}}}"
@@ -327,7 +331,7 @@ _SENT: Final = re.compile(r"((?:Bearer|Basic|Token|Digest)[ ]+)?(.*)", re.IGNORE
 
 
 def strip_secrets(data: dict[str, Any]) -> dict[str, Any]:
-    """Return a collection without scripts, cookies and values of credentials; names of variables are kept."""
+    """Remove scripts, cookies and values of credentials from a collection. The names of variables are kept."""
     kept: dict[str, Any] = _kept(data, "")
     return kept
 
@@ -351,10 +355,7 @@ def _kept(node: Any, key: str) -> Any:
 
 
 def _without_settings(auth: Any) -> Any:
-    """Return an `auth` without values of credentials.
-
-    An `auth` is a list of keys and values in version 2.1, and an object in version 2.0.
-    """
+    """Remove the values of credentials from an `auth`, which is a list in version 2.1 and an object in version 2.0."""
     if isinstance(auth, list):
         return [
             one if text(one, "key") in _SETTINGS else {**one, "value": _covered(one.get("value"))}
@@ -367,7 +368,7 @@ def _without_settings(auth: Any) -> Any:
 
 
 def _covered(value: Any) -> Any:
-    """Replace a credential with REDACTED; keep variables, URLs and the scheme before the credential."""
+    """Replace a credential by REDACTED, except variables, URLs, and the scheme before the credential."""
     if not isinstance(value, str):
         return value if isinstance(value, bool) or not value else REDACTED
     sent = _SENT.fullmatch(value)
@@ -378,7 +379,6 @@ def _covered(value: Any) -> Any:
 
 
 def _security(draft: OpenApiDraft, one: _PostmanRequest, address: _Address) -> list[dict[str, list[str]]]:
-    """Return a request's security requirements: its `auth`, and headers and query parameters that are credentials."""
     schemes = [_scheme(one.auth)]
     for name, node in _written_headers(one).items():
         value = text(node, "value")
@@ -401,7 +401,7 @@ def _key(place: str, name: str) -> dict[str, Any]:
 
 
 def _named(draft: OpenApiDraft, scheme: dict[str, Any]) -> str:
-    """Return the name of a scheme; add a new scheme."""
+    """Return the name of a scheme, and add an unknown scheme."""
     for name, known in draft.schemes.items():
         if known == scheme:
             return name
@@ -415,7 +415,7 @@ def _named(draft: OpenApiDraft, scheme: dict[str, Any]) -> str:
 
 def _scheme(auth: Any) -> dict[str, Any] | None:
     kind = text(auth, "type").lower()
-    # Postman 2.1 uses a list of keys and values, Postman 2.0 an object.
+    # Postman 2.1 uses a list of keys and values, and Postman 2.0 uses an object
     listed = {text(one, "key"): one.get("value") for _, one in iterate_objects(auth, kind)} or table(auth, kind)
     settings = {key: value for key, value in listed.items() if isinstance(value, str)}
     if kind == "apikey":
@@ -478,7 +478,6 @@ def _raw(one: _PostmanRequest, raw: str, language: str) -> dict[str, Any] | None
 
 
 def _json(raw: str) -> Any:
-    """Parse JSON that may contain unquoted variables; return None for invalid JSON."""
     for written in (raw, _LONE.sub(lambda match: json.dumps(match[1]), raw)):
         if (value := parse_json_or_none(written)) is not None:
             return value

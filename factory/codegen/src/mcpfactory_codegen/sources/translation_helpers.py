@@ -1,7 +1,7 @@
 """Tools for translation of other documents to OpenAPI 3.1: drafts, schema inference from samples, redaction of secrets.
 
-An inferred response schema must also accept responses that were not sampled. Therefore every value can be null,
-integers can have a fraction, and a member is required only if there are several samples and all have it.
+An inferred response schema must also accept responses that were not sampled. Therefore every value can be null, and
+integers can have a fraction. A member is required only if several samples exist and all contain the member.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from mcpfactory_runtime.schemas.walk import escape, unescape
 class Translation:
     """An OpenAPI document translated from another source.
 
-    `origins` maps JSON pointers of `data` to JSON pointers of the source; values below a pointer are below its origin.
-    `quiet` are the codes of problems that the translation itself causes; these problems are not reported. `documents`
-    maps paths to documents of GraphQL requests.
+    `origins` maps JSON pointers of `data` to JSON pointers of the source. Values below a pointer are below the
+    pointer's origin. `quiet` has the codes of problems that are not reported, because the translation itself causes
+    them. `documents` maps paths to documents of GraphQL requests.
     """
 
     data: dict[str, Any]
@@ -35,7 +35,7 @@ class Translation:
     documents: dict[str, str] = field(default_factory=dict)
 
     def origin(self, pointer: str, source: dict[str, Any]) -> str:
-        """Return the source location of a pointer into `data`; "" (the whole source) if the location is unknown."""
+        """Return the source location of a pointer into `data`, or "" for an unknown location."""
         tokens = pointer.split("/")
         for end in range(len(tokens), 0, -1):
             origin = self.origins.get("/".join(tokens[:end]))
@@ -44,9 +44,9 @@ class Translation:
         return ""
 
     def with_source_pointers(self, api: Api, source: dict[str, Any], before: tuple[Problem, ...]) -> Api:
-        """Return the API read from `data` with pointers into the source, and with all skipped operations and problems.
+        """Return the API read from `data`, with pointers into the source, and with all skipped operations and problems.
 
-        `before` are the problems of the source document.
+        `before` has the problems of the source document.
         """
         problems = ProblemCollector()
         problems.extend((*before, *self.problems))
@@ -102,7 +102,7 @@ class OpenApiDraft:
         self.info = without_empty(title=title, description=description) | {"version": version or "1"}
 
     def add(self, method: str, path: str, operation: dict[str, Any], origin: str) -> None:
-        """Add an operation; leave out a duplicate."""
+        """Add an operation, unless it is a duplicate."""
         item = self.paths.setdefault(path, {})
         if method.lower() in item:
             reason = f"{method.upper()} {path} occurs twice"
@@ -145,7 +145,7 @@ def iterate_objects(node: Any, key: str) -> Iterator[tuple[int, dict[str, Any]]]
 
 
 def text(node: Any, key: str) -> str:
-    """Return the string at a key; "" if the value is missing or not a string."""
+    """Return the string at a key, or "" if the value is missing or not a string."""
     value = node.get(key) if isinstance(node, dict) else None
     return value if isinstance(value, str) else ""
 
@@ -162,7 +162,7 @@ def without_empty(**fields: Any) -> dict[str, Any]:
 
 
 def parse_json_or_none(written: str) -> Any:
-    """Parse a JSON text; return None if the text is invalid or null.
+    """Parse a JSON text, or return None for invalid text and for null.
 
     Numbers that JSON cannot represent become strings.
     """
@@ -196,7 +196,7 @@ _TYPES: Final = (
 
 
 def infer_schema(samples: Sequence[Any], *, answer: bool = False) -> dict[str, Any]:
-    """Infer a schema from sample values; return {} (any value) without samples."""
+    """Infer a schema from sample values, or return {} without samples."""
     return _Inference(answer).of(list(samples), 0)
 
 
@@ -241,7 +241,7 @@ _USER: Final = re.compile(r"(?<=://)[^/@\s]*@")
 
 
 def strip_userinfo(url: str) -> str:
-    """Return a URL without the user and password in it."""
+    """Remove user and password from a URL."""
     return _USER.sub("", url)
 
 
@@ -260,10 +260,10 @@ _LITERAL: Final = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
 
 
 def redacted(written: str, *, pairs: bool = True) -> str:
-    """Return a text in which `REDACTED` replaces tokens, and values that follow names of credentials.
+    """Replace tokens, and values that follow names of credentials, by `REDACTED`.
 
-    JSON remains valid: an unquoted number becomes 0. Without `pairs`, which is suitable for prose, only tokens are
-    replaced.
+    An unquoted number becomes 0, so that JSON remains valid. Without `pairs`, only tokens are replaced, as is suitable
+    for prose.
     """
     written = _TOKEN.sub(lambda match: f"{match[1] or ''}{REDACTED}", written)
     if not pairs:

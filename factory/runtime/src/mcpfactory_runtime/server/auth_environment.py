@@ -1,4 +1,4 @@
-"""Authorization over HTTP, configured by MCPFACTORY_AUTH_… variables: an issuer's keys, or a named provider."""
+"""Authorization of HTTP callers, configured by environment variables MCPFACTORY_AUTH_…."""
 
 from __future__ import annotations
 
@@ -14,34 +14,20 @@ if TYPE_CHECKING:
     from mcpfactory_runtime.oauth_proxy import LoginProvider, OAuthProxy
 
 SECRETS: Final = ("MCPFACTORY_AUTH_CLIENT_SECRET", "MCPFACTORY_AUTH_KEYS")
-"""Variables that child processes must not inherit."""
+"""Environment variables that child processes must not inherit."""
 
 _Given = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class _ProviderRow:
-    """A provider: its required and optional settings, and the function that creates its authorization."""
-
     needed: tuple[str, ...]
     optional: tuple[str, ...]
     make: Callable[[str, _Given, dict[str, Any]], Authorization | OAuthProxy]
 
 
 def read_auth_environment(environ: Mapping[str, str]) -> Authorization | OAuthProxy | None:
-    """Return the access rules set by environment variables, or None without such variables.
-
-    MCPFACTORY_AUTH_PROVIDER is the provider's name; MCPFACTORY_AUTH_RESOURCE is the URL that clients use. A provider
-    is described by MCPFACTORY_AUTH_URL, MCPFACTORY_AUTH_REALM, MCPFACTORY_AUTH_DOMAIN, MCPFACTORY_AUTH_TENANT,
-    MCPFACTORY_AUTH_CLIENT_ID, MCPFACTORY_AUTH_CLIENT_SECRET, MCPFACTORY_AUTH_ALLOW, MCPFACTORY_AUTH_KEYS,
-    MCPFACTORY_AUTH_AUTHORIZE_URL, MCPFACTORY_AUTH_TOKEN_URL and MCPFACTORY_AUTH_USERINFO_URL;
-    MCPFACTORY_AUTH_FAILURES applies to every provider. If no provider is set, see `Authorization.from_environment`.
-
-    Raises:
-        AuthorizationError: a setting is missing, unknown or invalid; an incomplete configuration must not leave a
-            server open.
-        RuntimeError: a library is missing.
-    """
+    """Return the access rules from environment variables, or None if no such variable is set."""
     if f"{PREFIX}PROVIDER" not in environ:
         return Authorization.from_environment(environ)
     given = {name.removeprefix(PREFIX): value for name, value in environ.items() if name.startswith(PREFIX)}
@@ -71,7 +57,7 @@ def read_auth_environment(environ: Mapping[str, str]) -> Authorization | OAuthPr
 
 
 def remove_environment_secrets() -> None:
-    """Remove the secrets from this process's environment after reading, so that no child process inherits them."""
+    """Remove the variables in `SECRETS` from the environment of this process."""
     for name in SECRETS:
         os.environ.pop(name, None)
 

@@ -1,7 +1,4 @@
-"""The command line of a server: `python -m my_server [--mode M] [--profile P] [--http [--host H] [--port P] [--metrics] [--store ADDRESS]] [--otel] [--log-format json]`.
-
-The first argument `login` logs in to the API behind the server; `logout` logs out of the API.
-"""
+"""Command line of a server (`python -m my_server`)."""
 
 from __future__ import annotations
 
@@ -35,7 +32,7 @@ class _Runnable(Protocol):  # the methods are documented at `Server`, which this
 
 
 def run(server: _Runnable, arguments: Sequence[str] | None) -> None:
-    """Run a server's command line; None means `sys.argv[1:]`. Invalid arguments exit with status 2."""
+    """Run a server's command line. Exit with status 2 if an argument is invalid."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
         server.rates  # noqa: B018 - reports an invalid MCPFACTORY_RATES now, not at the first request
@@ -106,7 +103,6 @@ def run(server: _Runnable, arguments: Sequence[str] | None) -> None:
 
 
 def _serve_http(server: _Runnable, parser: ArgumentParser, options: Namespace) -> None:
-    """Serve HTTP; refuse a non-loopback address without authorization, unless --open is set."""
     from mcpfactory_runtime.storage.base import StoreError  # noqa: PLC0415 - stdio needs none
 
     authorization = _authorization(parser)
@@ -148,7 +144,6 @@ def _observe(server: _Runnable, parser: ArgumentParser, options: Namespace) -> N
 
 
 def _log_in_or_out(server: _Runnable, given: Sequence[str]) -> NoReturn:
-    """Log in to the APIs of the generated tools, or log out, and exit."""
     if not server.extensions.packages:
         message = f"error: {server.name} has no API to log in to\nhint: log in only to servers that call an API"
         print(message, file=sys.stderr)  # noqa: T201 - a command for people

@@ -1,7 +1,7 @@
-"""Composition of servers (`parent.mount(part, prefix)`), and tools that read resources and prompts.
+"""Composition of servers by `parent.mount(part, prefix)`, and tools that read resources and prompts.
 
-A part is a server mounted in another server, its parent. The handlers of a part run as if the part were served alone:
-inside the part's tool middleware, with `ctx.state` from the part's lifespan, and with the part's tools for `ctx.call`.
+A part is a server that is mounted in another server, its parent. A part's handlers run inside the part's tool
+middleware. In a part's handlers, `ctx.state` is the part's state, and `ctx.call` calls the part's tools.
 """
 
 from __future__ import annotations
@@ -46,29 +46,30 @@ class CompositionMixin:
 
     def __init__(self) -> None:
         self.parts: list[Any] = []
-        """The servers mounted in this server; their lifespans run inside this server's lifespan."""
+        """Servers that are mounted in this server."""
         self.wholes: dict[Any, None] = {}
-        """The parents of this server. Clients of the parents are notified of changes to this server."""
+        """Servers in which this server is mounted."""
         self._mounted: list[MountedServer] = []
         self._transforms: list[_Transform] = []
 
     def mount(self, part: Any, prefix: str = "") -> None:
         """Add the tools, resources, templates, prompts and completions of another server.
 
-        The part's HTTP routes keep their paths. The names of the part's ready checks get the prefix.
+        The part's HTTP routes keep their paths. The prefix is added to the names of the part's readiness checks.
 
-        If items are later added to the part, or removed from it, this server changes as well. The part's tool
-        middleware and lifespan apply to the handlers of the part. The part's instructions, request middleware and rates
-        have no effect in this server.
+        If the part's items change later, this server's items also change. The part's handlers run with the part's tool
+        middleware and lifespan. The part's instructions, request middleware and rate limits have no effect in this
+        server.
 
         Args:
-            part: a `RemoteServer`, or a `Server`, which can also be served alone or mounted elsewhere.
-            prefix: tools and prompts are called `prefix_name`; "" keeps their names. URIs stay unchanged.
+            part: a `Server` or a `RemoteServer`. A mounted server can also be served alone, or be mounted in further
+                servers.
+            prefix: renames tools and prompts to `prefix_name`. "" keeps the names. URIs stay unchanged.
 
         Raises:
             TypeError: the part is not a server.
-            ValueError: a name, URI or path is taken, the prefix produces invalid tool names, or the part is or
-                contains this server. After any of these errors, nothing is mounted.
+            ValueError: a name, URI or path is taken, a prefixed tool name is invalid, or the part contains this server.
+                After an error, nothing is mounted.
         """
         _refuse_other(part)
         if prefix:
@@ -96,14 +97,14 @@ class CompositionMixin:
                     self.notify_changed(kind)
 
     def transform_tool(self, name: str, /, **options: Unpack[TransformOptions]) -> None:
-        """Replace a tool with a transformed tool that calls the original; the original is hand-written or from a part.
+        """Replace a tool with a transformed tool that calls the original tool.
 
-        To transform a generated tool, use `[tools.NAME]` in `mcpfactory.toml`. Alternatively, mount the server, and
-        call this method on the parent server. Tools of a remote part are transformed once the remote server has listed
-        them.
+        The original tool is hand-written or belongs to a part. To transform a generated tool, use `[tools.NAME]` in
+        `mcpfactory.toml`, or mount the generated server and call `transform_tool` on the parent. A remote part's tools
+        are transformed once the remote server has listed them.
 
         Args:
-            name: the tool's current name; tool middleware sees the new name.
+            name: the tool's current name. Tool middleware gets the new name.
             options: see `transform.transformed_tool`.
 
         Raises:
@@ -136,11 +137,11 @@ class CompositionMixin:
     def add_reading_tools(self) -> None:
         """Add tools that read resources and prompts, for clients that support only tools.
 
-        The tools are list_resources, read_resource, list_prompts and get_prompt. For these tools, only the request
-        middleware of `tools/call` runs.
+        The tools are list_resources, read_resource, list_prompts and get_prompt. Request middleware gets calls of the
+        four tools as `tools/call`, not as `resources/read` or `prompts/get`.
 
         Raises:
-            ValueError: a name is taken; no tool was added.
+            ValueError: a tool name is taken. After an error, no tool is added.
         """
         tools = reading_tools(self.registry)
         for tool in tools:
@@ -151,14 +152,14 @@ class CompositionMixin:
         self.notify_changed("tools")
 
     def may_have_tool(self, name: str) -> bool:
-        """Return True if a part may add a tool with this name later, because the part has not listed its tools yet."""
+        """Return True if a tool of this name may appear once the parts have listed their tools."""
         return any(change.options.get("rename") == name for change in self._transforms) or any(
             name.startswith(one.name_prefix) and one.part.may_have_tool(name.removeprefix(one.name_prefix))
             for one in self._mounted
         )
 
     async def wait_until_listed(self) -> None:
-        """Wait until every part has listed its items or failed; log transformations of missing tools."""
+        """Wait until every part has listed its items or failed. Log transformations of missing tools."""
         await asyncio.gather(*(part.wait_until_listed() for part in self.parts))
         for change in self._transforms:
             if not change.used and not self.may_have_tool(change.name):
@@ -167,10 +168,7 @@ class CompositionMixin:
                 )
 
     def record_subscription(self, uri: str) -> None:
-        """Record a client's subscription to a resource.
-
-        For a resource of a remote part, also subscribe at the remote server.
-        """
+        """Record a client's subscription to a resource. Remote parts forward the subscription to the remote server."""
         for part in self.parts:
             part.record_subscription(uri)
 
@@ -179,11 +177,9 @@ class CompositionMixin:
         raise NotImplementedError
 
     def _replaced(self, tool: Tool, made: Tool) -> bool:
-        """Record that the tool `made` replaced a part's tool; return False if the tool does not belong to a part."""
         return any(mounted.replace_tool(tool, made) for mounted in self._mounted)
 
     def _transformed(self, tool: Tool) -> Tool | None:
-        """Return a part's tool after the author's transformations; if one fails, log the failure and return None."""
         for change in self._transforms:
             if change.name == tool.name:
                 from mcpfactory_runtime.server.transform import transformed_tool  # noqa: PLC0415 - as in `transform_tool`
@@ -198,8 +194,6 @@ class CompositionMixin:
 
 
 class _Transform:
-    """A transformation of a part's tool; `used` is True after the first application of the transformation."""
-
     __slots__ = ("name", "options", "used")
 
     def __init__(self, name: str, options: TransformOptions) -> None:
@@ -221,7 +215,7 @@ Transform = Callable[[Tool], Tool | None]
 
 
 class _Offered(NamedTuple):
-    """An item of a part, and the parent's item for it (None if the name is taken, or if a transformation failed)."""
+    """A part's item, and the corresponding item of the parent. `outer` is None if the parent has no such item."""
 
     inner: Any
     outer: Any
@@ -229,14 +223,7 @@ class _Offered(NamedTuple):
 
 
 class MountedServer:
-    """A part mounted in its parent.
-
-    Args:
-        registry: the parent's registry.
-        part: the mounted server.
-        prefix: tools and prompts are called `prefix_name`; "" keeps their names.
-        transform: returns the parent's tool for a tool of the part; None to omit the tool.
-    """
+    """A part mounted in its parent."""
 
     def __init__(self, registry: Registry, part: ServerInterface, prefix: str, transform: Transform) -> None:
         self.part = part
@@ -247,11 +234,7 @@ class MountedServer:
         self._completing = False
 
     def check(self) -> None:
-        """Check that the names and URIs of the part are free in the parent.
-
-        Raises:
-            ValueError: a name or URI is taken.
-        """
+        """Raise ValueError if the parent already has a name or URI of the part."""
         for kind, inner in self._inner():
             key = registry_key(_outer(self.part, inner, self.name_prefix))
             if key in getattr(self._registry, kind):
@@ -260,12 +243,10 @@ class MountedServer:
                 )
 
     def sync_items(self) -> set[str]:
-        """Register the part's current items in the parent, and remove items that the part no longer has.
+        """Update the parent's items from the part, and return the names of the changed lists.
 
-        Return the parent's changed lists.
-
-        Removals and changes that the parent's author made stay in effect. If the name of an item was taken meanwhile,
-        the item is omitted with a warning.
+        Keep removals and replacements that the parent's author made. Log a warning and omit an item if the parent
+        already uses the item's name.
         """
         own, changed = self.part.registry, set()
         for kind, taken in self._taken.items():
@@ -292,7 +273,7 @@ class MountedServer:
         return changed
 
     def replace_tool(self, old: Tool, new: Tool) -> bool:
-        """Record that the parent's author replaced a tool; return False if the tool is not from the part."""
+        """Record that the parent's author replaced a tool. Return False if `old` does not belong to the part."""
         for key, one in self._taken["tools"].items():
             if one.outer is old:
                 self._taken["tools"][key] = _Offered(one.inner, new, new.name)
@@ -305,7 +286,6 @@ class MountedServer:
                 yield kind, inner
 
     def _offer(self, kind: str, inner: Any, previous: _Offered | None) -> _Offered:
-        """Register an item of the part in the parent, in place of the item's previous version."""
         outer = _outer(self.part, inner, self.name_prefix)
         key = registry_key(outer)
         collection = getattr(self._registry, kind)
@@ -335,8 +315,6 @@ class MountedServer:
 
 
 class _PartContext(Context):
-    """Context for a handler of a part: the parent's request, with the part as server and the part's state."""
-
     __slots__ = ("_part",)
 
     def __init__(self, context: Context, part: ServerInterface) -> None:
@@ -354,8 +332,6 @@ class _PartContext(Context):
 
 
 def _tool(part: ServerInterface, inner: Tool, prefix: str) -> Tool:
-    """Return a tool that the parent lists, and that runs a part's tool with the part's checks and middleware."""
-
     async def handler(arguments: Json, ctx: Context) -> Json:
         return await run_in_middleware(part.registry, inner, arguments, _PartContext(ctx, part))
 
@@ -366,7 +342,6 @@ def _tool(part: ServerInterface, inner: Tool, prefix: str) -> Tool:
 
 
 def _outer(part: ServerInterface, inner: Any, prefix: str) -> Any:
-    """Return the parent's item for an item of a part."""
     if isinstance(inner, Tool):
         return _tool(part, inner, prefix)
     outer = copy(inner)
@@ -383,7 +358,6 @@ _LISTS: Final = {"tools": "tools", "resources": "resources", "templates": "resou
 
 
 def _in_part(part: ServerInterface, handler: Handler, context_name: str | None) -> Handler:
-    """Return a handler of a resource or prompt that passes the part's context to `handler` if needed."""
     if context_name is None:
         return handler
 
@@ -395,10 +369,7 @@ def _in_part(part: ServerInterface, handler: Handler, context_name: str | None) 
 
 
 class _Completions:
-    """The completion handler of a server with parts.
-
-    For a reference to an item of the part, the handler calls the part's handler, otherwise the previous handler.
-    """
+    """Completion handler that calls the part's handler for the part's items, and `others` for all other items."""
 
     def __init__(self, part: ServerInterface, prefix: str, others: CompletionHandler | None) -> None:
         self._part, self._prefix, self._others = part, prefix, others
@@ -428,7 +399,7 @@ _SHOWN: Final = ("uri", "uriTemplate", "name", "title", "description", "mimeType
 
 
 def reading_tools(registry: Registry) -> list[Tool]:
-    """Return the four tools of `add_reading_tools`; they read the registry at each call."""
+    """Return the four tools of `Server.add_reading_tools`."""
 
     async def list_resources() -> Json:
         """List the resources and URI templates that read_resource can read."""
@@ -438,7 +409,7 @@ def reading_tools(registry: Registry) -> list[Tool]:
         """Read a resource.
 
         Args:
-            uri: URI from list_resources, or one of its URI templates filled in
+            uri: a URI from list_resources, or a URI that matches one of the URI templates
             ctx: the call's context
         """
         return [_block(one) for one in await ctx.read_resource(uri)]
@@ -453,7 +424,7 @@ def reading_tools(registry: Registry) -> list[Tool]:
         Args:
             name: name from list_prompts
             ctx: the call's context
-            arguments: values by the names from list_prompts
+            arguments: values of the prompt's arguments, by name
         """
         return {"messages": await ctx.get_prompt(name, **(arguments or {}))}
 

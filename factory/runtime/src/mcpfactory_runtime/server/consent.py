@@ -1,7 +1,7 @@
-"""Consent of a person to a costly or destructive action: the question, its answer, and the messages of a refusal.
+"""Consent of a person to a costly or destructive action.
 
-`Context.consent` asks the question. An answer applies only to the sentence that the person read, and to the values in
-`bound_to`. If a tool is rerun, it cannot use the answer for another question.
+An answer is valid only for the sentence that the person read and for the values in `bound_to`. A rerun of the tool
+cannot use the answer for another question.
 """
 
 from __future__ import annotations
@@ -31,15 +31,8 @@ class Consent(Elicit):
 
     Args:
         what: the action, as one sentence with names and amounts.
-        bound_to: further JSON values to which the consent applies, such as IDs and texts that the sentence omits.
-        otherwise: first words of the messages about missing consent: "Nothing was sent".
-
-    Attributes:
-        digest: SHA-256 of the sentence and the bound values.
-        key: the question's name, unique to this sentence and these values.
-
-    Raises:
-        TypeError: a bound value is not JSON.
+        bound_to: JSON values that the consent also covers, such as IDs that the sentence omits.
+        otherwise: beginning of the message about missing consent, such as "Nothing was sent".
     """
 
     kind = "consent"
@@ -54,7 +47,7 @@ class Consent(Elicit):
         super().__init__(f"{self._what}{end} Go ahead?", _FORM)
 
     def read(self, answer: Json) -> Elicited:
-        """Return `accept` if the submitted form contains JSON true; any other answer is a refusal, not an error."""
+        """Return `accept` if the form contains JSON true, and `decline` for any other answer."""
         content = answer.get("content")
         agreed = answer.get("action") == "accept" and isinstance(content, dict) and content.get(_FIELD) is True
         return Elicited("accept" if agreed else "decline", None)
@@ -64,19 +57,16 @@ class Consent(Elicit):
         return f"{self._otherwise}: the person did not agree. ({self._what})"
 
     def failed(self, error: Exception) -> str:
-        """Return the tool's message if the client answered with an error."""
+        """Return the tool's message after an error response from the client."""
         return f"{self._otherwise}: the person could not be asked ({error}). ({self._what})"
 
     def refused(self, hint: str) -> str:
-        """Return the message of a tool without a code argument to a client that cannot ask its user."""
+        """Return the tool's message if the client cannot ask its user and the tool takes no consent code."""
         more = hint or "use a client that can ask its user (elicitation by forms)"
         return f"{self._otherwise}: a person must agree to this, and this client cannot ask one. ({self._what})\nhint: {more}"
 
     def confirmation_code_message(self, code: str, given: str) -> str:
-        """Return the tool's message for a client that cannot ask.
-
-        The message contains the code for consent and, if `given` is an invalid code, the reason.
-        """
+        """Return the tool's message with a new consent code, for a client that cannot ask its user."""
         wrong = "; the given confirm code is for something else, was used already, or is too old" if given else ""
         return (
             f"{self._otherwise}: a person must agree to this first, and this client cannot ask one{wrong}. ({self._what})\n"
@@ -86,7 +76,7 @@ class Consent(Elicit):
 
 
 def _seen(one: str) -> str:
-    """Return a character, or its escape if it is invisible or changes the direction of the surrounding text."""
+    """Escape invisible characters and bidirectional control characters."""
     if one in "\n\t" or unicodedata.category(one) not in _UNSEEN:
         return one
     return one.encode("ascii", "backslashreplace").decode() if ord(one) > 127 else f"\\x{ord(one):02x}"

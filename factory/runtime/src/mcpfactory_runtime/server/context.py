@@ -1,4 +1,4 @@
-"""`Context`: data and operations of the request that a handler serves."""
+"""`Context`: data and operations for the handler of a request."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
-# Default level, until a handshake client sets another level (server/utilities/logging).
+# Log level for handshake clients that set no level (server/utilities/logging).
 _DEFAULT_LEVEL: Final = LOG_LEVELS["info"]
 
 
 class _Done:
-    """An awaitable that is already done: `await ctx.info(…)` works; in a `def`, the `await` can be omitted."""
+    """Awaitable without effect, which notifications such as `ctx.info(…)` return."""
 
     def __await__(self) -> Generator[None]:
         return
@@ -45,9 +45,10 @@ _DONE: Final = _Done()
 
 
 class Context(InjectedParameter):
-    """The request that a handler serves, passed by annotation: `async def search(query: str, ctx: Context)`.
+    """The request that a handler serves: `async def search(query: str, ctx: Context)`.
 
-    Handlers may await notifications (`info`, `report_progress` …) or not. Notifications also work in `def` handlers.
+    The server passes the context to each parameter with the annotation `Context`. `await` before a notification such as
+    `ctx.info(…)` is optional. `def` handlers can also send notifications.
     """
 
     def __init__(
@@ -56,12 +57,12 @@ class Context(InjectedParameter):
         self._server = server
         self._call = call
         self._channel = channel
-        self._origin = channel  # channel of the request; if the call becomes a task, only `_channel` is replaced
+        self._origin = channel  # unlike `_channel`, unchanged when the call becomes a task
         self._loop = loop
         self._thread = threading.get_ident()
         self._answers: Json | None = None
         self._unasked: Json = {}  # answers to questions that the handler has not asked yet
-        self._opened: OpenedState | None = None  # state in the request; None after the first use of the state
+        self._opened: OpenedState | None = None  # content of the request's `requestState`; None after the first use
         self._used: Json = {}
         self._count = 0
         self._reported = float("-inf")
@@ -90,13 +91,13 @@ class Context(InjectedParameter):
 
     @property
     def meta(self) -> Json:
-        """Return the request's `_meta`, or {} without one."""
+        """Return the request's `_meta`, or {} if the request has no `_meta`."""
         meta = self._call.params.get("_meta")
         return meta if isinstance(meta, dict) else {}
 
     @property
     def principal(self) -> Principal | None:
-        """Return the caller, from the access token, or None without authorization (always on stdio)."""
+        """Return the caller that the access token identifies. Return None on stdio, or without authorization."""
         from mcpfactory_runtime.auth.tokens import Principal  # noqa: PLC0415 - only for handlers that ask
 
         principal = self._channel.principal
@@ -114,36 +115,39 @@ class Context(InjectedParameter):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Return the HTTP headers by lowercase name, without Authorization, or {} on other transports."""
+        """Return the HTTP headers by lowercase name, or {} on other transports. The header Authorization is omitted."""
         request: HttpRequest | None = self._call.http
         return {} if request is None else request.headers
 
     @property
     def client_address(self) -> str | None:
-        """Return the source address of the HTTP request (possibly of a proxy), or None on other transports."""
+        """Return the source address of the HTTP request, or None on other transports.
+
+        Behind a proxy, the address may belong to the proxy.
+        """
         request: HttpRequest | None = self._call.http
         return None if request is None else request.address
 
     @property
     def session_id(self) -> str | None:
-        """Return the ID of the Streamable HTTP session, or None.
+        """Return the ID of the Streamable HTTP session.
 
-        None with the newest revision, and with other transports.
+        Return None for requests of the newest revision, and on transports other than Streamable HTTP.
         """
         session = self._origin.session_channel
         return None if session is None else session.session_id
 
     @property
     def session(self) -> SessionChannel | None:
-        """Return the session, or None without a session. A session lasts longer than a request and stores data."""
+        """Return the request's session, or None without a session."""
         return self._origin.session_channel
 
     @property
     def session_state(self) -> Json:
         """Return the storage that handlers share within one stdio connection or one HTTP session.
 
-        In the newest revision, HTTP has no sessions, so the storage lasts only for the request. The storage is not
-        shared with other processes.
+        Over HTTP in the newest revision, the storage lasts only for the request. The storage is not shared with other
+        processes.
         """
         session = self._origin.session_channel
         return self.request_state if session is None else session.session_state
@@ -161,10 +165,10 @@ class Context(InjectedParameter):
     def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> Awaitable[None]:
-        """Report progress to a client that requested it; only growing values are sent (basic/utilities/progress).
+        """Report progress to a client that requested progress notifications (basic/utilities/progress).
 
-        Above the server's rate limit, older values are dropped. The newest value is sent when the handler ends, or
-        earlier.
+        A value that does not exceed the last value is dropped. Above the server's rate limit, older values are dropped.
+        The newest value is sent no later than the handler's end.
         """
         token = self.meta.get("progressToken")
         if (type(token) is not str and type(token) is not int) or progress <= self._reported or self._ended:
@@ -185,7 +189,7 @@ class Context(InjectedParameter):
             self._pending_progress = params
 
     def log(self, level: str, data: Any, logger: str | None = None) -> Awaitable[None]:
-        """Send a log message to a client that wants this level; messages above the server's rate limit are dropped.
+        """Send a log message if the client wants messages of this level. Drop messages above the server's rate limit.
 
         Args:
             level: debug, info, notice, warning, error, critical, alert or emergency.
@@ -197,7 +201,7 @@ class Context(InjectedParameter):
             raise ValueError(f"unknown log level {level!r}\nhint: use one of {', '.join(LOG_LEVELS)}")
         peer = self._call.peer
         least = peer.log_level
-        # In the newest revision, a request gets log messages only if it set a level, and only on its own stream.
+        # In the newest revision, only a running request that set a log level gets log messages.
         if peer.revision.modern and (least is None or self._ended):
             return _DONE
         if least is None:
@@ -237,16 +241,19 @@ class Context(InjectedParameter):
             self._loop.call_soon_threadsafe(function, *arguments)
 
     def end(self) -> None:
-        """End the context after the handler has returned, and send delayed progress."""
+        """Send delayed progress, and end the context."""
         self._ended = True
         if self._pending_progress is not None:
             task = asyncio.current_task()
-            if task is None or not task.cancelling():  # after a cancellation, send no more notifications
+            if task is None or not task.cancelling():  # send no notification after a cancellation
                 self._channel.notify("notifications/progress", self._pending_progress, self._call.peer.revision)
             self._pending_progress = None
 
     def close_stream(self, retry: int | None = None) -> None:
-        """End the HTTP response early if the revision supports resuming; the client gets the rest after `retry` ms."""
+        """End the HTTP response early if the revision supports resuming.
+
+        The client fetches the rest of the response after `retry` milliseconds.
+        """
         self._on_loop(self._channel.close_stream, retry)
 
     def wait(self, coroutine: Coroutine[Any, Any, Value]) -> Value:
@@ -266,25 +273,27 @@ class Context(InjectedParameter):
     def cancelled(self) -> bool:
         """Return True if the task was canceled.
 
-        `def` handlers cannot be interrupted, and should check this property regularly.
+        Check this property regularly in `def` handlers, because the server cannot interrupt these handlers.
         """
         return False
 
     async def start_task(self) -> None:
-        """Turn the call of a `defer_task` tool into a task, unless the call is already a task or cannot become one."""
+        """Turn the call of a `defer_task` tool into a task. Do nothing if the call cannot become a task."""
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:
-        """Call another tool of this server; return its structured content, or its text if it has no structured content.
+        """Call another tool of this server, and return the structured content of the result.
+
+        If the result has no structured content, return the text.
 
         Raises:
-            ToolError: the tool failed (with its own message), does not exist, or needs scopes that the token lacks.
+            ToolError: the tool failed, does not exist, or needs scopes that the access token lacks.
         """
         return await call_other(
             self.server.registry, tool, arguments, self, None if self._origin.private else self._origin.principal
         )
 
     async def read_resource(self, uri: str) -> list[Json]:
-        """Return the contents of a resource of this server, as a client would get them.
+        """Return the contents of a resource of this server in wire format.
 
         Raises:
             ToolError: the resource does not exist.
@@ -295,7 +304,7 @@ class Context(InjectedParameter):
         """Return the messages of a prompt of this server.
 
         Raises:
-            ToolError: there is no such prompt, or the arguments do not fit.
+            ToolError: the prompt does not exist, or an argument is missing, unknown or invalid.
         """
         return await get_local_prompt(self.server.registry, name, arguments, self)
 
@@ -307,7 +316,9 @@ class Context(InjectedParameter):
         url: str | None = None,
         key: str | None = None,
     ) -> Elicited:
-        """Ask the user; see `Elicit`. In the per-request lifecycle, the handler may run again (see `ask`).
+        """Ask the user a question. See `Elicit` for the arguments.
+
+        In the per-request lifecycle, the server may rerun the handler; see `ask`.
 
         Raises:
             McpError: MISSING_CAPABILITY if the client cannot ask the user.
@@ -323,16 +334,16 @@ class Context(InjectedParameter):
         key: str | None = None,
         **options: Any,
     ) -> Sampled:
-        """Ask the client's model; see `Sample`.
+        """Ask the client's model. See `Sample` for the arguments.
 
         Raises:
-            McpError: MISSING_CAPABILITY if the client has no model; the client's own error if the user refused.
+            McpError: MISSING_CAPABILITY if the client has no model, or the client's error if the user refused.
         """
         answer: Sampled = await self._ask_one(Sample(messages, max_tokens=max_tokens, **options), key)
         return answer
 
     async def roots(self, *, key: str | None = None) -> list[Root]:
-        """Ask for the directories and other places in which the server may work.
+        """Ask the client for the directories and other locations that the server may use.
 
         Raises:
             McpError: MISSING_CAPABILITY if the client has no roots.
@@ -351,18 +362,20 @@ class Context(InjectedParameter):
     ) -> bool:
         """Ask a person to agree to a costly or destructive action.
 
-        Returns True if the person agreed, and False if `unless` waives the question. If the client cannot ask, the
-        error has a code, and the client repeats the call with the code. A model cannot invent a code, but the model
-        could use a code without asking a person. In the per-request lifecycle the handler may be rerun, see `ask`.
+        Return True if the person agreed, and False if `unless` skipped the question. If the client cannot ask its user,
+        the error contains a code. The client repeats the call with the code after the person has agreed. A model cannot
+        guess the code, but could send the code without asking the person. In the per-request lifecycle, the server may
+        rerun the handler; see `ask`.
 
         Args:
-            what: the action, as one sentence with names and amounts, shown to the person.
-            bound_to: further values to which the consent applies, such as IDs and texts; any JSON. Consent is valid
-                only for the same sentence and the same values.
-            confirm: the code in the tool's arguments, "" if omitted; None if the tool has no argument for a code.
-            otherwise: first words of the error, which states the result without consent, such as "Nothing was sent".
-            hint: hint of the error if the client cannot ask and the tool has no argument for a code.
-            unless: returns True to skip the question; not called once the question has an answer.
+            what: the action, as one sentence with names and amounts. The person reads this sentence.
+            bound_to: JSON values that the consent also covers, such as IDs and texts. A consent is valid only for the
+                same sentence and the same values.
+            confirm: the code from the tool's arguments. Pass "" if the code is missing, or None if the tool has no
+                argument for a code.
+            otherwise: beginning of the error message, such as "Nothing was sent".
+            hint: hint for a client that cannot ask its user, if the tool has no argument for a code.
+            unless: function that returns True to skip the question. An answered question is never skipped.
 
         Raises:
             ToolError: the person does not agree, or has not been asked.
@@ -378,7 +391,7 @@ class Context(InjectedParameter):
             try:
                 agreed = (await self.ask(**{question.key: question}))[question.key].accepted
             except McpError as error:
-                if modern and self.task_id is None:  # the request itself is invalid
+                if modern and self.task_id is None:  # the request is invalid, so raise the original error
                     raise
                 raise ToolError(question.failed(error)) from None
             if not agreed:
@@ -402,11 +415,12 @@ class Context(InjectedParameter):
             raise ToolError(question.confirmation_code_message(sealer.code(**bound), code))
 
     async def ask(self, **questions: Question[Any]) -> dict[str, Any]:
-        """Ask several questions at once; return each answer under the name of its question.
+        """Ask several questions at once, and return the answers by the names of the questions.
 
-        In the handshake lifecycle, each question is a request to the client, and the handler waits. In the per-request
-        lifecycle, the handler *ends* at this call, and is rerun from its beginning with the answers. Code before a
-        question may therefore run twice, and keys must be the same in every run.
+        In the handshake lifecycle, each question is a request to the client, and the handler waits for the answers. In
+        the per-request lifecycle, a call of `ask` ends the handler. When the client has answered, the server reruns the
+        handler from the beginning. Code before a question may therefore run twice. Every run must use the same question
+        names.
         """
         for question in questions.values():
             self._check_capability(question)
@@ -450,7 +464,6 @@ class Context(InjectedParameter):
             self._refuse(path, missing, ", which the client did not declare")
 
     def _lacks(self, question: Question[Any]) -> Json | None:
-        """Return the missing client capabilities for a question, in wire format, or None if the client can be asked."""
         peer: Peer = self._call.peer
         missing = question.missing_capability(peer)
         if question.method not in peer.revision.client_requests:
@@ -461,7 +474,7 @@ class Context(InjectedParameter):
         """Refuse the request unless the client declared a capability: `ctx.require("sampling", "tools")`.
 
         Raises:
-            McpError: MISSING_CAPABILITY (handshake revisions: INVALID_REQUEST).
+            McpError: MISSING_CAPABILITY, or INVALID_REQUEST in a handshake revision.
         """
         missing = self._call.peer.missing(*path)
         if missing is not None:
@@ -473,17 +486,13 @@ class Context(InjectedParameter):
         raise McpError(code, text, {"requiredCapabilities": missing})
 
     def _recorded(self) -> Json:
-        """Return the answers, of this round and earlier rounds, to the questions that the sealed state lists.
-
-        Raises:
-            McpError: INVALID_PARAMS for a bad requestState or inputResponses.
-        """
+        """Return the client's answers from this round and earlier rounds."""
         if self._answers is None:
             params, responses = self._call.params, self._call.params.get("inputResponses", {})
             if not isinstance(responses, dict):
                 raise McpError(INVALID_PARAMS, "Invalid params: inputResponses must be an object")
             self._answers, self._unasked = {}, responses
-            if "requestState" in params:  # the first request has no state, because no question was asked yet
+            if "requestState" in params:  # the first request has no state
                 opened = self._opened = self._server.sealer.open(
                     params["requestState"],
                     principal=self._channel.principal,
@@ -496,7 +505,7 @@ class Context(InjectedParameter):
         return self._answers
 
     def input_required(self, asked: InputRequired) -> Json:
-        """Return a result that asks the client questions. The state in the result contains the previous answers."""
+        """Return a result with questions for the client, and with a sealed state that contains the earlier answers."""
         state = self._server.sealer.seal(
             self._used,
             asked.requests,

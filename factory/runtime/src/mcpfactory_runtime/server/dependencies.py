@@ -2,8 +2,7 @@
 
 >>> async def find(title: str, shelf: Annotated[Shelf, Depends(open_shelf)]) -> list[str]: ...
 
-Registration wraps each handler that has dependencies. The wrapper has the parameters of the handler that no provider
-fills. The wrapper creates, passes and closes the values, so the rest of the server needs no code for dependencies.
+At registration, `with_dependencies` wraps each handler that has dependencies.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from mcpfactory_runtime.server.threads import in_thread
 Provider = Callable[..., Any]
 Handler = Callable[..., Any]
 
-_CONTEXT: Final = "mcpfactory_context"  # name of the wrapper's context parameter if the handler itself takes no context
+_CONTEXT: Final = "mcpfactory_context"  # name of the wrapper's context parameter if the handler takes no context
 _overrides: Final[dict[Provider, Provider]] = {}
 
 
 class Dependency:
-    """Marker of a parameter: the result of `Depends`."""
+    """Marker of a parameter whose value comes from a provider."""
 
     __slots__ = ("provider",)
 
@@ -42,19 +41,21 @@ class Dependency:
 
 
 def Depends(provider: Provider) -> Any:  # noqa: N802 - a marker with the name that FastAPI uses
-    """Mark a parameter as filled by a provider: in the annotation (`Annotated[Shelf, …]`) or as the default value.
+    """Mark a parameter whose value comes from a provider.
+
+    Use the marker in the annotation, as in `Annotated[Shelf, Depends(open_shelf)]`, or as the default value.
 
     Args:
-        provider: a function, a class, or a generator function that yields once and is resumed when the call has ended;
-            `async` or not. Each parameter of the provider is a `Context` or another dependency, or has a default. A
-            provider runs once per call; parameters with the same provider share its value.
+        provider: a function, a class, or a generator function that yields once. Functions may be `async`. A generator
+            is resumed after the call. Each parameter of a provider must be a `Context`, be a dependency, or have a
+            default. A provider runs once per call, and all parameters with this provider get the same value.
     """
     return Dependency(provider)
 
 
 @contextmanager
 def override(provider: Provider, replacement: Provider) -> Iterator[None]:
-    """Replace a provider in the whole process during the block, for tests."""
+    """Replace a provider in the whole process until the block ends, for tests."""
     before = _overrides.get(provider)
     _overrides[provider] = replacement
     try:
@@ -67,12 +68,12 @@ def override(provider: Provider, replacement: Provider) -> Iterator[None]:
 
 
 def with_dependencies(handler: Handler) -> Handler:
-    """Return the handler. If the handler has dependencies, return an `async def` wrapper that supplies their values.
+    """Return a wrapper that supplies the handler's dependencies, or the handler itself if it has no dependencies.
 
     The wrapper takes only the parameters without a dependency.
 
     Raises:
-        TypeError: a provider has a parameter without a source, or depends on itself.
+        TypeError: a provider depends on itself, or has a parameter without a value.
     """
     hints = resolved_hints(handler)
     parameters = inspect.signature(handler).parameters
@@ -97,7 +98,6 @@ def with_dependencies(handler: Handler) -> Handler:
 
 
 def _wrapper(handler: Handler, makers: dict[str, _Maker], context_name: str | None) -> Handler:
-    """Return the function that creates the values, calls the handler with them, and closes them."""
     run = generator_to_list(handler)  # collect the items of a generator before the provided values are closed
 
     async def call(**arguments: Any) -> Any:
@@ -114,8 +114,6 @@ def _wrapper(handler: Handler, makers: dict[str, _Maker], context_name: str | No
 
 
 class _Maker:
-    """Caller of a provider and its dependencies. Raises `TypeError` as `with_dependencies` does."""
-
     def __init__(self, provider: Provider, chain: tuple[Provider, ...] = ()) -> None:
         if provider in chain:
             cycle = " → ".join(map(_name, (*chain, provider)))
@@ -136,14 +134,11 @@ class _Maker:
 
     @property
     def wants_context(self) -> bool:
-        """Return True if the provider, or one of its dependencies, takes the context."""
+        """Return True if the provider or one of its dependencies takes the context."""
         return bool(self._contexts) or any(maker.wants_context for maker in self._makers.values())
 
     async def make(self, context: Any, stack: AsyncExitStack, made: dict[Provider, Any]) -> Any:
-        """Return the value for a call.
-
-        `stack` closes the value later, and `made` maps each provider to its value for this call.
-        """
+        """Return the provider's value for a call, and store the value in `made`."""
         if self.provider in made:
             return made[self.provider]
         replacement = _overrides.get(self.provider)
@@ -167,7 +162,7 @@ class _Maker:
 
 
 class _Opened:
-    """A generator as a context manager. An error of the call is raised inside the generator, and always propagates."""
+    """Context manager for a generator, which gets an error of the call but cannot suppress the error."""
 
     def __init__(self, generator: Provider, arguments: dict[str, Any]) -> None:
         if inspect.isasyncgenfunction(generator):
@@ -207,7 +202,7 @@ async def _wait_uncancelled(future: asyncio.Future[Any]) -> Any:
             cancelled = error
     if cancelled is not None:
         if not future.cancelled():
-            future.exception()  # marks the exception as retrieved, because no other code reads it
+            future.exception()  # mark the exception as retrieved, so that asyncio logs no warning
         raise cancelled
     return future.result()
 
@@ -218,7 +213,7 @@ _COLLECTING: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KE
 def _parameters(provider: Provider) -> Iterator[tuple[inspect.Parameter, Any]]:
     try:
         signature = inspect.signature(provider)
-    except ValueError:  # a built-in type may have no signature: call it without arguments
+    except ValueError:  # a built-in type may have no signature, and is called without arguments
         return
     hints = resolved_hints(vars(provider).get("__init__", object.__init__) if isinstance(provider, type) else provider)
     for parameter in signature.parameters.values():

@@ -1,8 +1,8 @@
-"""Dispatch of requests by method, with results in the form of the peer's revision.
+"""Dispatch of requests by method.
 
-An `Answer` takes `(call, channel)`, and returns the result (or an awaitable of it) in the form of the newest revision.
-The dispatcher applies middleware, the projection to the peer's revision, and the envelope. Synchronous answers need no
-task, so lists and pings are fast. Encoded lists without middleware are cached by revision and cursor.
+An `Answer` returns a result, or an awaitable of a result, in the form of the newest revision. The dispatcher projects
+the result to the peer's revision and adds the envelope. Encoded lists are cached by revision and cursor, unless
+middleware surrounds the request.
 """
 
 from __future__ import annotations
@@ -54,13 +54,7 @@ _LISTS: Final[dict[str, tuple[str, str]]] = {
 
 
 class Dispatcher:
-    """Dispatcher of the requests to one server.
-
-    Args:
-        host: the server.
-        extensions: the server's tasks, skills and generated tools.
-        layers: the server's middleware.
-    """
+    """Dispatcher of the requests to one server."""
 
     def __init__(self, host: ServerInterface, extensions: Extensions, layers: MiddlewareStack) -> None:
         self._host = host
@@ -92,11 +86,7 @@ class Dispatcher:
         }
 
     def handle(self, call: Call, channel: ReplyChannel) -> Outcome:
-        """Return the result of a call, or an awaitable of it.
-
-        Raises:
-            McpError: the call is refused. The awaitable may also raise this error.
-        """
+        """Return the result of a call, or an awaitable of the result."""
         method = call.method
         answer = self._methods.get(method)
         capability = METHODS[method].capability
@@ -134,7 +124,7 @@ class Dispatcher:
         return self._final(call, await outcome)
 
     def _final(self, call: Call, result: Json) -> Json:
-        """Return a result with its envelope, in the peer's revision (basic/index, Results; utilities/caching)."""
+        """Project a result to the peer's revision, and add the envelope (basic/index, Results; utilities/caching)."""
         revision = call.peer.revision
         if type(result) is not ProjectedResult:
             if call.method == CALL_TOOL:
@@ -166,11 +156,6 @@ class Dispatcher:
         return self._run_tool(tool, arguments, call, channel)
 
     def _find_tool(self, call: Call) -> tuple[Tool, Json]:
-        """Return the tool of a call, and its arguments.
-
-        Raises:
-            McpError: the tool is unknown, or its arguments are not an object.
-        """
         registry, name = self._registry, call.params.get("name")
         tool = registry.tools.get(name) if type(name) is str else None
         if tool is None or (registry.offers is not None and not registry.offers(tool)):
@@ -183,14 +168,14 @@ class Dispatcher:
         return tool, arguments
 
     def fast_path_runner(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
-        """Return a function that runs a tool call in any thread, or None if the dispatcher must handle the call."""
+        """Return a function that runs a tool call in any thread, or None if `handle` must run the call."""
         if self._layers.requests or self._registry.around is not None or "task" in call.params:
             return None
         try:
             tool, arguments = self._find_tool(call)
             if tool.task is not None or not is_fast_path_tool(tool):
                 return None
-        except McpError:  # the slow path, `handle`, raises the error again
+        except McpError:  # `handle` raises the error again
             return None
         bucket = channel.allowance.calls
         if bucket is not None and not bucket.take():
@@ -271,7 +256,7 @@ class Dispatcher:
         return value if type(value) is ProjectedResult else {"completion": to_completion_object(value)}
 
     async def _run(self, record: Any, context_name: str | None, bound: Json, call: Call, channel: ReplyChannel) -> Any:
-        """Call a resource, prompt or completion handler; replace unexpected exceptions with a generic error."""
+        """Call a handler, and replace unexpected exceptions with a generic error."""
         context = None
         if context_name is not None:
             context = bound[context_name] = self._context(call, channel)
@@ -368,7 +353,6 @@ class Dispatcher:
         return {}
 
     async def _listen(self, call: Call, channel: ReplyChannel) -> Json:
-        """Send the notifications that the filter selects, until the peer closes the stream or the server ends."""
         chosen = SubscriptionFilter(call.params, self._host.capabilities)
         tag = {META_SUBSCRIPTION: call.id}
         tasks = []
@@ -394,17 +378,15 @@ class Dispatcher:
     # -- results -------------------------------------------------------------------------------------------------
 
     def _context(self, call: Call, channel: ReplyChannel) -> Context:
-        """Return the context that the request's middleware already uses, or a new context."""
         return self._contexts.get(call) or Context(self._host, call, channel, asyncio.get_running_loop())
 
     def _end(self, context: Context, call: Call) -> None:
-        """End the context of a handler, unless middleware still uses the context."""
         if self._contexts.get(call) is not context:
             context.end()
 
 
 class ProjectedResult(dict[str, Any]):
-    """A result that already has the form of the peer's revision, such as a question to the client, or a task."""
+    """A result that already has the form of the peer's revision, such as a task or a question to the client."""
 
     __slots__ = ()
 
@@ -419,8 +401,6 @@ def _asking(context: Context | None, asked: InputRequired) -> ProjectedResult:
 
 
 class _ListenStream:
-    """Listener for one `subscriptions/listen` request."""
-
     __slots__ = ("_channel", "_filter", "_revision", "_tag")
 
     def __init__(self, channel: ReplyChannel, chosen: SubscriptionFilter, tag: Json, revision: Revision) -> None:

@@ -13,18 +13,20 @@ log = logging.getLogger(__name__)
 
 
 class ToolError(Exception):
-    """Error with a message for the model: it becomes a tool result with `isError` and this message.
+    """Error with a message for the model.
 
-    Any other exception of a tool is logged on stderr. For such an exception, the client gets a generic message, because
-    the text of the exception may contain secrets.
+    The client gets a tool result with `isError` and the message. Other exceptions of a tool are logged on stderr. For
+    other exceptions, the client gets a generic message, because the exception's text may contain secrets.
     """
 
 
 class InputRequired(BaseException):
-    """Exception that ends a handler to ask the client (per-request lifecycle); the handler is rerun with the answers.
+    """Exception that ends a handler in order to ask the client.
+
+    In the per-request lifecycle, the handler is rerun with the client's answers.
 
     Attributes:
-        requests: key → the request object, as `inputRequests` on the wire.
+        requests: request objects by key, as in `inputRequests`.
     """
 
     def __init__(self, requests: dict[str, dict[str, Any]]) -> None:
@@ -33,10 +35,9 @@ class InputRequired(BaseException):
 
 
 def is_keyboard_interrupt(error: BaseException) -> bool:
-    """Return True if an exception comes from Ctrl-C, which ends the process.
+    """Return True if an exception comes from Ctrl-C and must end the process.
 
-    Ctrl-C raises no exception if the event loop or a server handles the signal. A KeyboardInterrupt then counts as an
-    error of the handler.
+    If the event loop or a server handles Ctrl-C, a KeyboardInterrupt comes from the handler and counts as an error.
     """
     if not isinstance(error, KeyboardInterrupt) or threading.current_thread() is not threading.main_thread():
         return False
@@ -44,7 +45,7 @@ def is_keyboard_interrupt(error: BaseException) -> bool:
 
 
 def exception_text(error: BaseException) -> str:
-    """Return an exception's text, with a question mark for characters that JSON cannot hold.
+    """Return an exception's text. Replace characters that JSON cannot contain with question marks.
 
     Return the exception's class name if the text is empty, or if `str()` fails.
     """
@@ -57,10 +58,12 @@ def exception_text(error: BaseException) -> str:
 
 
 def safe_join(root: str | PathLike[str], *parts: str) -> Path:
-    """Return the path of `parts` below `root`, with symbolic links resolved; the file may be missing.
+    """Return the path of `parts` below `root`, with symbolic links resolved.
+
+    The file need not exist.
 
     Raises:
-        ToolError: the path is not below `root`, or contains a NUL; the message is for the model.
+        ToolError: the path is not below `root`, or contains a NUL character.
     """
     base = Path(root).resolve()
     if not any("\0" in part for part in parts):

@@ -1,4 +1,4 @@
-"""Execution of a tool call (arguments → handler → result in the newest form), for any caller and transport."""
+"""Execution of a tool call, from the unchecked arguments to the result in the form of the newest revision."""
 
 from __future__ import annotations
 
@@ -23,42 +23,28 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger(__name__)
-# Tests set this path to a file that lists the tools that ran.
+# Path of a file in which tests record the names of called tools.
 _RECORD: Final = os.environ.get("MCPFACTORY_TOOL_RECORD", "")
 
 
 async def run_tool(
     tool: Tool, arguments: Json, make_context: Callable[[], InjectedParameter], around: Around | None = None
 ) -> Json:
-    """Run a tool, and return its result without projection and envelope. Failures become results with `isError`.
-
-    Args:
-        tool: the tool.
-        arguments: the unchecked arguments.
-        make_context: creates the context if it is needed.
-        around: the server's middleware.
-
-    Raises:
-        McpError: the handler raised it.
-        InputRequired: the handler must ask the client first (a BaseException).
-    """
+    """Run a tool, and return the result without projection and envelope. Failures become results with `isError`."""
     try:
         if around is not None:
             return await around(tool, arguments, make_context(), run_handler)
         return await run_handler(tool, arguments, make_context)
     except (McpError, InputRequired, asyncio.CancelledError):
         raise
-    except BaseException as error:  # any other exception of a handler is logged, and becomes a result
+    except BaseException as error:  # log the handler's exception, and return an error result
         if is_keyboard_interrupt(error):
             raise
         return _failure(tool, error)
 
 
 def _failure(tool: Tool, error: BaseException) -> Json:
-    """Return the error result for an exception.
-
-    Exceptions whose text is not meant for the model are logged. Never raises.
-    """
+    """Return the error result, and log exceptions whose text is not for the model."""
     if isinstance(error, ToolError | ArgumentsError):
         return {"content": [{"type": "text", "text": exception_text(error)}], "isError": True}
     log.error("tool %s failed", tool.name, exc_info=error)
@@ -67,17 +53,13 @@ def _failure(tool: Tool, error: BaseException) -> Json:
 
 
 def is_fast_path_tool(tool: Tool) -> bool:
-    """Return True if a call of the tool needs only the handler and a thread."""
+    """Return True if the tool can run in any thread, without the event loop."""
     plain = tool.handler is not None and tool.context is None and tool.load is None and tool.timeout is None
     return plain and not tool.is_async and not tool.inline and not _RECORD
 
 
 def run_fast_path(tool: Tool, arguments: Json) -> Json:
-    """Run a tool in this thread, and return its result. `is_fast_path_tool` must be True for the tool.
-
-    Raises:
-        McpError: the handler raised it, or the handler was canceled.
-    """
+    """Run a fast-path tool in this thread, and return the result."""
     handler = tool.handler
     assert handler is not None
     try:
@@ -92,14 +74,14 @@ def run_fast_path(tool: Tool, arguments: Json) -> Json:
 
 
 def run_in_middleware(registry: Registry, tool: Tool, arguments: Json, context: InjectedParameter) -> Awaitable[Json]:
-    """Run a tool inside the server's middleware; exceptions propagate unchanged."""
+    """Run a tool inside the server's middleware."""
     if registry.around is None:
         return run_handler(tool, arguments, lambda: context)
     return registry.around(tool, arguments, context, run_handler)
 
 
 async def run_handler(tool: Tool, arguments: Json, make_context: Callable[[], InjectedParameter]) -> Json:
-    """Check the arguments, call the handler outside any middleware, and convert its return value to a result."""
+    """Check the arguments, call the handler, and convert the return value to a result."""
     if tool.load is not None:
         tool.load(tool)
     bound = tool.bind(arguments)
@@ -116,10 +98,7 @@ async def run_handler(tool: Tool, arguments: Json, make_context: Callable[[], In
 
 
 async def _in_time(running: Awaitable[Any], name: str, seconds: float) -> Any:
-    """Await a handler; after the timeout, cancel the handler and fail.
-
-    A handler in a thread continues to run after the timeout.
-    """
+    """Await a handler, and cancel the handler after the timeout. A handler in a thread continues to run."""
     limit = asyncio.timeout(seconds)
     try:
         async with limit:
@@ -131,7 +110,6 @@ async def _in_time(running: Awaitable[Any], name: str, seconds: float) -> Any:
 
 
 def _record_tool(file: Path, name: str) -> None:
-    """Append a tool's name to a file as a line of JSON; ignore write errors."""
     with suppress(OSError), file.open("ab", buffering=0) as stream:
         stream.write(json.dumps(name).encode() + b"\n")
 
@@ -139,17 +117,11 @@ def _record_tool(file: Path, name: str) -> None:
 async def call_other(
     registry: Registry, name: str, arguments: Json, context: InjectedParameter, principal: str | None = None
 ) -> Any:
-    """Return the complete structured content of another tool's result, or the text if it has no structured content.
+    """Call another tool of the server, and return the structured content of the result.
 
-    The called tool belongs to the same server, and need not be listed. To hide the tools of a workflow from a model,
-    omit these tools from the profile. The called tool's schema checks the arguments. The called tool's defaults and
-    hooks apply. Over HTTP, the caller (`principal`) needs the tool's scopes; without a principal, scopes are not
-    checked.
-
-    Raises:
-        ToolError: the tool failed (with its own message), does not exist, or needs scopes that the access token lacks.
-        McpError: the tool itself raised this error.
-        InputRequired (a BaseException): the tool must ask the client first.
+    If the result has no structured content, return the text. The result is never shortened. The tool need not be
+    listed. The tool's argument checks, defaults and hooks apply. If `principal` is given, the principal needs the
+    tool's scopes.
     """
     tool = registry.tool(name)
     if tool is None:
@@ -168,11 +140,6 @@ async def call_other(
 
 
 def _check_scopes(tool: Tool, arguments: Json, principal: str) -> None:
-    """Check the scopes of a call by another tool, as `transports/http/authentication.py` checks client calls.
-
-    Raises:
-        ToolError: the caller's access token lacks scopes, or is missing.
-    """
     target = None if tool.resolve_target is None else tool.resolve_target(arguments)
     needed = (*tool.scopes, *(() if target is None else target.scopes))
     lacking = set(needed) - getattr(principal, "scopes", frozenset())

@@ -2,8 +2,8 @@
 
 All features except apps are loaded at their first use.
 
-Apps are pages that hosts show for the results of tools (`io.modelcontextprotocol/ui`). The server supplies metadata
-and resources; messages between page and host do not pass through the server.
+Apps are pages that hosts show for tool results (`io.modelcontextprotocol/ui`). Messages between a page and the host do
+not pass through the server.
 """
 
 from __future__ import annotations
@@ -36,12 +36,8 @@ if TYPE_CHECKING:
 class Extensions:
     """The optional features of one server.
 
-    Args:
-        host: the server.
-        tasks: storage of tasks, as for `Server`.
-
     Attributes:
-        catalog: the generated tools and their listing; None without generated tools.
+        catalog: the generated tools, or None.
         packages: import names of the mounted `_generated` packages.
     """
 
@@ -91,11 +87,7 @@ class Extensions:
             self._hooks.wrap(tool)
 
     def check_environment(self) -> None:
-        """Check the tool selection in the environment variables, and write the catalog's notices to stderr.
-
-        Raises:
-            CatalogError: the environment selects an unknown mode, profile or dialect.
-        """
+        """Check the tool selection in the environment variables. Write the catalog's notices to stderr."""
         if self.catalog is None:
             return
         if self.catalog.environment_error:
@@ -109,7 +101,7 @@ class Extensions:
 
     @property
     def tasks(self) -> TaskMethods:
-        """Return the methods of tasks."""
+        """Return the implementation of the task methods."""
         if self._task_methods is None:
             from mcpfactory_runtime.server.tasks.manager import TaskManager, read_task_options  # noqa: PLC0415 - most servers have no tasks
             from mcpfactory_runtime.server.tasks.methods import TaskMethods  # noqa: PLC0415 - most servers have no tasks
@@ -120,7 +112,7 @@ class Extensions:
 
     @property
     def skills(self) -> Skills:
-        """Return the published skills and their methods."""
+        """Return the published skills."""
         if self._skills is None:
             from mcpfactory_runtime.server.skills import Skills  # noqa: PLC0415 - most servers have no skills
 
@@ -128,7 +120,7 @@ class Extensions:
         return self._skills
 
     def share(self, store: SharedStore, processes: ProcessRegistry) -> None:
-        """Store tasks in the shared store of several processes, unless the author or the environment set a store."""
+        """Store tasks in a store that several processes share, unless the author or the environment chose a store."""
         from mcpfactory_runtime.server.tasks.manager import ENVIRONMENT  # noqa: PLC0415 - only with a shared store
 
         if (self._task_options is None and not os.environ.get(ENVIRONMENT)) or self._shares_tasks:
@@ -136,7 +128,7 @@ class Extensions:
 
             self._shares_tasks = True
             self._task_options = TaskStore(store, processes)
-            self.task_manager = self._task_methods = None  # an earlier run of the server may have left both objects
+            self.task_manager = self._task_methods = None  # both objects may remain from an earlier run of the server
 
     async def close(self) -> None:
         """Close the opened features."""
@@ -151,7 +143,7 @@ _VISIBLE: Final = ("model", "app")
 
 
 class AppOptions(TypedDict, total=False):
-    """Keywords of `Server.app`."""
+    """Keyword arguments of `Server.app`."""
 
     html: str | None
     path: str | PathLike[str] | None
@@ -165,7 +157,7 @@ class AppOptions(TypedDict, total=False):
 
 
 class _Page(EmbeddedText):
-    """A page that contains its metadata, because hosts read both together (ext-apps, UI Resource Format)."""
+    """App page whose resource contents include metadata (ext-apps, UI Resource Format)."""
 
     def contents(self) -> Json:
         return super().contents() if self.meta is None else {**super().contents(), "_meta": dict(self.meta)}
@@ -184,7 +176,7 @@ def make_app(
     title: str | None = None,
     description: str | None = None,
 ) -> Resource:
-    """Return the resource for a page; see `Server.app`."""
+    """Return the resource of an app page (see `Server.app`)."""
     _check_uri(uri)
     if (html is None) == (path is None):
         raise TypeError(f"app {uri} needs exactly one of html= and path=\nhint: set path='page.html'")
@@ -218,11 +210,7 @@ def make_app(
 
 
 def link_tool_to_app(wire: Json, uri: str | None, visibility: Sequence[str]) -> None:
-    """Add the page for results and the permitted callers to a tool's object (ext-apps, Resource Discovery).
-
-    Raises:
-        ValueError: the URI does not begin with `ui://`, or a visibility is unknown.
-    """
+    """Add an app's URI and the permitted callers to a tool's object (ext-apps, Resource Discovery)."""
     ui: Json = {}
     if uri is not None:
         _check_uri(uri)

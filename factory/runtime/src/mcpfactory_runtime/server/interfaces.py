@@ -1,4 +1,7 @@
-"""Interfaces (`typing.Protocol`) of servers and channels, to avoid imports, and checks of authors' arguments."""
+"""Protocols of servers and channels, and checks of authors' arguments.
+
+Modules use these protocols instead of the classes, to avoid imports.
+"""
 
 from __future__ import annotations
 
@@ -23,26 +26,24 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Outcome = Json | bytes | Awaitable[Json]
-"""The answer to a request: the result, its encoded form, or an awaitable of it."""
+"""A request's result: an object, encoded bytes, or an awaitable of the result."""
 
 
 class ServerInterface(Protocol):
     """A server's interface for its sessions, transports, contexts and extensions.
 
     Attributes:
-        name: the server's name.
         version: the server's own version.
-        info: its `Implementation` object.
+        info: the server's `Implementation` object.
         instructions: hints for the model.
-        page_size: items on one page of a list; None for all.
+        page_size: items on one page of a list, or None for all.
         max_message_size: maximum size of a message in bytes.
-        cache: milliseconds that clients may cache lists, and the scope of that cache.
-        question_timeout: seconds for a client to answer a question; None for no limit.
-        registry: tools, resources, prompts.
+        cache: milliseconds that clients may cache lists, and the scope of this cache.
+        question_timeout: seconds for a client to answer a question, or None for no limit.
         hub: recipients of notifications about changes.
         closing: set when the server ends.
         state: the value yielded by the lifespan.
-        metrics: the metrics to serve; None without any.
+        metrics: the metrics to serve, or None.
         readiness: the author's readiness checks.
         routes: HTTP routes in addition to MCP.
     """
@@ -77,13 +78,13 @@ class ServerInterface(Protocol):
 
     @property
     def extensions(self) -> SharedStoreUser:
-        """Return the server's extensions, which also manage the tasks."""
+        """Return the server's optional features."""
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """Return the context manager of the server's lifespan in this process."""
 
     def may_have_tool(self, name: str) -> bool:
-        """Return True if a tool of this name may appear after the server, or one of its parts, has listed its tools."""
+        """Return True if a tool of this name may appear once all tools are listed."""
 
     def record_subscription(self, uri: str) -> None:
         """Record that a client subscribed to a resource."""
@@ -92,11 +93,11 @@ class ServerInterface(Protocol):
         """Answer one request.
 
         Raises:
-            McpError: the error to send. The awaitable may also raise this error.
+            McpError: the error to send. The returned awaitable may also raise McpError.
         """
 
     def fast_path_runner(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
-        """Return a function that runs a tool call in any thread, or None if `handle` must answer it."""
+        """Return a function that runs a tool call in any thread, or None if `handle` must run the call."""
 
     # -- changes by handlers at run time ---------------------------------------------------------------------------
 
@@ -147,34 +148,34 @@ class MetricsInterface(Protocol):
     """Metrics of a server."""
 
     def expose(self, accept: str, sessions: int) -> tuple[str, bytes]:
-        """Return an accepted content type, and the metrics in that format. Thread-safe."""
+        """Return a content type that `accept` permits, and the metrics in this format. This method is thread-safe."""
 
 
 class SharedStoreUser(Protocol):
-    """An owner of data that other processes must also see."""
+    """Owner of data that several processes share."""
 
     def share(self, store: SharedStore, processes: ProcessRegistry) -> None:
-        """Keep the data in the given shared store for all later operations."""
+        """Keep the data in the shared store."""
 
 
 class HttpRequest(Protocol):
-    """The HTTP request that carried a client's request."""
+    """The HTTP request that contained an MCP request."""
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Return the headers by lowercase name, without Authorization, which only the runtime reads."""
+        """Return the headers by lowercase name. The header Authorization is omitted."""
 
     @property
     def address(self) -> str | None:
-        """Return the source address; behind a proxy, return the address of the proxy."""
+        """Return the source address, which may be the address of a proxy."""
 
 
 class ReplyChannel(Protocol):
-    """The reply channel to the client of one request. Only the event loop calls the methods of a channel.
+    """Reply channel to the client of a request. Use the channel only in the event loop.
 
     Attributes:
-        principal: the caller, from the access token; "" without authorization.
-        private: True if the process has only one client, and no other client can use this channel (stdio, memory).
+        principal: the caller that the access token identifies, or "" without authorization.
+        private: True if no other client can use this channel, as on stdio.
         subscriptions: the resources to which a session subscribed.
         allowance: the client's remaining rate limits.
     """
@@ -186,37 +187,27 @@ class ReplyChannel(Protocol):
 
     @property
     def session_channel(self) -> SessionChannel | None:
-        """Return the request's session, or None without a session. A session exists longer than its requests."""
+        """Return the request's session, or None without a session."""
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
         """Send a notification on the request's stream."""
 
     def request(self, method: str, params: Json) -> Awaitable[Json]:
-        """Send a request on the request's stream and wait for the result (handshake lifecycle only)."""
+        """Send a request to a client of the handshake lifecycle, and wait for the result."""
 
     def close_stream(self, retry: int | None) -> None:
-        """End the HTTP response early; the client fetches the rest later. On all other transports, do nothing."""
+        """End the HTTP response early. On transports other than HTTP, do nothing."""
 
 
 class SessionChannel(ReplyChannel, Protocol):
-    """A session, which outlives its requests.
-
-    Attributes:
-        session_id: its ID over Streamable HTTP; None on other transports.
-        session_state: data that handlers store until the session ends.
-    """
+    """A session of a client."""
 
     session_id: str | None
     session_state: Json
 
 
 def check_server_info(name: str, version: str) -> tuple[str, str]:
-    """Return a server's name and version if clients accept these values.
-
-    Raises:
-        TypeError: the name or the version is not a string.
-        ValueError: the name is empty.
-    """
+    """Check a server's name and version, and return both."""
     for what, text in (("name", name), ("version", version)):
         if not isinstance(text, str):
             raise TypeError(
@@ -228,11 +219,7 @@ def check_server_info(name: str, version: str) -> tuple[str, str]:
 
 
 def apply_decorator(register: Callable[[Any], Any], given: Any, options: dict[str, Any], what: str) -> Any:
-    """Return the result of a decorator used without parentheses, with a name, or with keywords.
-
-    Raises:
-        TypeError: the first argument is neither a function nor a name, or there are two names.
-    """
+    """Apply a decorator that is used without parentheses, with a name, or with keywords."""
     if callable(given):
         return register(given)
     if isinstance(given, str):
@@ -246,11 +233,7 @@ def apply_decorator(register: Callable[[Any], Any], given: Any, options: dict[st
 
 
 def lifespan_manager(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a lifespan as a function that returns a context manager.
-
-    Raises:
-        TypeError: the lifespan is a plain generator or coroutine function, or not callable.
-    """
+    """Convert a lifespan to a function that returns a context manager."""
     if isasyncgenfunction(function):
         return asynccontextmanager(function)
     wrong = iscoroutinefunction(function) or isgeneratorfunction(function)

@@ -1,7 +1,7 @@
-"""Lists of a server: their pages, and the subscribers to their changes.
+"""Pages of lists, and subscriptions to changes.
 
-A cursor names the last item of a page, so it stays valid while other items change. Subscribers are handshake sessions
-and `subscriptions/listen` streams.
+A cursor contains the key of a page's last item, and stays valid while other items change. Subscribers are handshake
+sessions and `subscriptions/listen` streams.
 """
 
 from __future__ import annotations
@@ -23,9 +23,6 @@ def page(items: Mapping[str, Json], params: Json, size: int | None) -> tuple[lis
     """Return at most `size` items after the cursor in `params`, and the cursor of the next page.
 
     If `size` is None, a page has as many items as fit into a message that clients accept.
-
-    Raises:
-        McpError: INVALID_PARAMS for a cursor that `page` never returned for this list (server/utilities/pagination).
     """
     keys = list(items)
     start = 0
@@ -43,7 +40,6 @@ def page(items: Mapping[str, Json], params: Json, size: int | None) -> tuple[lis
 
 
 def _readable(items: Sequence[Json]) -> int:
-    """Return the number of items that fit into one message, but at least one."""
     used = 0
     for count, item in enumerate(items):
         used += len(encode(item))
@@ -58,11 +54,7 @@ def encode_cursor(last: str) -> str:
 
 
 def decode_cursor(params: Json) -> str | None:
-    """Return the key of the item that the cursor in `params` names, or None without a cursor.
-
-    Raises:
-        McpError: INVALID_PARAMS for a malformed cursor.
-    """
+    """Return the item's key from the cursor in `params`, or None without a cursor."""
     if "cursor" not in params:
         return None
     cursor = params["cursor"]
@@ -79,7 +71,7 @@ def unknown_cursor() -> McpError:
     return McpError(INVALID_PARAMS, "Invalid params: unknown cursor. hint: start again without one")
 
 
-# member of the filter → (notification, capability that must be advertised)  (basic/patterns/subscriptions)
+# member of the filter → (notification, required server capability), see basic/patterns/subscriptions
 KINDS: Final[dict[str, tuple[str, str]]] = {
     "toolsListChanged": ("notifications/tools/list_changed", "tools"),
     "promptsListChanged": ("notifications/prompts/list_changed", "prompts"),
@@ -95,7 +87,7 @@ class NotificationListener(Protocol):
 
 
 class NotificationHub:
-    """Passes change notifications to all listeners. Only the event loop may use a publisher."""
+    """Hub that forwards change notifications to all listeners. Use the hub only in the event loop."""
 
     def __init__(self) -> None:
         self._listeners: dict[NotificationListener, None] = {}
@@ -115,11 +107,7 @@ class NotificationHub:
 
 
 class SubscriptionFilter:
-    """Notifications that a `subscriptions/listen` request selects and the server supports.
-
-    Raises:
-        McpError: INVALID_PARAMS if the filter is malformed.
-    """
+    """Notifications that a `subscriptions/listen` request selects and the server supports."""
 
     def __init__(self, params: Json, capabilities: Json) -> None:
         wanted = params.get("notifications")

@@ -1,4 +1,4 @@
-"""Methods of `Server` for operators."""
+"""Methods of `Server` for observability, routes and readiness."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ObservabilityMixin:
-    """The operational side of a server (docs/how-to/observe.md)."""
+    """Methods of `Server` for observability, routes and readiness (docs/how-to/observe.md)."""
 
     name: str
     _dispatcher: Any  # the type is `Dispatcher`, which this module must not import
@@ -33,11 +33,11 @@ class ObservabilityMixin:
         self._observed: ObservedHandler | None = None
 
     def ready_check(self, function: Function) -> Function:
-        """Decorate a readiness check of the server, for `/ready` over HTTP.
+        """Decorate a readiness check, which `/ready` runs over HTTP.
 
-        The check takes no parameters. A check fails if it raises an exception or returns False. `async def` runs on the
-        event loop, `def` in a worker thread. Outcomes are cached for a second; a check that takes longer than five
-        seconds fails.
+        The function takes no parameters. The check fails if the function raises an exception, returns False, or takes
+        longer than five seconds. An `async def` function runs on the event loop, and a `def` function runs in a worker
+        thread. Outcomes are cached for one second.
 
         Raises:
             TypeError: the function has parameters.
@@ -51,16 +51,16 @@ class ObservabilityMixin:
     ) -> Callable[[Function], Function]:
         """Decorate a function that answers an HTTP path in addition to MCP (docs/reference/server-api.md, Routes).
 
-        The function takes a `starlette.requests.Request`. The function returns a `Response` of Starlette, text, bytes,
-        None (204), or a JSON value.
+        The function takes a `starlette.requests.Request`, and returns a Starlette `Response`, text, bytes, a JSON
+        value, or None for status 204.
 
         Args:
-            path: path in Starlette's syntax: `/hooks/{name}`.
-            methods: accepted methods; GET includes HEAD.
-            public: True permits every caller; False permits only authorized callers of the server.
+            path: path in Starlette's syntax, such as `/hooks/{name}`.
+            methods: accepted methods. GET includes HEAD.
+            public: True also permits callers without authorization.
 
         Raises:
-            TypeError: the path is missing, as in `@server.route` alone.
+            TypeError: the path is missing.
             ValueError: the path or a method is invalid, reserved by the server, or taken.
         """
         if not isinstance(path, str):
@@ -73,10 +73,10 @@ class ObservabilityMixin:
         return register
 
     def add_metrics(self, registry: CollectorRegistry | None = None) -> None:
-        """Count requests, and serve metrics at `/metrics` over HTTP, in the text format of Prometheus. Idempotent.
+        """Count requests, and serve Prometheus metrics at `/metrics` over HTTP. A repeated call has no effect.
 
         Args:
-            registry: registry of prometheus_client; `REGISTRY` also serves the program's own series. None to create a
+            registry: registry of prometheus_client. `REGISTRY` also serves the program's own series. None creates a
                 separate registry.
 
         Raises:
@@ -94,11 +94,11 @@ class ObservabilityMixin:
     def add_telemetry(
         self, tracer_provider: TracerProvider | None = None, meter_provider: MeterProvider | None = None
     ) -> None:
-        """Record a span and the duration of each request; API calls are child spans. Idempotent.
+        """Record a span and the duration of each request. API calls are child spans. A repeated call has no effect.
 
         Args:
-            tracer_provider: provider of OpenTelemetry; None uses the program's provider.
-            meter_provider: likewise.
+            tracer_provider: tracer provider of OpenTelemetry, or None for the program's provider.
+            meter_provider: meter provider of OpenTelemetry, or None for the program's provider.
 
         Raises:
             RuntimeError: OpenTelemetry is not installed.
@@ -112,7 +112,9 @@ class ObservabilityMixin:
             self._observe(self._telemetry)
 
     def export_telemetry(self) -> None:
-        """Call `add_telemetry`, and export by OTLP (OTEL_… variables), unless the program has set its own providers.
+        """Call `add_telemetry`, and export the data by OTLP, unless the program has set its own providers.
+
+        OTEL_… variables configure the export.
 
         Raises:
             RuntimeError: OpenTelemetry, its SDK or its exporter is not installed.
@@ -126,10 +128,10 @@ class ObservabilityMixin:
         self._flush = flush_telemetry
 
     def add_json_log(self, stream: TextIO | None = None) -> None:
-        """Log each request, and write all logs of this process as one JSON object per line. Idempotent.
+        """Log each request, and write all logs of this process as JSON lines. A repeated call has no effect.
 
         Args:
-            stream: the output; None is stderr.
+            stream: the output, or None for stderr.
         """
         if not self._logged:
             from mcpfactory_runtime.server.observability.observed_request import RequestLogger, install_json_logging  # noqa: PLC0415 - most servers log text

@@ -1,8 +1,8 @@
 """Rate limits per client: a token bucket for each kind of request or notification.
 
-A rate is written as `COUNT/s`, `COUNT/m` or `COUNT/h`. The bucket holds at most COUNT tokens (the largest burst), and
-gains COUNT tokens per second, minute or hour. If the bucket is empty, requests are refused, log messages are dropped,
-and the newest progress notification is delayed (server/context.py).
+A rate is written as `COUNT/s`, `COUNT/m` or `COUNT/h`. A bucket holds at most COUNT tokens, and gains COUNT tokens per
+second, minute or hour. If the bucket is empty, requests are refused, log messages are dropped, and progress
+notifications are delayed.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ KINDS: Final[dict[str, str]] = {
     "logs": "notifications/message",
     "progress": "notifications/progress",
 }
-"""Maps each kind of rate to the messages that it limits."""
+"""Maps each kind of rate to the limited messages."""
 
 VARIABLE: Final = "MCPFACTORY_RATES"
 """Environment variable with the operator's rates: `calls=600/m,logs=off`."""
 
-_ROUNDING: Final = 1e-6  # tokens; tolerance, so that a rounding error does not refuse a client that waited long enough
+_ROUNDING: Final = 1e-6  # tokens; tolerance for rounding errors
 
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600}
 _CLIENTS: Final = 10_000  # maximum number of clients in memory
 
 
 class TokenBucket:
-    """The tokens of one client for one kind of request or notification. Only the event loop may use a bucket."""
+    """Token bucket of one client for one kind of message. Use the bucket only in the event loop."""
 
     __slots__ = ("_clock", "_count", "_gain", "_left", "_seen")
 
@@ -48,7 +48,7 @@ class TokenBucket:
         self._seen = clock()
 
     def take(self) -> bool:
-        """Take a token; return False if the bucket is empty."""
+        """Take a token. Return False if the bucket is empty."""
         now = self._clock()
         self._left = min(self._count, self._left + (now - self._seen) * self._gain)
         self._seen = now
@@ -67,7 +67,7 @@ class TokenBucket:
         return (1 - self._left) / self._gain
 
     def refusal(self, kind: str) -> McpError:
-        """Return the error for a request when the bucket is empty, with `retryAfterMs` in its data."""
+        """Return the error for a refused request, with `retryAfterMs` in the error's data."""
         rate, wait = f"{self._count:g} in {self._count / self._gain:.0f} s", ceil(self.wait * 1000)
         return McpError(
             RATE_LIMITED,
@@ -84,18 +84,18 @@ class PerClientCache(dict[str, Value]):
         self._make = make
 
     def of(self, client: str) -> Value:
-        """Return the value of a client; create it at the first use."""
+        """Return a client's value. Create the value at the client's first use."""
         found = self.pop(client, None)
         if found is None:
             if len(self) >= _CLIENTS:
                 del self[next(iter(self))]
             found = self._make()
-        self[client] = found  # the most recently used client is the last one in the dict
+        self[client] = found  # move the client to the end, because the first client is removed first
         return found
 
 
 class ClientRateLimits:
-    """The limits of one client: a bucket of each kind, None for no limit. Use it only in the event loop."""
+    """Token buckets of one client by kind of message. None means no limit."""
 
     __slots__ = (*KINDS,)
 
@@ -112,14 +112,11 @@ class ClientRateLimits:
 
 
 class Rates:
-    """The rates of a server, and the remaining allowances of clients without a session.
+    """A server's rates, and the token buckets of clients without a session.
 
     Args:
-        given: kind → rate; None means no limit. Missing kinds have no limit.
-        clock: returns seconds.
-
-    Raises:
-        ValueError: a kind is unknown, or a rate is invalid.
+        given: rate by kind. None and missing kinds mean no limit.
+        clock: function that returns seconds.
     """
 
     def __init__(self, given: Mapping[str, str | None] | None = None, clock: Clock = time.monotonic) -> None:
@@ -130,26 +127,24 @@ class Rates:
         self._clients = PerClientCache(self.allowance)
 
     def replace(self, text: str) -> None:
-        """Replace rates with the operator's rates, before the first client connects: `calls=600/m,logs=off`.
+        """Replace rates with the operator's rates, such as `calls=600/m,logs=off`.
 
-        Raises:
-            ValueError: a kind is unknown, or a rate is invalid.
+        Call this method before the first client connects.
         """
         for part in filter(None, (item.strip() for item in text.split(","))):
             kind, _, rate = (word.strip() for word in part.partition("="))
             self._limits[kind] = _read(kind, rate, f"{VARIABLE}: ")
 
     def allowance(self) -> ClientRateLimits:
-        """Return a full allowance for a new session or connection."""
+        """Return new token buckets for a session or connection."""
         return ClientRateLimits(self._limits, self._clock)
 
     def of(self, client: str) -> ClientRateLimits:
-        """Return the allowance of a client without a session, by its principal or address."""
+        """Return the token buckets of a client without a session. `client` is the client's principal or address."""
         return self._clients.of(client)
 
 
 def _read(kind: str, rate: str | None, place: str = "") -> tuple[int, int] | None:
-    """Return the number of tokens, and the seconds to refill all of them, or None for no limit."""
     if kind not in KINDS:
         raise ValueError(f"{place}unknown rate for {kind!r}\nhint: use one of {', '.join(KINDS)}")
     if rate is None or rate == "off":
@@ -158,11 +153,7 @@ def _read(kind: str, rate: str | None, place: str = "") -> tuple[int, int] | Non
 
 
 def read_rate(what: str, rate: str) -> tuple[int, int]:
-    """Return the number of tokens, and the seconds in which they are refilled.
-
-    Raises:
-        ValueError: the rate is invalid.
-    """
+    """Return the number of tokens and the seconds to refill the bucket."""
     count, _, unit = rate.partition("/")
     if not (count.isascii() and count.isdecimal() and int(count) and unit in _SECONDS):
         raise ValueError(f"{what}={rate!r} is not a valid rate\nhint: use 10/s, 600/m, 36000/h, or off for no limit")

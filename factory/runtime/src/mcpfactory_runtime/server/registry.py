@@ -1,4 +1,4 @@
-"""The tools, resources, resource templates and prompts of a server, each as one record with its wire form."""
+"""Records of a server's tools, resources, resource templates and prompts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Icons = Sequence[Mapping[str, Any]] | None
 
 
 class PromptOptions(TypedDict, total=False):
-    """Keywords of `Server.prompt`; tools and resources also accept these keywords."""
+    """Keyword arguments of prompts, tools and resources."""
 
     name: str | None
     title: str | None
@@ -37,7 +37,7 @@ class PromptOptions(TypedDict, total=False):
 
 
 class ResourceOptions(PromptOptions, total=False):
-    """Keywords of `Server.resource`."""
+    """Keyword arguments of `Server.resource`."""
 
     mime_type: str | None
     annotations: Meta
@@ -46,7 +46,7 @@ class ResourceOptions(PromptOptions, total=False):
 
 
 class ToolOptions(PromptOptions, total=False):
-    """Keywords of `Tool.from_function`."""
+    """Keyword arguments of `Tool.from_function`."""
 
     annotations: Meta
     structured: bool | None
@@ -59,7 +59,7 @@ class ToolOptions(PromptOptions, total=False):
     timeout: float | None
 
 
-_COMPLETED: Final = 3  # maximum arguments of a completion handler: reference, argument, context
+_COMPLETED: Final = 3  # maximum number of arguments of a completion handler: reference, argument, context
 _HINTS: Final = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 # A URI must begin with a scheme (RFC 3986 §3.1), or with a variable in place of the scheme.
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.{}-]*:|\{")
@@ -67,22 +67,21 @@ _SIGNS: Final = str.maketrans("_-.", "xxx")
 
 
 class Tool:
-    """A tool: its object in tools/list (newest form), and its handler.
+    """A tool, with its object in tools/list and its handler.
 
     Attributes:
-        wire: the Tool object as listed.
-        handler: the function to call; None until `load` was called.
-        bind: checks arguments and returns keyword arguments, or raises ArgumentsError.
+        wire: the tool's object in tools/list, in the form of the newest revision.
+        handler: the function to call, or None until `load` was called.
+        bind: function that checks arguments and returns keyword arguments, or raises ArgumentsError.
         context: name of the parameter that takes the Context, or None.
-        convert: converts the handler's return value to a result.
-        load: fills in `handler` and `bind` at the first call; None if there is nothing to load.
+        convert: function that converts the handler's return value to a result.
+        load: function that sets `handler` and `bind` at the first call, or None.
         scopes: scopes that an access token must grant for calls over HTTP.
         task: "optional" if calls may be tasks, "required" if calls must be tasks, None if calls are never tasks.
         defer_task: True if the handler decides when the call becomes a task.
         inline: True runs a `def` handler on the event loop.
-        timeout: seconds after which a call fails; None for no limit.
-        resolve_target: function of a tool that calls others. The function returns the called tool for given arguments,
-            or None.
+        timeout: seconds after which a call fails, or None for no limit.
+        resolve_target: function that returns the called tool for given arguments, or None.
     """
 
     __slots__ = (
@@ -133,7 +132,7 @@ class Tool:
         inline: bool = False,
         timeout: float | None = None,
     ) -> Tool:
-        """Return a tool from a function's name, signature and docstring; see `Server.tool` for the keywords."""
+        """Return a tool from a function's name, signature and docstring (see `Server.tool`)."""
         handler = with_dependencies(handler)
         signature = read_signature(handler)
         wire = _described(
@@ -178,14 +177,14 @@ class Tool:
 
 
 RunHandler = Callable[[Tool, Json, Callable[[], InjectedParameter]], Awaitable[Json]]
-"""A function that calls a tool's handler with unchecked arguments; its last parameter creates the context."""
+"""A function that calls a tool's handler, given the tool, the unchecked arguments and a context factory."""
 
 Around = Callable[[Tool, Json, InjectedParameter, RunHandler], Awaitable[Json]]
 """A function that calls a tool inside its middleware."""
 
 
 class GeneratedTool(NamedTuple):
-    """A generated tool, its operation ("GET /books/{id}", "" if unknown), and its group of tools."""
+    """A generated tool, its operation such as "GET /books/{id}", and its group. `operation` is "" if unknown."""
 
     tool: Tool
     operation: str
@@ -207,9 +206,9 @@ class Resource:
 
 
 class Template(Resource):
-    """A family of resources; the variables of the URI template are the parameters of the handler.
+    """A resource template. The handler's parameters are the variables of the URI template.
 
-    `exempt_params` are variables whose values are passed to the handler even if they would escape a directory.
+    Values of variables in `exempt_params` are passed to the handler unchecked.
     """
 
     __slots__ = ("exempt_params", "template")
@@ -228,7 +227,7 @@ class Template(Resource):
 
 
 class Prompt:
-    """A prompt: its object in prompts/list, and the function that creates the messages."""
+    """A prompt, with its object in prompts/list and the function that creates the messages."""
 
     __slots__ = ("handler", "is_async", "name", "signature", "wire")
 
@@ -241,9 +240,9 @@ class Prompt:
 
 
 class CompletionHandler:
-    """The completion handler.
+    """The completion handler of a server.
 
-    The handler takes the reference, or also the argument, or also the argument and the context.
+    The handler takes up to three values: reference, argument, completion context.
     """
 
     __slots__ = ("context", "handler", "is_async", "names")
@@ -260,16 +259,16 @@ class CompletionHandler:
 
 
 class Registry:
-    """Tools, resources, templates and prompts by name or URI, in the order of registration (lists are deterministic).
+    """Tools, resources, templates and prompts by name or URI, in the order of registration.
 
     Attributes:
-        version: grows with every change; data cached from the registry is valid for one version.
-        completion: the completion handler, if any.
-        generated: every generated tool by its own name; `tools` has the listed ones.
-        declares_tools: True advertises tools even if there are none (for a manifest without operations, or a gateway).
-        extensions: identifier of a protocol extension → its capability object.
+        version: number that grows with every change. Cached data is valid for one version.
+        completion: the completion handler, or None.
+        generated: all generated tools by name. `tools` contains only the listed tools.
+        declares_tools: True declares the capability `tools` even if no tool exists, as in a gateway.
+        extensions: capability objects of protocol extensions by identifier.
         around: middleware around each tool call, or None.
-        offers: returns True if clients may see a listed tool; None shows all listed tools.
+        offers: function that returns True if clients may see a listed tool. None shows all listed tools.
     """
 
     def __init__(self) -> None:
@@ -292,22 +291,21 @@ class Registry:
         yield from (row.tool for name, row in self.generated.items() if name not in self.tools)
 
     def offered(self, collection: str) -> Mapping[str, Any]:
-        """Return the items that clients can see: `tools`, `resources`, `templates` or `prompts`, by name or URI."""
+        """Return the items of a collection that clients can see, by name or URI."""
         items: dict[str, Any] = getattr(self, collection)
         if collection != "tools" or self.offers is None:
             return items
         return {name: tool for name, tool in items.items() if self.offers(tool)}
 
     def tool(self, name: str) -> Tool | None:
-        """Return a tool by its name, listed or not, or None if it does not exist."""
+        """Return a listed or unlisted tool by name, or None."""
         row = self.generated.get(name)
         return self.tools.get(name) or (row.tool if row is not None else None)
 
     def capabilities(self) -> Json:
         """Return the server's `capabilities`, with the members of all revisions.
 
-        Projection removes the members that the peer's revision lacks: `tasks` is a core feature of one revision, and
-        only the newest revision has `extensions`.
+        Projection removes members that the peer's revision lacks, such as `tasks` and `extensions`.
         """
         found: Json = {"logging": {}}
         extensions = dict(self.extensions)
@@ -327,11 +325,7 @@ class Registry:
         return found
 
     def add(self, collection: dict[str, Any], key: str, item: Any) -> None:
-        """Add an item to one of the collections.
-
-        Raises:
-            ValueError: the key is already used.
-        """
+        """Add an item to one of the collections."""
         if key in collection:
             other = "URI" if isinstance(item, Resource) else "name="
             raise ValueError(
@@ -341,11 +335,7 @@ class Registry:
         self.version += 1
 
     def replace_tool(self, name: str, tool: Tool) -> None:
-        """Replace a tool, and keep its position in the list.
-
-        Raises:
-            ValueError: another tool already has the new name.
-        """
+        """Replace a tool, and keep its position in the list."""
         if tool.name != name and (tool.name in self.tools or tool.name in self.generated):
             raise ValueError(f"tool {tool.name!r} already exists\nhint: give one of the two tools another name=")
         kept = [(known, tool if known == name else one) for known, one in self.tools.items()]
@@ -354,17 +344,13 @@ class Registry:
         self.version += 1
 
     def remove(self, collection: dict[str, Any], key: str) -> None:
-        """Remove an item from one of the collections.
-
-        Raises:
-            KeyError: the item does not exist.
-        """
+        """Remove an item from one of the collections."""
         del collection[key]
         self.version += 1
 
 
 def registry_key(item: Tool | Resource | Prompt) -> str:
-    """Return an item's key in the registry: its URI, or its name."""
+    """Return the registry key of an item, which is a URI or a name."""
     return item.uri if isinstance(item, Resource) else item.name
 
 
@@ -382,13 +368,7 @@ def make_resource(
     size: int | None = None,
     exempt_params: Collection[str] = (),
 ) -> Resource:
-    """Return a resource, or a template if the URI has variables.
-
-    Raises:
-        ValueError: the URI has no scheme, or is a malformed template.
-        TypeError: the URI's variables do not match the handler's parameters, or `exempt_params` has names that are not
-            variables.
-    """
+    """Return a resource, or a template if the URI has variables."""
     if not _SCHEME.match(uri):
         raise ValueError(
             f"resource {uri!r}: the URI has no scheme\nhint: write notes://today, or notes://{{id}} for many"
@@ -430,7 +410,7 @@ def make_prompt(
     icons: Icons = None,
     meta: Meta = None,
 ) -> Prompt:
-    """Return a prompt from a function; its parameters are the prompt's arguments."""
+    """Return a prompt from a function. The function's parameters become the prompt's arguments."""
     handler = with_dependencies(handler)
     signature = read_signature(handler)
     wire = _described(name or _handler_name(handler), signature, title, description)
@@ -471,12 +451,11 @@ def _as_arguments(arguments: Json) -> Json:
 
 
 def return_unchanged(result: Json) -> Json:
-    """Return a result unchanged: `Tool.convert` for handlers that return complete results."""
+    """Return a result unchanged. Tools whose handlers return complete results use this converter."""
     return result
 
 
 def _check_hints(tool: str, annotations: Mapping[str, Any]) -> None:
-    """Refuse annotations with unknown names, and hints that are not booleans."""
     if unknown := sorted(annotations.keys() - {"title", *_HINTS}):
         raise TypeError(f"tool {tool}: unknown annotation {', '.join(unknown)}\nhint: use title, {', '.join(_HINTS)}")
     for name in _HINTS:
@@ -485,7 +464,6 @@ def _check_hints(tool: str, annotations: Mapping[str, Any]) -> None:
 
 
 def _check_running(tool: Tool) -> None:
-    """Refuse invalid values and combinations of `inline` and `timeout`."""
     if tool.inline and tool.is_async:
         hint = "`async def` runs on the event loop anyway"
         raise TypeError(f"tool {tool.name}: inline=True is for `def` functions without dependencies\nhint: {hint}")
@@ -501,11 +479,7 @@ def _check_running(tool: Tool) -> None:
 
 
 def check_tool_name(name: str) -> str:
-    """Return a valid name; refuse an invalid name (server/tools, Tool Names).
-
-    Raises:
-        ValueError: the name is invalid.
-    """
+    """Check a tool's name, and return the name (server/tools, Tool Names)."""
     if not (0 < len(name) <= 128 and name.isascii() and name.translate(_SIGNS).isalnum()):
         raise ValueError(
             f"{name!r} is not a valid tool name\nhint: set name= to 1 to 128 letters, digits, '_', '-' and '.'"
@@ -514,7 +488,6 @@ def check_tool_name(name: str) -> str:
 
 
 def _refuse_unusable(name: str, schema: Mapping[str, Any]) -> None:
-    """Refuse an author's schema that cannot be compiled."""
     from mcpfactory_runtime.schemas.references import UnusableSchemaError  # noqa: PLC0415 - only for tools with their own schemas
     from mcpfactory_runtime.schemas.validation import compile_schema  # noqa: PLC0415 - only for tools with their own schemas
 

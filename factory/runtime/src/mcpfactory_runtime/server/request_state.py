@@ -1,11 +1,11 @@
 """Sealed `requestState`: questions and answers that pass through the client (basic/patterns/mrtr).
 
-A client must not be able to change a state, to use a state twice or after its expiry, or to use it for another request,
-principal or server. A client must not be able to answer questions that the server did not ask. Therefore an HMAC covers
-the answers, the question keys, a random challenge, the expiry, and a digest of server, principal, method and
-parameters. A state is not encrypted, because it contains only questions and answers of the client that holds it.
+An HMAC covers the answers, the question keys, a random challenge, the expiry time, and a digest of server, principal,
+method and parameters. A client therefore cannot change a state, answer other questions, or use a state twice, too late
+or for another request. States are not encrypted, because the client already knows the questions and answers.
 
-For a client without elicitation, a code replaces the state. The model sends the code again if the person agrees.
+A client that cannot ask its user gets a code instead of a state. The model repeats the call with the code if the person
+agrees.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ CODE_LIFETIME: Final = 600.0
 """Validity of a code in seconds."""
 
 _NOT_BOUND: Final = {"_meta", "inputResponses", "requestState"}  # members that may differ if a client repeats a request
-# Length of a code's head in bytes: 5 for the expiry time, 5 random; the HMAC after the head is equally long.
+# Bytes of a code's head: 5 bytes of expiry time and 5 random bytes. The HMAC after the head has the same length.
 _HEAD: Final = 10
 _EVER: Final = 10 * 365 * 86_400.0  # seconds (ten years); lifetime of the shared key in the store
 _MOST_USED: Final = 100_000  # maximum number of used challenges in memory
 
 
 class OpenedState(NamedTuple):
-    """Content of a sealed state: answers of earlier rounds, keys of the questions, challenge and expiry."""
+    """Content of a sealed state: answers of earlier rounds, keys of the questions, challenge and expiry time."""
 
     answers: Json
     asked: frozenset[str]
@@ -46,15 +46,15 @@ class OpenedState(NamedTuple):
 
 
 class UsedStates:
-    """States that this process has already accepted; expired states are removed."""
+    """States that this process has already accepted."""
 
     def __init__(self) -> None:
         self._used: dict[str, float] = {}
-        # Latest expiry time of all removed challenges; a challenge that expires earlier counts as used.
+        # Latest expiry time of all removed challenges. A challenge that expires earlier counts as used.
         self._forgotten = 0.0
 
     def add(self, challenge: str, expires: float, now: float) -> bool:
-        """Mark a state as used; return False if it was used before."""
+        """Mark a state as used. Return False if the state was used before."""
         if challenge in self._used or expires <= self._forgotten:
             return False
         self._used[challenge] = expires
@@ -67,12 +67,7 @@ class UsedStates:
 
 
 class RequestStateSealer:
-    """Sealer of states and codes.
-
-    Args:
-        key: the secret; all processes that serve the same clients need the same key.
-        server: the server's name; states of other servers are refused.
-    """
+    """Sealer of states and codes."""
 
     def __init__(self, key: bytes, server: str = "") -> None:
         self._key = key
@@ -82,7 +77,7 @@ class RequestStateSealer:
 
     @classmethod
     def from_environment(cls, server: str = "") -> RequestStateSealer:
-        """Return a sealer with the key in MCPFACTORY_STATE_KEY, else with a new key for this process."""
+        """Return a sealer with the key in MCPFACTORY_STATE_KEY. Without MCPFACTORY_STATE_KEY, create a new key."""
         given = os.environ.get("MCPFACTORY_STATE_KEY")
         return cls(given.encode() if given else os.urandom(32), server)
 
@@ -101,11 +96,7 @@ class RequestStateSealer:
         return f"{payload.decode()}.{self._mac(payload)}"
 
     def open(self, state: object, *, principal: str, method: str, params: Json, now: float) -> OpenedState:
-        """Open a sealed state and return its content.
-
-        Raises:
-            McpError: INVALID_PARAMS if the state is foreign, changed, expired, or belongs to another request.
-        """
+        """Open a sealed state, and return the content."""
         if not isinstance(state, str) or "." not in state:
             raise McpError(INVALID_PARAMS, "Invalid params: requestState was not issued by this server")
         payload, _, mac = state.rpartition(".")
@@ -119,7 +110,7 @@ class RequestStateSealer:
         return OpenedState(body["answers"], frozenset(body["asked"]), body["challenge"], body["expires"])
 
     async def share(self, store: SharedStore) -> None:
-        """Store the used states in the store. Also use the key in the store, unless the environment sets a key."""
+        """Record used states in a shared store. Use the key in the store, unless the environment sets a key."""
         self._store = store
         if "MCPFACTORY_STATE_KEY" not in os.environ:
             new = secrets.token_hex(32).encode()
@@ -127,11 +118,7 @@ class RequestStateSealer:
             self._key = new if first else await store.get("secrets", "state") or new
 
     async def mark_used(self, opened: OpenedState, now: float) -> None:
-        """Mark a state as used; its answers are accepted only once.
-
-        Raises:
-            McpError: INVALID_PARAMS if the state was used before.
-        """
+        """Mark a state as used."""
         if not await self._first(opened.challenge, opened.expires, now):
             raise McpError(
                 INVALID_PARAMS,
@@ -140,12 +127,12 @@ class RequestStateSealer:
             )
 
     def code(self, *, principal: str, method: str, params: Json, now: float) -> str:
-        """Return a new code of 32 letters and digits that represents a request for a short time, but is not stored."""
+        """Return a new code of 32 letters and digits for a request."""
         head = int(now + CODE_LIFETIME).to_bytes(5, "big") + secrets.token_bytes(5)
         return b32encode(head + self._code_mac(head, principal, method, params)).decode().lower()
 
     async def redeem(self, code: str, *, principal: str, method: str, params: Json, now: float) -> bool:
-        """Mark a code as used; return False if it was not issued for this request, has expired or was used before."""
+        """Mark a code as used. Return False if the code is expired, already used, or invalid for this request."""
         try:
             raw = b32decode(code.strip().upper())
         except ValueError:
@@ -156,7 +143,6 @@ class RequestStateSealer:
         return await self._first(hashlib.sha256(raw).hexdigest()[:32], expires, now)
 
     async def _first(self, challenge: str, expires: float, now: float) -> bool:
-        """Mark a challenge as used until it expires; return False if the challenge was used before."""
         if self._store is None:
             return self._used.add(challenge, expires, now)
         seconds = expires - now + 1.0

@@ -20,11 +20,7 @@ from mcpfactory_runtime.types import Json
 
 
 def uri_of(call: Call) -> str:
-    """Return the URI in a request's parameters.
-
-    Raises:
-        McpError: INVALID_PARAMS if the URI is missing or not a string.
-    """
+    """Return the URI in a request's parameters."""
     uri = call.params.get("uri")
     if type(uri) is not str:
         raise McpError(INVALID_PARAMS, "Invalid params: uri must be a string")
@@ -32,11 +28,7 @@ def uri_of(call: Call) -> str:
 
 
 def find_resource(registry: Registry, call: Call) -> tuple[Resource, str, Json]:
-    """Return the resource or template that serves resources/read, the URI, and the handler's arguments.
-
-    Raises:
-        McpError: INVALID_PARAMS for a missing URI; the revision's not-found code for an unknown URI.
-    """
+    """Return the requested resource or template, the URI, and the handler's arguments."""
     uri = uri_of(call)
     found = _serving(registry, uri)
     if found is None:
@@ -45,7 +37,6 @@ def find_resource(registry: Registry, call: Call) -> tuple[Resource, str, Json]:
 
 
 def _serving(registry: Registry, uri: str) -> tuple[Resource, Json] | None:
-    """Return the resource or template for a URI, and the handler's arguments, or None for an unknown URI."""
     resource = registry.resources.get(uri)
     if resource is not None:
         return resource, resource.signature.bind({})
@@ -64,13 +55,7 @@ def _serving(registry: Registry, uri: str) -> tuple[Resource, Json] | None:
 async def read_local_resource(
     registry: Registry, uri: str, context: InjectedParameter, revision: Revision
 ) -> list[Json]:
-    """Return the contents of a resource for a handler of the same server.
-
-    Exceptions of the resource's handler are raised unchanged.
-
-    Raises:
-        ToolError: the resource does not exist.
-    """
+    """Return the contents of a resource for a handler of the same server."""
     found = _serving(registry, uri)
     value = None if found is None else await _run_own(found[0], found[1], context)
     if found is None or value is None:
@@ -79,13 +64,7 @@ async def read_local_resource(
 
 
 async def get_local_prompt(registry: Registry, name: str, arguments: Json, context: InjectedParameter) -> list[Json]:
-    """Return the messages of a prompt for a handler of the same server.
-
-    Exceptions of the prompt's handler propagate unchanged.
-
-    Raises:
-        ToolError: the prompt does not exist, or the arguments do not fit.
-    """
+    """Return the messages of a prompt for a handler of the same server."""
     prompt = registry.prompts.get(name)
     if prompt is None:
         raise ToolError(f"This server has no prompt {name!r}.")
@@ -108,12 +87,9 @@ def not_found(uri: str, revision: Revision) -> McpError:
 
 
 def to_resource_contents(value: Any, uri: str, mime_type: str | None, revision: Revision) -> list[Json]:
-    """Return a resource handler's value as `contents`.
+    """Convert a resource handler's return value to `contents`.
 
-    Text and bytes stay unchanged, embedded resources keep their own URI, other values become JSON text.
-
-    Raises:
-        McpError: the handler returned None, because the resource does not exist.
+    Text and bytes stay unchanged. Embedded resources keep their URIs. Other values become JSON text.
     """
     if value is None:
         raise not_found(uri, revision)
@@ -130,12 +106,9 @@ def to_resource_contents(value: Any, uri: str, mime_type: str | None, revision: 
 
 
 def bind_prompt_arguments(prompt: Prompt, params: Json) -> Json:
-    """Return the arguments of prompts/get for the prompt's handler.
+    """Convert the arguments of prompts/get to arguments of the prompt's handler.
 
-    Strings that do not match the parameter's type are parsed as JSON.
-
-    Raises:
-        McpError: INVALID_PARAMS for missing, unknown or invalid arguments.
+    Strings that do not match a parameter's type are parsed as JSON.
     """
     given = params.get("arguments")
     if given is None:
@@ -159,7 +132,7 @@ def _parsed(value: str) -> Any:
 
 
 def to_prompt_messages(value: Any) -> list[Json]:
-    """Return a prompt handler's value as `messages`; strings and content blocks get the role `user`."""
+    """Convert a prompt handler's return value to `messages`. Strings and content blocks get the role `user`."""
     if isinstance(value, str | Content | Message | dict):
         value = [value]
     if not isinstance(value, Iterable):

@@ -1,7 +1,7 @@
 """Results of handlers: content blocks, tool results, prompt messages.
 
-The classes produce the wire format of the newest revision; `revisions.projection` removes members that the revision of
-an older peer lacks.
+Results have the wire format of the newest revision. `revisions.projection` removes members that the peer's revision
+lacks.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from mcpfactory_runtime.types import Json
 
 MAX_TEXT: Final = 100_000
-"""Maximum characters of one response: about 25,000 tokens, the limit at which clients truncate."""
+"""Maximum characters of one response. Clients truncate longer responses, at about 25,000 tokens."""
 
 
 def _without_none(block: Json) -> Json:
@@ -22,7 +22,7 @@ def _without_none(block: Json) -> Json:
 
 
 def _base64(data: bytes | str) -> str:
-    """Return bytes as base64 text; a string must be base64 already, possibly with line breaks."""
+    """Convert bytes to base64 text. A string must already be base64, and may contain line breaks."""
     if isinstance(data, str):
         return _checked_base64(data)
     from binascii import b2a_base64  # noqa: PLC0415 - most servers never send binary content
@@ -42,12 +42,10 @@ def _checked_base64(text: str) -> str:
 
 
 class Content:
-    """A content block.
-
-    This is the base class of the items of `ToolResult.content`, and of the content of a prompt's `Message`.
+    """Base class of content blocks in tool results and prompt messages.
 
     Args:
-        annotations: `audience`, `priority`, `lastModified` as on the wire.
+        annotations: annotations in wire format: `audience`, `priority`, `lastModified`.
         meta: the block's `_meta`.
     """
 
@@ -132,7 +130,10 @@ class _Media(Content):
 
 
 class Image(_Media):
-    """An image; PNG, unless `mime_type` or the file's name gives another type."""
+    """An image.
+
+    The type is PNG, unless `mime_type` or the file's name sets another type.
+    """
 
     __slots__ = ()
     _type = "image"
@@ -140,9 +141,9 @@ class Image(_Media):
 
 
 class Audio(_Media):
-    """An audio recording (not in the oldest revision).
+    """An audio recording. The oldest revision does not support audio.
 
-    The format is WAV, unless `mime_type` or the file's name gives another type.
+    The type is WAV, unless `mime_type` or the file's name sets another type.
     """
 
     __slots__ = ()
@@ -168,7 +169,7 @@ class EmbeddedText(Content):
         self.uri, self.text, self.mime_type = uri, text, mime_type
 
     def contents(self) -> Json:
-        """Return the inner object, in the form that `resources/read` also returns."""
+        """Return the resource's contents, as in the result of `resources/read`."""
         return _without_none({"uri": self.uri, "mimeType": self.mime_type, "text": self.text})
 
     def body(self) -> Json:
@@ -194,7 +195,7 @@ class EmbeddedBlob(Content):
         self.uri, self.data, self.mime_type = uri, _base64(data), mime_type
 
     def contents(self) -> Json:
-        """Return the inner object, which `resources/read` also returns."""
+        """Return the resource's contents, as in the result of `resources/read`."""
         return _without_none({"uri": self.uri, "mimeType": self.mime_type, "blob": self.data})
 
     def body(self) -> Json:
@@ -205,7 +206,7 @@ class EmbeddedBlob(Content):
 class ResourceLink(Content):
     """A link to a resource that the client may read.
 
-    A peer whose revision has no links gets a text instead of the link.
+    If the peer's revision has no links, the peer gets a text instead.
     """
 
     __slots__ = ("description", "icons", "mime_type", "name", "size", "title", "uri")
@@ -247,9 +248,9 @@ class ToolResult:
     """A complete tool result, for tools that set more than the content.
 
     Args:
-        content: one block, or several; a str is one text block; dicts are blocks in wire format.
-        structured: the structured content, matching the tool's output schema; None sends no structured content.
-        is_error: True if the call failed, and the model should see the failure.
+        content: one or several blocks. A str becomes a text block. A dict is a block in wire format.
+        structured: structured content that matches the tool's output schema, or None.
+        is_error: True reports a failed call to the model.
         meta: the result's `_meta`, which the model does not see.
     """
 
@@ -305,7 +306,7 @@ class Message:
 
 
 def content_blocks(value: str | Content | Json | Iterable[str | Content | Json]) -> list[Json]:
-    """Return any supported content as a list of wire blocks."""
+    """Convert any supported content to a list of blocks in wire format."""
     if isinstance(value, str):
         return [{"type": "text", "text": value}]
     if isinstance(value, Content):
@@ -316,4 +317,4 @@ def content_blocks(value: str | Content | Json | Iterable[str | Content | Json])
 
 
 READ_BY_CODE: Final[ContextVar[bool]] = ContextVar("READ_BY_CODE", default=False)
-"""True during `ctx.call`, because the result for the calling tool must not be shortened."""
+"""True during `ctx.call`, which must return complete results."""

@@ -22,10 +22,10 @@ class HttpRoute:
     """An HTTP route.
 
     Attributes:
-        path: path in Starlette's syntax: `/hooks/{name}`, `/files/{path:path}`.
+        path: path in Starlette's syntax, such as `/hooks/{name}` or `/files/{path:path}`.
         methods: accepted HTTP methods.
         handler: function that takes a `starlette.requests.Request`.
-        public: True permits every caller; False permits only authorized callers of the server.
+        public: True also permits callers without authorization.
     """
 
     path: str
@@ -47,11 +47,7 @@ class HttpRoutes:
         return len(self._routes)
 
     def add(self, route: HttpRoute) -> None:
-        """Add a route.
-
-        Raises:
-            ValueError: its path or a method is invalid, reserved by the runtime, or taken.
-        """
+        """Add a route."""
         path = route.path
         if not path.startswith("/"):
             raise ValueError(f"the path {path!r} does not begin with a slash\nhint: write @server.route('/{path}')")
@@ -69,11 +65,7 @@ class HttpRoutes:
         self._routes.append(route)
 
     def check(self, routes: Iterable[HttpRoute]) -> None:
-        """Check that more routes can be added.
-
-        Raises:
-            ValueError: one of the methods already has a route for the path.
-        """
+        """Raise ValueError if a method of a new route is already taken for the path."""
         for route in routes:
             for known in self._routes:
                 if known.path == route.path and (both := known.methods & route.methods):
@@ -85,22 +77,17 @@ class HttpRoutes:
 log = logging.getLogger(__name__)
 
 _PATIENCE: Final = 5.0  # maximum seconds for one check
-_KEEP: Final = 1.0  # seconds that outcomes are cached, because anyone may send probes, and a check may query a database
+_KEEP: Final = 1.0  # seconds to cache outcomes, because anyone may send probes and checks may be slow
 _NEEDED: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 Check = Callable[[], Any]
 
 
 class ReadinessChecks:
-    """The readiness checks of one server. Use them only in the event loop.
+    """Readiness checks of one server. Use this class only in the event loop.
 
-    If a check is slow, all probes share one run of it. A check that takes longer than `patience` counts as failed until
-    it returns.
-
-    Args:
-        patience: maximum seconds for one check.
-        keep: seconds to cache outcomes.
-        clock: returns seconds.
+    Concurrent probes share one run of a slow check. A check that takes longer than `patience` fails until the check
+    returns.
     """
 
     def __init__(
@@ -119,10 +106,6 @@ class ReadinessChecks:
         """Add a `def` or `async def` function without parameters.
 
         The check fails if the function raises an exception or returns False.
-
-        Raises:
-            TypeError: the function has parameters.
-            ValueError: a check of this name exists.
         """
         name = getattr(check, "__name__", repr(check))
         needed = [one.name for one in signature(check).parameters.values() if one.kind in _NEEDED]
@@ -136,11 +119,11 @@ class ReadinessChecks:
         self._checks[name] = check
 
     def include(self, part: ReadinessChecks, prefix: str) -> None:
-        """Include the checks of a mounted server, and put a prefix before their names."""
+        """Include the checks of a mounted server, with a prefix before the names."""
         self._parts.append((part, prefix))
 
     async def run_checks(self) -> dict[str, bool]:
-        """Return check name → success: the server's own checks as registered, then those of mounted servers."""
+        """Return the success of each check by name."""
         found = await self._look()
         for part, prefix in self._parts:
             for name, succeeded in (await part.run_checks()).items():
@@ -185,7 +168,6 @@ async def _call(check: Check) -> Any:
 
 
 def _failure(call: asyncio.Task[Any], patience: float) -> str:
-    """Return the failure of a check as text for the log; "" if the check succeeded."""
     if not call.done():
         return f"has not returned within {patience:g} seconds"
     if call.cancelled():

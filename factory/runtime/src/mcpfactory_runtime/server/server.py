@@ -49,7 +49,7 @@ Lifespan = Callable[["Server"], AbstractAsyncContextManager[Any]]
 
 
 class Server(ObservabilityMixin, CompositionMixin):
-    """An MCP server with tools, resources and prompts that supports every released revision.
+    """An MCP server with tools, resources and prompts, for every released revision of MCP.
 
     Args:
         name: the server's programmatic name.
@@ -58,16 +58,17 @@ class Server(ObservabilityMixin, CompositionMixin):
         description: one sentence on the purpose of the server.
         instructions: hints for the model on how to use the server as a whole.
         website_url: URL of further documentation.
-        icons: icons in MCP form.
+        icons: icons in wire format.
         lifespan: see `Server.lifespan`.
-        page_size: items per page of a list; None lists everything at once.
+        page_size: items per page of a list, or None to list everything at once.
         max_message_size: maximum size of a received message in bytes.
-        ttl_ms: milliseconds that clients may cache lists and resources (newest revision only).
+        ttl_ms: milliseconds that clients may cache lists and resources. Only clients of the newest revision get this
+            value.
         cache_scope: `public` if no list or resource depends on the caller.
-        tasks: storage of tasks: the path of a database, a `TaskStore` or `TaskOptions`. The default is the database
-            in MCPFACTORY_TASKS_DB, or memory without that variable.
-        rates: rate limits per client: `{"calls": "600/m"}` (docs/reference/server-api.md, Rates).
-        question_timeout: seconds after which a question to a client of a handshake revision is withdrawn; None:
+        tasks: storage of tasks: the path of a database, a `TaskStore` or `TaskOptions`. The default is the database in
+            MCPFACTORY_TASKS_DB, or memory if the variable is not set.
+        rates: rate limits per client, such as `{"calls": "600/m"}` (docs/reference/server-api.md, Rates).
+        question_timeout: seconds after which a question to a client of a handshake revision is canceled; None means
             never.
     """
 
@@ -150,24 +151,25 @@ class Server(ObservabilityMixin, CompositionMixin):
     ) -> Any:
         """Register a function as a tool: `@server.tool`, `@server.tool("name")` or `@server.tool(title=…)`.
 
-        Return the function unchanged. Parameters become the input schema, the docstring becomes the description, its
-        `Args:` describe the arguments, and the return annotation becomes the output schema. `async def` runs on the
-        event loop, `def` in a worker thread.
+        The parameters become the input schema, and the return annotation becomes the output schema. The docstring
+        becomes the description, and its `Args:` section describes the arguments. An `async def` function runs on the
+        event loop, and a `def` function runs in a worker thread. The decorator returns the function unchanged.
 
         Args:
             function: the handler, or the tool's name.
             app: URI of the page that shows results (docs/reference/extensions.md).
             visibility: permitted callers.
-            options: name, title, description, annotations (`readOnlyHint` …), icons, meta. structured: True requires
-                structured output, False turns it off. input_schema and output_schema replace the listed schemas, but
-                do not change the checks. scopes: scopes that an access token needs (HTTP only, see
-                docs/reference/authorization.md). task: "optional" if calls may be tasks, "required" if calls must be
-                tasks (docs/reference/tasks.md). defer_task: the handler decides when a call becomes a task. inline:
-                True runs a `def` function on the event loop; the function must not block. timeout: seconds after which
-                a call fails.
+            options: name, title, description, annotations, icons and meta of the tool. `structured`: True requires
+                structured output, and False disables structured output. `input_schema` and `output_schema` replace the
+                listed schemas, but do not change the checks. `scopes`: scopes that an access token needs over HTTP
+                (docs/reference/authorization.md). `task`: "optional" if calls may be tasks, "required" if calls must be
+                tasks (docs/reference/tasks.md). `defer_task`: True if the handler decides when a call becomes a task.
+                `inline`: True runs a `def` function on the event loop; the function must not block. `timeout`: seconds
+                after which a call fails.
 
         Raises:
-            TypeError: the signature has unsupported parameters; inline=True for an `async def`, or with a timeout.
+            TypeError: the signature has unsupported parameters, or `inline` is combined with `async def` or with a
+                timeout.
             ValueError: the name is taken, or the timeout is invalid.
         """
 
@@ -181,14 +183,14 @@ class Server(ObservabilityMixin, CompositionMixin):
         return apply_decorator(register, function, options, "tool")
 
     def add_tool(self, tool: Tool) -> None:
-        """Add a `Tool` object; connected clients are notified."""
+        """Add a `Tool` object, and notify connected clients."""
         if not isinstance(tool, Tool):
             raise TypeError(f"add_tool takes a Tool, not {tool!r}\nhint: use server.tool(function)")
         self.registry.add(self.registry.tools, tool.name, tool)
         self.notify_changed("tools")
 
     def remove_tool(self, name: str) -> None:
-        """Remove a tool; connected clients are notified.
+        """Remove a tool, and notify connected clients.
 
         Raises:
             KeyError: no tool has this name.
@@ -199,15 +201,15 @@ class Server(ObservabilityMixin, CompositionMixin):
         self.notify_changed("tools")
 
     def resource(self, uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Function], Function]:
-        """Register a function as a resource, or as a resource template if the URI has variables: `notes://{id}`.
+        """Register a function as a resource, or as a resource template if the URI has variables, as in `notes://{id}`.
 
-        The function returns text, bytes, embedded resources, or anything with a JSON form; None means that the
+        The function returns text, bytes, embedded resources, or any value with a JSON form. None means that the
         resource does not exist.
 
         Args:
             uri: the URI, or the template (RFC 6570).
-            options: name, title, description, mime_type, annotations, icons, meta, size, in their MCP form;
-                exempt_params names variables of a template whose values are passed unchecked. The value of any other
+            options: name, title, description, mime_type, annotations, icons, meta and size, in wire format.
+                `exempt_params` contains template variables whose values are not checked. The value of any other
                 variable is refused if the value would escape a directory.
 
         Raises:
@@ -224,14 +226,14 @@ class Server(ObservabilityMixin, CompositionMixin):
         return register
 
     def add_resource(self, resource: Resource) -> None:
-        """Add a `Resource` or `Template` object; connected clients are notified."""
+        """Add a `Resource` or `Template` object, and notify connected clients."""
         registry = self.registry
         collection: Any = registry.templates if isinstance(resource, Template) else registry.resources
         registry.add(collection, resource.uri, resource)
         self.notify_changed("resources")
 
     def remove_resource(self, uri: str) -> None:
-        """Remove a resource or template; connected clients are notified.
+        """Remove a resource or template, and notify connected clients.
 
         Raises:
             KeyError: no resource or template has this URI.
@@ -250,11 +252,13 @@ class Server(ObservabilityMixin, CompositionMixin):
     ) -> Callable[[Function], Function]: ...
 
     def prompt(self, function: Any = None, /, **options: Any) -> Any:
-        """Register a function as a prompt. The function returns text, a `Message`, content, or a list of these.
+        """Register a function as a prompt.
+
+        The function returns text, a `Message`, content, or a list of such values.
 
         Args:
-            function: the handler, whose parameters are the prompt's arguments; or the prompt's name.
-            options: name, title, description, icons, meta, as on the wire.
+            function: the handler, or the prompt's name. The handler's parameters are the prompt's arguments.
+            options: name, title, description, icons and meta, in wire format.
 
         Raises:
             TypeError: the signature has unsupported parameters.
@@ -270,7 +274,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         return apply_decorator(register, function, options, "prompt")
 
     def remove_prompt(self, name: str) -> None:
-        """Remove a prompt; connected clients are notified.
+        """Remove a prompt, and notify connected clients.
 
         Raises:
             KeyError: no prompt has this name.
@@ -281,16 +285,16 @@ class Server(ObservabilityMixin, CompositionMixin):
     def completion(self, function: Function) -> Function:
         """Register a function as the completion handler for all prompts and resource templates.
 
-        The function takes `(ref, argument, context)`, or fewer of these, and returns strings or a `Completion`.
+        The function takes up to three values, `(ref, argument, context)`, and returns strings or a `Completion`.
         """
         self.registry.completion = CompletionHandler(function)
         self.registry.version += 1
         return function
 
     def lifespan(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Set the code for startup and shutdown: an async generator function that takes the server and yields once.
+        """Set an async generator function that runs at startup and shutdown, once per process.
 
-        The function runs once per process, and yields the value of `ctx.state`. Return the function unchanged.
+        The function takes the server, and yields the value of `ctx.state` once.
         """
         self._lifespan = lifespan_manager(function)
         return function
@@ -298,10 +302,10 @@ class Server(ObservabilityMixin, CompositionMixin):
     # -- generated tools -----------------------------------------------------------------------------------------
 
     def mount_manifest(self, folder: str | PathLike[str]) -> int:
-        """Register the generated tools of a `_generated` package; return their number.
+        """Register the generated tools of a `_generated` package, and return the number of tools.
 
-        The manifest selects the listed tools, or search mode. MCPFACTORY_MODE, MCPFACTORY_PROFILE and
-        MCPFACTORY_DIALECT override the manifest, and `offer` overrides both.
+        MCPFACTORY_MODE, MCPFACTORY_PROFILE and MCPFACTORY_DIALECT override the manifest. `offer` overrides the manifest
+        and the variables.
 
         Raises:
             ManifestError: the manifest is missing or damaged.
@@ -310,13 +314,12 @@ class Server(ObservabilityMixin, CompositionMixin):
         return self.extensions.mount_manifest(folder)
 
     def offer(self, mode: str | None = None, profile: str | None = None, dialect: str | None = None) -> tuple[str, str]:
-        """Change how the generated tools are listed; connected clients are notified.
+        """Change the list of generated tools, and notify connected clients. None keeps the current value.
 
         Args:
-            mode: `full` lists each tool separately; `search` lists three tools that find, describe and call all others;
-                None keeps the current mode.
-            profile: `full`, `read-only`, or one that `mcpfactory.toml` defines; None keeps the current profile.
-            dialect: `standard`, or `plain` or `flat` for clients with limits; None keeps the current dialect.
+            mode: `full` lists each tool. `search` lists three tools that find, describe and call the other tools.
+            profile: `full`, `read-only`, or a profile from `mcpfactory.toml`.
+            dialect: `standard`, `plain` or `flat`. `plain` and `flat` are for clients with limited schema support.
 
         Returns:
             The previous mode and profile.
@@ -334,20 +337,23 @@ class Server(ObservabilityMixin, CompositionMixin):
         return before
 
     def before(self, *tools: str) -> Callable[[Hook], Hook]:
-        """Decorate a function `(ToolCall) -> None` that runs before the named generated tools (default: all).
+        """Decorate a function `(ToolCall) -> None` that runs before the named generated tools.
+
+        Without names, the function runs before all generated tools.
 
         Raises:
-            ValueError: no generated tool has that name.
+            ValueError: a name does not belong to a generated tool.
         """
         return lambda hook: self.extensions.hooks.add_before(tools, hook, self.registry.generated)
 
     def after(self, *tools: str) -> Callable[[Hook], Hook]:
-        """Decorate a function `(ToolCall, ToolResult) -> ToolResult | None` that runs after a generated tool.
+        """Decorate a function `(ToolCall, ToolResult) -> ToolResult | None` that runs after the named generated tools.
 
-        If the function returns None, the result stays unchanged.
+        Without names, the function runs after all generated tools. If the function returns None, the result stays
+        unchanged.
 
         Raises:
-            ValueError: no generated tool has one of these names.
+            ValueError: a name does not belong to a generated tool.
         """
         return lambda hook: self.extensions.hooks.add_after(tools, hook, self.registry.generated)
 
@@ -372,7 +378,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         """Decorate an `async def (Request, call_next)` that wraps requests: `@server.middleware("tools/list")`.
 
         Args:
-            methods: methods of the requests; without any, all requests (`@server.middleware`).
+            methods: methods of the requests. Without methods, the function wraps all requests.
 
         Raises:
             TypeError: the function is not an `async def`.
@@ -389,10 +395,11 @@ class Server(ObservabilityMixin, CompositionMixin):
     def tool_middleware(self, *tools: Any) -> Any:
         """Decorate an `async def (ToolRequest, call_next)` that wraps tools: `@server.tool_middleware("search")`.
 
-        The function wraps every call, also through search mode, as a task, or by `Context.call`.
+        The function wraps every call, including calls through search mode, calls in a task, and calls by
+        `Context.call`.
 
         Args:
-            tools: names; without any, all tools (`@server.tool_middleware`).
+            tools: names of tools. Without names, the function wraps all tools.
 
         Raises:
             TypeError: the function is not an `async def`.
@@ -412,7 +419,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         """Publish a skill: a folder with a SKILL.md and related files.
 
         Args:
-            folder: the skill's folder; its name must be the name of the skill.
+            folder: the skill's folder. The folder must have the name of the skill.
             prefix: path before the name in the skill's URI: `acme/billing` for `skill://acme/billing/refunds`.
 
         Returns:
@@ -425,27 +432,29 @@ class Server(ObservabilityMixin, CompositionMixin):
         return self.extensions.skills.publish(folder, prefix)
 
     def add_skills(self, folder: str | PathLike[str], *, prefix: str = "") -> list[str]:
-        """Call `add_skill` for every folder in `folder` with a SKILL.md; return the URIs sorted by folder name.
+        """Publish every subfolder of `folder` that contains a SKILL.md. Return the URIs, sorted by folder name.
 
         Raises:
-            SkillError: no skill was found, or one of them cannot be published.
+            SkillError: no skill was found, or a skill cannot be published.
         """
         return self.extensions.skills.publish_all(folder, prefix)
 
     def app(self, uri: str, **options: Unpack[AppOptions]) -> None:
-        """Publish a page that hosts show for results of tools with `app=uri`.
+        """Publish a page that hosts show with results of tools. A tool refers to the page by the option `app=uri`.
 
         Args:
             uri: `ui://…`.
-            options: either html (the complete, self-contained page) or path (a file with the page, read at every
-                request); name, title and description of the resource; csp: origins that the page may use
-                (connectDomains, resourceDomains, frameDomains, baseUriDomains); permissions: camera, microphone,
-                geolocation, clipboardWrite; domain: origin that the host should give the page; prefers_border: True if
-                the host should draw a border.
+            options: `html` is the complete, self-contained page. `path` is a file with the page, which is read at every
+                request. Set either `html` or `path`. `name`, `title` and `description` describe the resource. `csp`
+                contains the origins that the page may use, by the keys connectDomains, resourceDomains, frameDomains
+                and baseUriDomains. `permissions` may contain camera, microphone, geolocation and clipboardWrite.
+                `domain` is the origin that the host should give the page. `prefers_border` is True if the host should
+                draw a border.
 
         Raises:
-            TypeError: both `html` and `path` are given, or neither is.
-            ValueError: the URI is taken or does not start with `ui://`, or csp or permissions has an unknown member.
+            TypeError: both `html` and `path` are given, or neither is given.
+            ValueError: the URI is taken or does not start with `ui://`, or `csp` or `permissions` has an unknown
+                member.
         """
         resource = make_app(uri, **options)
         self.registry.extensions[APPS] = {}
@@ -454,13 +463,13 @@ class Server(ObservabilityMixin, CompositionMixin):
     # -- changes -------------------------------------------------------------------------------------------------
 
     def notify_changed(self, what: Literal["tools", "resources", "prompts"]) -> None:
-        """Notify clients of this server and its parents that a list changed. Thread-safe."""
+        """Notify clients of this server and its parents that a list changed. This method is thread-safe."""
         self._publish(KINDS[f"{what}ListChanged"][0], {})
         for whole in tuple(self.wholes):
             whole.sync_mounted_part(self)
 
     def notify_resource_updated(self, uri: str) -> None:
-        """Notify subscribers at this server and its parents that a resource changed. Thread-safe."""
+        """Notify subscribers at this server and its parents that a resource changed. This method is thread-safe."""
         self._publish(UPDATED, {"uri": uri})
         for whole in tuple(self.wholes):
             whole.notify_resource_updated(uri)
@@ -482,7 +491,7 @@ class Server(ObservabilityMixin, CompositionMixin):
 
     @property
     def rates(self) -> Rates:
-        """Return the limits of one client for calls and notifications; MCPFACTORY_RATES overrides the author's limits.
+        """Return the rate limits for one client. MCPFACTORY_RATES overrides the author's limits.
 
         Raises:
             ValueError: the variable is invalid.
@@ -496,7 +505,7 @@ class Server(ObservabilityMixin, CompositionMixin):
 
     @property
     def sealer(self) -> RequestStateSealer:
-        """Return the object that seals and opens the state that passes through clients."""
+        """Return the sealer of state that passes through clients."""
         if self._sealer is None:
             from mcpfactory_runtime.server.request_state import RequestStateSealer  # noqa: PLC0415 - hashing is only needed by handlers that ask
 
@@ -504,28 +513,22 @@ class Server(ObservabilityMixin, CompositionMixin):
         return self._sealer
 
     def handle(self, call: Call, channel: ReplyChannel) -> Outcome:
-        """Answer one request: the result, its encoded form, or an awaitable of it.
-
-        Raises:
-            McpError: the error to send. The awaitable may also raise this error.
-        """
+        """Answer one request."""
         return (self._observed or self._dispatcher).handle(call, channel)
 
     def fast_path_runner(self, call: Call, channel: ReplyChannel) -> Callable[[], Json | McpError] | None:
-        """Return a function that runs a tool call in any thread, or None if `handle` must answer it."""
+        """Return a function that runs a tool call in any thread, or None if `handle` must run the call."""
         return None if self._observed else self._dispatcher.fast_path_runner(call, channel)
 
     @asynccontextmanager
     async def running(self, *, alone: bool = True) -> AsyncIterator[None]:
         """Run the lifespans of the server and its mounted servers in this process.
 
-        Only the transport enters this context, once.
+        Only the transport may enter this context, and only once.
 
         Args:
-            alone: False for a mounted server; its parent waits until all mounted servers have listed their items.
-
-        Raises:
-            CatalogError: the environment selects an unknown mode, profile or dialect.
+            alone: False for a mounted server, because the parent waits until all mounted servers have listed their
+                items.
         """
         if self._loop is not None and self._loop is asyncio.get_running_loop():
             yield  # the lifespan is active already, for example in an application that contains this one
@@ -554,7 +557,7 @@ class Server(ObservabilityMixin, CompositionMixin):
     # -- running -------------------------------------------------------------------------------------------------
 
     def run(self, arguments: Sequence[str] | None = None) -> None:
-        """Run the command line: serve stdio, or HTTP with `--http [--host H] [--port P]`, until the server ends."""
+        """Run the command line. Serve stdio, or serve HTTP if the arguments contain `--http`."""
         from mcpfactory_runtime.server.command_line import run  # noqa: PLC0415 - transports are chosen at run time
 
         run(self, arguments)
@@ -566,7 +569,7 @@ class Server(ObservabilityMixin, CompositionMixin):
         run_stdio(self)
 
     def run_http(self, host: str = "127.0.0.1", port: int = 8000, **options: Any) -> None:
-        """Serve Streamable HTTP at `http://host:port/mcp` until a signal; `options` as for `http_app`."""
+        """Serve Streamable HTTP at `http://host:port/mcp` until a signal. See `http_app` for `options`."""
         from mcpfactory_runtime.transports.http.serve import run_http  # noqa: PLC0415 - loads the web server
 
         run_http(self, host, port, **options)
@@ -594,7 +597,7 @@ class Server(ObservabilityMixin, CompositionMixin):
             await serve_http(self, options.pop("host", "127.0.0.1"), options.pop("port", 8000), **options)
 
     def http_app(self, **options: Any) -> HttpApp:
-        """Return the server as an ASGI application; see `transports.http.app.HttpApp` for `options`."""
+        """Return the server as an ASGI application. See `transports.http.app.HttpApp` for `options`."""
         from mcpfactory_runtime.transports.http.app import HttpApp  # noqa: PLC0415 - transports are chosen at run time
 
         return HttpApp(self, **options)

@@ -1,7 +1,6 @@
-"""Session of a client on one message stream: encoded messages in, encoded messages out, and handlers as tasks.
+"""Session of a client on one stream of encoded messages.
 
-The stdio and memory transports connect a session to a pipe. `Session` is also the `ReplyChannel` of all its requests,
-because they share the stream.
+A `Session` is also the `ReplyChannel` of its requests, because all requests share the stream.
 """
 
 from __future__ import annotations
@@ -30,16 +29,11 @@ DROPPABLE: Final = frozenset({"notifications/progress", "notifications/message"}
 """Notifications that may be dropped, because no result depends on them."""
 
 DROP_AT: Final = 1 << 20
-"""Number of unread bytes above which notifications that may be dropped are dropped."""
+"""Number of unread bytes above which notifications in `DROPPABLE` are dropped."""
 
 
 class Session:
-    """One client of a server on a message stream. Event loop only.
-
-    Args:
-        server: the server.
-        send: sends one encoded message (without line break).
-    """
+    """Session of one client. Use a session only in the event loop."""
 
     principal = ""
     private = False
@@ -116,9 +110,9 @@ class Session:
                 self.start_task(call, outcome)
 
     def start_task(self, call: Call, outcome: Awaitable[Json]) -> None:
-        """Answer a request when its outcome is known.
+        """Answer a request once the outcome is available.
 
-        If the handler never waits, this is immediate (from Python 3.12).
+        From Python 3.12, a handler that never waits finishes before this method returns.
         """
         work = self._finish(call, outcome)
         if sys.version_info >= (3, 12):
@@ -136,7 +130,7 @@ class Session:
         return not self._tasks and len(self.connection.in_flight) <= 1
 
     def fast_path_runner(self, call: Call) -> Callable[[], Json | McpError] | None:
-        """Return a function that runs a tool call in any thread, or None if the call must be handled here."""
+        """Return a function that runs a tool call in any thread, or None if `handle` must run the call."""
         return self._server.fast_path_runner(call, self)
 
     async def _finish(self, call: Call, outcome: Awaitable[Json]) -> None:
@@ -150,7 +144,7 @@ class Session:
             log.error("%s failed: GeneratorExit", call.method)
             answer = McpError(INTERNAL_ERROR, "Internal error")
         finally:
-            # Remove the task here: a callback of the task would cost one event loop iteration per call.
+            # Remove the task here, because a callback of the task would cost one event loop iteration per call.
             self._tasks.pop(call, None)
         if self.connection.in_flight.get(call.id) is call:
             self.reply(call, answer)
@@ -178,7 +172,7 @@ class Session:
         task = self._tasks.get(call)
         if task is not None:
             task.cancel()
-            # Needed if the task was canceled before it started.
+            # needed if the task was canceled before its start
             task.add_done_callback(lambda _: self._tasks.pop(call, None))
 
     def _start_batch(self, batch: Batch) -> None:
@@ -205,26 +199,21 @@ class Session:
         return self
 
     def notify(self, method: str, params: Json, revision: Revision | None = None) -> None:
-        """Send a notification under its name in the given revision (None: the session's handshake revision)."""
+        """Send a notification. Without `revision`, use the session's handshake revision."""
         self._send(jsonrpc.encode(jsonrpc.notification_message(self._wire(method, revision), params)))
 
     def _wire(self, method: str, revision: Revision | None) -> str:
-        """Return the name of a method in a revision (None: the session's handshake revision)."""
         if revision is None:
             peer = self.connection.peer
             return method if peer is None else peer.revision.wire(method)
         return revision.wire(method)
 
     async def request(self, method: str, params: Json) -> Json:
-        """Send a request and wait for the client's result.
-
-        Raises:
-            McpError: the client returned an error, or the revision has no such request.
-        """
+        """Send a request and wait for the client's result."""
         return await self.ask(method, params, self._send)
 
     async def ask(self, method: str, params: Json, send: Callable[[bytes], None]) -> Json:
-        """Send a request with `send` and wait for the result; cancel the request if the caller stops waiting."""
+        """Send a request with `send`, and wait for the result. Cancel the request if the caller stops waiting."""
         request_id, data = self.connection.request(method, params)
         future = self._waiting[request_id] = self._loop.create_future()
         send(data)
@@ -235,7 +224,7 @@ class Session:
             return result
         except asyncio.CancelledError:
             task = asyncio.current_task()
-            # The call or a timeout canceled the request, not the end of the session.
+            # The call or a timeout canceled the request. The session continues.
             if task is not None and task.cancelling():
                 self._withdraw(request_id, "no longer needed")
             raise
@@ -268,7 +257,7 @@ class Session:
     # -- shutdown ------------------------------------------------------------------------------------------------
 
     def refuse_requests(self, *, questions: bool = False) -> None:
-        """Refuse new requests at shutdown; abort pending questions to the client unless `questions` is True."""
+        """Refuse new requests at shutdown. Also abort pending questions to the client, unless `questions` is True."""
         self.connection.limit = 0
         if not questions:
             for future in self._waiting.values():
@@ -283,12 +272,11 @@ class Session:
             await asyncio.wait(list(self._tasks.values()))
 
     async def _wait(self, seconds: float) -> None:
-        """Wait at most `seconds` until the requests now in flight have ended."""
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()), timeout=seconds)
 
     async def close(self, grace: float) -> None:
-        """Wait `grace` seconds for handlers to finish, then cancel the remaining handlers."""
+        """Wait for at most `grace` seconds until handlers finish. Cancel the remaining handlers."""
         self._server.hub.discard(self)
         for future in self._waiting.values():
             future.cancel()
@@ -300,7 +288,7 @@ class Session:
 
 
 class BatchReply:
-    """Collects the responses to a batch and sends them as one array."""
+    """Collector of the responses to a batch, which are sent as one array."""
 
     def __init__(self, send: Callable[[bytes], None], count: int) -> None:
         self._send = send
@@ -308,7 +296,7 @@ class BatchReply:
         self._parts: list[bytes] = []
 
     def add(self, part: bytes | None) -> None:
-        """Add one response; None if a call gets no response."""
+        """Add one response, or None for a call without a response."""
         if part is not None:
             self._parts.append(part)
         self._missing -= 1
@@ -317,14 +305,14 @@ class BatchReply:
 
 
 async def answer_or_error(call: Call, outcome: Awaitable[Json]) -> Json | McpError:
-    """Return the outcome of a call; convert any failure to an error that the server can send."""
+    """Return the result of a call, or any failure as an error for the client."""
     try:
         return await outcome
     except McpError as error:
         return error
     except asyncio.CancelledError:
         raise
-    except BaseException as error:  # other errors also need a response: callers must not wait forever
+    except BaseException as error:  # other errors also need a response, because callers must not wait forever
         if is_keyboard_interrupt(error):
             raise
         log.exception("%s failed", call.method)

@@ -1,4 +1,4 @@
-"""Conversion of a handler's signature to a JSON Schema and a validator of its arguments.
+"""Conversion of a handler's signature to a JSON Schema and an argument validator.
 
 Built-in types need no pydantic (`schemas.builtin_types`). If one annotation needs pydantic, `schemas.pydantic_schemas`
 converts all annotations.
@@ -32,23 +32,23 @@ Handler = Callable[..., Any]
 
 
 class InjectedParameter:
-    """Base class of types such as `Context`: the server supplies the values of parameters with such an annotation."""
+    """Base class of annotations, such as `Context`, for parameters whose values the server supplies."""
 
     __slots__ = ()
 
 
 class ArgumentsError(ValueError):
-    """Error for invalid arguments; the message is for the model and lists every problem."""
+    """Error for invalid arguments, with all problems in the message."""
 
 
 class Signature:
     """Parsed signature of a handler.
 
     Attributes:
-        schema: JSON Schema 2020-12 of the arguments; an object.
+        schema: JSON Schema 2020-12 of the arguments.
         description: the docstring without its sections.
         context: name of the parameter that takes the `Context`, or None.
-        returns: the return annotation; `inspect.Signature.empty` without one.
+        returns: the return annotation, or `inspect.Signature.empty`.
         names: the arguments, in order.
     """
 
@@ -74,11 +74,7 @@ class Signature:
         self._defaults = defaults
 
     def bind(self, arguments: Json) -> Json:
-        """Return the validated and converted keyword arguments for the handler.
-
-        Raises:
-            ArgumentsError: an argument is invalid.
-        """
+        """Return the validated and converted keyword arguments for the handler."""
         try:
             bound: Json = self._validate(arguments)
         except ValidationError as error:
@@ -103,14 +99,7 @@ class Signature:
 
 
 def read_signature(handler: Handler) -> Signature:
-    """Read a handler's signature.
-
-    Args:
-        handler: a function, a method, or an object with `__call__`.
-
-    Raises:
-        TypeError: a parameter cannot be an argument (`*args`, positional-only, or an annotation without a schema).
-    """
+    """Read a handler's signature."""
     hints = resolved_hints(handler)
     description, sentences = read_docstring(inspect.getdoc(handler))
     parameters: dict[str, tuple[Any, Any, bool]] = {}
@@ -146,12 +135,12 @@ def read_signature(handler: Handler) -> Signature:
 
 
 def _description(annotation: Any) -> str:
-    """Return the text in an annotation such as `Annotated[int, "how many"]`; pydantic ignores this text."""
+    """Return the text in an annotation such as `Annotated[int, "how many"]`."""
     return next((one for one in getattr(annotation, "__metadata__", ()) if isinstance(one, str)), "")
 
 
 def handler_parameter_names(handler: Handler) -> tuple[list[str], str | None]:
-    """Return the names of all parameters but the Context parameter, and the Context parameter's name or None."""
+    """Return the names of all parameters except the Context parameter, and the name of the Context parameter."""
     hints = resolved_hints(handler)
     names = list(inspect.signature(handler).parameters)
     context = next((name for name in names if takes_context(hints.get(name))), None)
@@ -164,11 +153,7 @@ def takes_context(annotation: Any) -> bool:
 
 
 def resolved_hints(handler: Handler) -> dict[str, Any]:
-    """Return the handler's annotations with names resolved.
-
-    Raises:
-        TypeError: an annotation has a name that does not exist at run time.
-    """
+    """Return the handler's annotations with names resolved."""
     target = handler if inspect.isroutine(handler) else type(handler).__call__
     try:
         return get_type_hints(target, include_extras=True)
@@ -188,12 +173,12 @@ _MANY: Final = (AsyncGenerator, AsyncIterable, AsyncIterator, Generator, Iterabl
 
 
 def result_annotation(annotation: Any) -> Any:
-    """Return the annotation of a result. For a generator, it is a list, because all items are sent at once."""
+    """Return the annotation of a result. The result of a generator is a list."""
     return list[get_args(annotation)[0]] if get_origin(annotation) in _MANY else annotation  # type: ignore[misc]  # known at run time
 
 
 def generator_to_list(handler: Handler) -> Handler:
-    """Return the handler. For a generator (async or not), return a function that returns the list of its items."""
+    """Convert a generator handler to a function that returns a list."""
     if inspect.isgeneratorfunction(handler):
 
         @wraps(handler)
@@ -212,11 +197,7 @@ def generator_to_list(handler: Handler) -> Handler:
 
 
 def argument_binder(schema: Json) -> Callable[[Json], Json]:
-    """Return a function that checks arguments against a JSON Schema and returns them, or raises ArgumentsError.
-
-    Raises:
-        McpError: INTERNAL_ERROR if the schema is invalid.
-    """
+    """Return a function that checks arguments against a JSON Schema."""
     from mcpfactory_runtime.schemas.references import UnusableSchemaError  # noqa: PLC0415 - only for generated tools
     from mcpfactory_runtime.schemas.validation import compile_schema  # noqa: PLC0415 - only for generated tools
     from mcpfactory_runtime.schemas.value_validation import ArgumentError  # noqa: PLC0415 - only for generated tools
@@ -292,7 +273,7 @@ _OTHER_TYPE: Final = re.compile(r"(?:int|float|bool|string|list|dict)_(?:type|pa
 def _refuse_defaults(handler: Handler, parameters: dict[str, tuple[Any, Any, bool]], validator: Any) -> None:
     """Refuse defaults of the wrong type, and defaults that are not among the choices.
 
-    Do not refuse other invalid defaults, because they may mean "not given".
+    Accept other invalid defaults, because such defaults may mean "not given".
     """
     plain = {name: one for name, (_, one, _) in parameters.items() if isinstance(one, str | int | float | list | dict)}
     for problem in _problems(validator, plain):
@@ -307,7 +288,7 @@ def _refuse_defaults(handler: Handler, parameters: dict[str, tuple[Any, Any, boo
 
 
 def _problems(validator: Any, values: dict[str, Any]) -> Sequence[Any]:
-    """Return the problems that a validator finds in values; empty if an author's validator raises another error."""
+    """Return the problems that a validator finds."""
     try:
         validator.validate_python(values)
     except ValidationError as error:
@@ -342,13 +323,13 @@ _SECTION: Final = re.compile(
     re.IGNORECASE,
 )
 _ARGUMENT_SECTIONS: Final = {"args", "arguments", "parameters", "params"}
-# Keep these sections, because they are useful to the model.
+# Sections that stay in a tool's description, because these sections help the model.
 _KEPT_SECTIONS: Final = {"example", "examples", "note", "notes", "warning", "warnings"}
 _ARGUMENT: Final = re.compile(r"^\*{0,2}(?P<name>\w+)\s*(?:\([^)]*\))?\s*:\s*(?P<text>.*)$")
 
 
 def read_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
-    """Return the text without sections on arguments, results and errors, and the description of each argument."""
+    """Split a docstring into the tool's description and the descriptions of the arguments."""
     if not docstring:
         return "", {}
     description: list[str] = []

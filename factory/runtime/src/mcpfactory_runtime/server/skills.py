@@ -1,14 +1,13 @@
 """Skills: directories with a SKILL.md that a server publishes.
 
-The server reads a skill's directory on each request, so the next response has the new digest of a changed file.
-SKILL.md is listed among the resources; the skill's template reads the other files. The server opens only files that a
-walk of the directory found, so no URI can escape the directory. Links are refused, and names that begin with a dot are
-skipped.
+The server reads a skill's directory on each request, so that each response has current digests. SKILL.md is a listed
+resource, and a resource template reads the other files. The server opens only files that a walk of the directory found,
+so that no URI can escape the directory. Links are refused. Names that begin with a dot are skipped.
 
-Hosts compare the published front matter with the result of their YAML parser. Therefore a value is either
-read as every YAML parser would read it, or refused. Supported are lines `key: value`, and one nested level below a
-key (`metadata:`). Values are plain, quoted or block (`|`, `>`) strings, plain numbers, true, false and null.
-Any other syntax is refused, including values that YAML 1.1 and 1.2 read differently (yes, 012, 1:30, 2024-01-01 …).
+Hosts compare the published front matter with the result of a YAML parser. Values that YAML parsers read differently are
+therefore refused, such as `yes`, `012` and `2024-01-01`. Front matter consists of lines `key: value` and at most one
+nested level. Values are plain, quoted or block strings, plain numbers, true, false and null. Any other syntax is
+refused.
 """
 
 from __future__ import annotations
@@ -50,15 +49,11 @@ _ESCAPES: Final = {'"': '"', "\\": "\\", "/": "/", "n": "\n", "t": "\t", "r": "\
 
 
 class FrontmatterError(ValueError):
-    """Error for front matter that is missing or not supported; the message has the line."""
+    """Error for missing or unsupported front matter."""
 
 
 def read_frontmatter(text: str) -> dict[str, Any]:
-    """Return the front matter at the beginning of a text, as a JSON object.
-
-    Raises:
-        FrontmatterError: the front matter is missing or invalid.
-    """
+    """Return the front matter at the beginning of a text, as a JSON object."""
     found = _BLOCK.match(text)
     if found is None:
         raise FrontmatterError("no front matter\nhint: begin the file with a line ---, the fields, and a line ---")
@@ -66,8 +61,6 @@ def read_frontmatter(text: str) -> dict[str, Any]:
 
 
 class _FrontmatterReader:
-    """Parser of front matter."""
-
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
         self._next = 0
@@ -147,7 +140,6 @@ class _FrontmatterReader:
         return text if header.endswith("-") or not text else text + "\n"
 
     def _peek(self) -> str | None:
-        """Return the next line with content."""
         while self._next < len(self._lines):
             line = self._lines[self._next].rstrip(" ")
             if line and not line.lstrip(" ").startswith("#"):
@@ -161,7 +153,7 @@ class _FrontmatterReader:
 
 
 def _folded(lines: list[str]) -> str:
-    """Return lines joined by spaces; an empty line becomes a line break."""
+    """Join lines with spaces. An empty line becomes a line break."""
     text, gap = "", ""
     for line in lines:
         if line:
@@ -175,10 +167,10 @@ def _folded(lines: list[str]) -> str:
 MAX_FILES: Final = 512  # maximum number of files that every host must accept (ext-skills, Limits)
 MAX_SIZE: Final = 16 * 1024 * 1024  # bytes; maximum total size that every host must accept
 _MAIN: Final = "SKILL.md"
-_NAME: Final = re.compile(r"(?!.*--)[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")  # agentskills.io, name
+_NAME: Final = re.compile(r"(?!.*--)[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")  # agentskills.io, field `name`
 _DESCRIPTION: Final = 1024  # maximum characters of a description
 _SEGMENT: Final = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=-]+")
-_SAFE: Final = "/!$&'()*+,;=:@"  # RFC 3986 §3.3, path
+_SAFE: Final = "/!$&'()*+,;=:@"  # characters of a path that need no escape (RFC 3986 §3.3)
 _DIRECTORY: Final = "inode/directory"
 
 
@@ -199,15 +191,12 @@ class Skill:
 
     Args:
         folder: the skill's directory.
-        prefix: prefix of its name in the URI; "" for none.
+        prefix: path before the skill's name in the URI, or "".
 
     Attributes:
         root: the URI of the directory.
         uri: the URI of SKILL.md.
         name, description: fields of the front matter at the time of publication.
-
-    Raises:
-        SkillError: the directory is not a skill.
     """
 
     def __init__(self, folder: Path, prefix: str) -> None:
@@ -232,11 +221,7 @@ class Skill:
         self.scan()
 
     def entry(self) -> Json:
-        """Return the `Skill` object of skills/list and skills/get, from the current files.
-
-        Raises:
-            SkillError: the folder can no longer be published.
-        """
+        """Return the `Skill` object of skills/list and skills/get, from the current files."""
         front = self._front()
         files = self.scan()
         return {
@@ -248,11 +233,7 @@ class Skill:
         }
 
     def scan(self) -> dict[str, _SkillFile]:
-        """Return the files by path within the skill, SKILL.md first; read a file again only if it has changed.
-
-        Raises:
-            SkillError: there are too many files, they are too large, or a file is a link.
-        """
+        """Return the skill's files by path, with SKILL.md first."""
         found: dict[str, _SkillFile] = {}
         total = 0
         for name, path in sorted(self._walk(self.folder, ""), key=lambda pair: (pair[0] != _MAIN, pair[0])):
@@ -308,7 +289,7 @@ class Skill:
         return f"{self.root}/{quote(name, safe=_SAFE)}"
 
     def read(self, path: str) -> EmbeddedText | EmbeddedBlob | None:
-        """Return one file's content by its path within the skill, or None if it is not a file of the skill."""
+        """Return a file's content by the path within the skill, or None for an unknown path."""
         file = self.scan().get(path)
         if file is None:
             return None
@@ -322,7 +303,7 @@ class Skill:
         return EmbeddedBlob(self.uri_of(path), data, mime_type or "application/octet-stream")
 
     def children(self, uri: str) -> dict[str, Json] | None:
-        """Return the direct children of a skill's directory as resources by URI, or None for another URI."""
+        """Return the files and folders of a skill's directory as resources by URI, or None for an unknown URI."""
         folders = {self.root: ""}
         files = self.scan()
         for name in files:
@@ -353,11 +334,7 @@ class Skill:
 
 
 class Skills:
-    """The skills of one server and the extension's methods.
-
-    Args:
-        host: the server.
-    """
+    """Skills of one server, and the methods of the skills extension."""
 
     def __init__(self, host: ServerInterface) -> None:
         self._host = host
@@ -369,7 +346,7 @@ class Skills:
         }
 
     def publish(self, folder: str | os.PathLike[str], prefix: str) -> str:
-        """Publish one skill; see `Server.add_skill`."""
+        """Publish one skill (see `Server.add_skill`)."""
         skill = Skill(Path(folder), prefix)
         self._host.registry.add(self._published, skill.uri, skill)
         self._host.registry.extensions[SKILLS] = {"directoryRead": True}
@@ -390,7 +367,7 @@ class Skills:
         return skill.uri
 
     def publish_all(self, folder: str | os.PathLike[str], prefix: str) -> list[str]:
-        """Publish each skill in a folder; see `Server.add_skills`."""
+        """Publish each skill in a folder (see `Server.add_skills`)."""
         found = sorted(path.parent for path in Path(folder).glob(f"*/{_MAIN}"))
         if not found:
             raise SkillError(
@@ -399,11 +376,7 @@ class Skills:
         return [self.publish(path, prefix) for path in found]
 
     async def answer(self, call: Call) -> Json:
-        """Return the result of a method of the extension.
-
-        Raises:
-            McpError: METHOD_NOT_FOUND if the server has no skills, INVALID_PARAMS for an unknown URI.
-        """
+        """Answer a method of the skills extension."""
         if not self._published:
             raise McpError(METHOD_NOT_FOUND, f"Method not found: {call.method}")
         try:

@@ -1,7 +1,6 @@
-"""Background tasks, and worker threads for `def` handlers: a blocking handler must not delay other calls.
+"""Background tasks, and worker threads for `def` handlers.
 
-The threads are daemons, unlike the threads of `concurrent.futures`. Therefore a handler that never returns does not
-keep the process alive.
+The threads are daemon threads, so that a handler that never returns does not keep the process alive.
 """
 
 from __future__ import annotations
@@ -22,11 +21,7 @@ def in_thread(handler: Callable[..., Any], arguments: dict[str, Any]) -> asyncio
     """Call a handler in a worker thread, with a copy of the current context variables.
 
     Returns:
-        The future of the handler's result. If you cancel the future before the handler has started, the handler never
-            runs. If you cancel the future later, the handler runs to its end, and the result is dropped.
-
-    Raises:
-        RuntimeError: no thread exists or can be started, so the handler is not called.
+        The future of the handler's result. If you cancel the future before the handler has started, the handler never runs. If you cancel the future later, the handler runs to its end, and the result is dropped.
     """
     loop = asyncio.get_running_loop()
     future = loop.create_future()
@@ -45,13 +40,11 @@ def in_background(tasks: set[asyncio.Task[Any]], work: Coroutine[Any, Any, Any])
 
 
 def has_running_calls() -> bool:
-    """Return True while a call runs in a worker thread or waits for one."""
+    """Return True while a call runs in a worker thread or waits for a thread."""
     return _workers.calls > 0
 
 
 class _Work(NamedTuple):
-    """A call of a handler."""
-
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
     context: Context
@@ -59,7 +52,7 @@ class _Work(NamedTuple):
     arguments: dict[str, Any]
 
     def run(self) -> tuple[Any, BaseException | None]:
-        """Call the handler, unless the call was canceled; return its result and its error."""
+        """Call the handler, and return the result and the error."""
         if self.future.cancelled():
             return None, None
         try:
@@ -73,8 +66,6 @@ class _Work(NamedTuple):
 
 
 class _Workers:
-    """The threads, and the queue of calls."""
-
     def __init__(self) -> None:
         self.forget()
 
@@ -87,11 +78,7 @@ class _Workers:
         self._waiting: SimpleQueue[_Work] = SimpleQueue()
 
     def put(self, work: _Work) -> None:
-        """Queue a call, and start a thread for the call if no thread is free.
-
-        Raises:
-            RuntimeError: no thread exists or can be started, so the handler is not called.
-        """
+        """Queue a call, and start a thread for the call if no thread is free."""
         with self._lock:
             if self.calls >= self._threads and self._threads < MAX_THREADS:
                 try:
@@ -111,7 +98,7 @@ class _Workers:
                 self.calls -= 1
             with suppress(RuntimeError):  # if the loop is closed, no caller waits for the result
                 work.loop.call_soon_threadsafe(_resolve, work.future, value, error)
-            del work, value, error  # while this thread waits, it must not keep the call's objects alive
+            del work, value, error  # a waiting thread must not keep the call's objects alive
 
 
 def _resolve(future: asyncio.Future[Any], value: Any, error: BaseException | None) -> None:

@@ -1,7 +1,7 @@
-"""Conversion of a tool's return value to `content` and `structuredContent`, and of its annotation to `outputSchema`.
+"""Conversion of return values to tool results, and of return annotations to `outputSchema`.
 
-Structured content must be an object in all revisions but the newest, so other values are wrapped as `{"result": …}`
-with a matching schema: one schema fits all peers.
+Values that are not objects are wrapped as `{"result": …}`, because older revisions require an object as structured
+content.
 """
 
 from __future__ import annotations
@@ -26,12 +26,8 @@ _OF_ANYTHING: Final = (list, list[Any], tuple, tuple[Any, ...], Sequence, Sequen
 def make_output_converter(annotation: Any, structured: bool | None) -> tuple[Converter, Json | None]:
     """Return the function that converts a tool's return values to results, and the tool's output schema.
 
-    Args:
-        annotation: the return annotation; `inspect.Signature.empty` if there is no annotation.
-        structured: True demands structured output, False forbids it, None decides by the annotation.
-
-    Raises:
-        TypeError: `structured=True`, but the annotation is missing or describes content.
+    `structured` is True to require structured output, and False to forbid structured output. If `structured` is None,
+    the annotation decides.
     """
     if structured is False or _is_content(annotation):
         if structured:
@@ -55,12 +51,10 @@ def make_output_converter(annotation: Any, structured: bool | None) -> tuple[Con
 
 
 def unstructured_result(value: Any) -> Json:
-    """Convert a value without an output schema: content stays, bytes become base64, other values become JSON text.
+    """Convert a value to a result without an output schema.
 
-    Objects are also returned as structured content. In a list with content blocks, all other items become text blocks.
-
-    Raises:
-        TypeError: the value has no JSON form.
+    Content blocks stay unchanged, bytes become base64, and other values become JSON text. Objects are also returned as
+    structured content. In a list with content blocks, all other items become text blocks.
     """
     if isinstance(value, ToolResult):
         return value.to_dict()
@@ -114,7 +108,7 @@ def _converter(plain: Callable[[Any], Any], *, wraps: bool = True) -> Converter:
 
 
 def _plain_without_surrogates(plain: Callable[[Any], Any], value: Any, error: ValueError) -> Any:
-    """Convert a value to plain data if its strings have lone surrogates; raise the error for any other value."""
+    """Convert a value whose strings contain lone surrogates to plain data."""
     whole = replace_surrogates(value)
     if whole is value:
         raise error
@@ -122,7 +116,7 @@ def _plain_without_surrogates(plain: Callable[[Any], Any], value: Any, error: Va
 
 
 def _mixed_converter(convert: Converter) -> Converter:
-    """Return a converter for lists that may contain content blocks; other items also become structured content."""
+    """Return a converter for lists that may contain content blocks."""
 
     def convert_mixed(value: Any) -> Json:
         if isinstance(value, list | tuple) and any(isinstance(one, Content) for one in value):
@@ -143,7 +137,7 @@ def _wrapped(schema: Json) -> Json:
 
 
 def _is_content(annotation: Any) -> bool:
-    """Return True if an annotation is missing or does not describe data: None, Any, content blocks, a ToolResult."""
+    """Return True if an annotation is missing or does not describe data, such as None, Any or a content block."""
     if annotation in (inspect.Signature.empty, None, type(None), Any):
         return True
     if inspect.isclass(annotation) and get_origin(annotation) is None:

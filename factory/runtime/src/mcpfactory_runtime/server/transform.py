@@ -1,7 +1,6 @@
-"""Transformation of a tool: other names and descriptions, fixed or hidden arguments, and a mapped result.
+"""Transformation of a tool: new names and descriptions, fixed or hidden arguments, and a mapped result.
 
-The options are those of `[tools.NAME]` in `mcpfactory.toml` (docs/reference/generated-server.md, Decisions about
-tools).
+The options match `[tools.NAME]` in `mcpfactory.toml` (docs/reference/generated-server.md, Decisions about tools).
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ class ArgumentTransform(TypedDict, total=False):
     Attributes:
         rename: the new name.
         description: the new description.
-        default: the value used if a caller omits the argument, which is then optional.
-        hide: True if callers neither see nor send the argument; a required argument then needs a default.
-        fix: the fixed value; callers neither see nor send the argument.
+        default: value of an omitted argument. An argument with a default is optional.
+        hide: True hides the argument from callers. A hidden required argument needs a default.
+        fix: fixed value of the argument. Callers neither see nor send the argument.
     """
 
     rename: str
@@ -51,7 +50,7 @@ class ArgumentTransform(TypedDict, total=False):
 
 
 class TransformOptions(TypedDict, total=False):
-    """Keywords of `Server.transform_tool` and `transformed_tool`."""
+    """Keyword arguments of `Server.transform_tool` and `transformed_tool`."""
 
     rename: str
     title: str | None
@@ -72,16 +71,17 @@ def transformed_tool(
     arguments: Mapping[str, ArgumentTransform] | None = None,
     result: Mapper | None = None,
 ) -> Tool:
-    """Return a tool that calls another tool, with the same scopes, annotations and task support.
+    """Return a tool that calls `inner`, and that has the same scopes, annotations and task support.
 
     Args:
         inner: the tool to call.
-        rename: the new name; "" keeps it.
+        rename: the new name, or "" to keep the name.
         title: the display name.
         description: the description for the model.
-        arguments: argument name of the inner tool → changes.
-        result: function that maps the inner tool's answer (a value, or text without structured content) to the new
-            tool's answer; its return annotation becomes the output schema. Failures propagate unchanged.
+        arguments: changes by the inner tool's argument names.
+        result: function that converts the inner tool's structured content to the new tool's return value. Without
+            structured content, the function gets the text. The function's return annotation becomes the output schema.
+            Errors of the inner tool stay unchanged.
 
     Raises:
         TypeError: an option is unknown, or `result` is not a function of one value.
@@ -109,11 +109,7 @@ def transformed_tool(
 
 
 def check_options(tool: str, **options: Any) -> None:
-    """Check the names of options for a tool that is not listed yet.
-
-    Raises:
-        TypeError: an option is unknown.
-    """
+    """Check the names of options for a tool that is not listed yet."""
     known = TransformOptions.__annotations__
     if unknown := sorted(set(options) - set(known)):
         raise TypeError(f"tool {tool}: unknown option {', '.join(unknown)}\nhint: use one of {', '.join(known)}")
@@ -122,8 +118,6 @@ def check_options(tool: str, **options: Any) -> None:
 
 
 class _Handler:
-    """Handler that calls the inner tool and maps its result."""
-
     def __init__(self, inner: Tool, mapper: Mapper | None, convert: Converter) -> None:
         self._inner, self._mapper, self._convert = inner, mapper, convert
 
@@ -138,7 +132,7 @@ class _Handler:
 
 
 def _returned(tool: Tool, result: Json) -> Any:
-    """Return a tool's structured content without the `result` wrapper; without structured content, return the text."""
+    """Return a tool's structured content without the `result` wrapper. Without structured content, return the text."""
     value = result.get("structuredContent")
     if value is None:
         return "\n".join(block["text"] for block in result.get("content", ()) if block.get("type") == "text")
@@ -147,7 +141,7 @@ def _returned(tool: Tool, result: Json) -> Any:
 
 
 def _transformed_schema(tool: str, schema: Json, changes: Mapping[str, ArgumentTransform]) -> tuple[Json, Json]:
-    """Return the schema for callers, and a map of visible arguments (name in the inner tool → name for callers)."""
+    """Return the schema for callers, and the callers' argument names by the inner tool's names."""
     properties, required = properties_of(schema), required_of(schema)
     _check_changes(tool, schema, changes)
     seen: Json = {}
@@ -204,7 +198,6 @@ def _check_argument_options(tool: str, name: str, change: ArgumentTransform) -> 
 
 
 def _check_value(tool: str, schema: Json, name: str, value: Any) -> None:
-    """Refuse a value that the inner tool does not accept."""
     alone = {**schema, "properties": {name: properties_of(schema)[name]}, "required": [name]}
     for key in _NAMING:
         alone.pop(key, None)
@@ -215,7 +208,6 @@ def _check_value(tool: str, schema: Json, name: str, value: Any) -> None:
 
 
 def _binder(schema: Json, changes: Mapping[str, ArgumentTransform], passed: Json) -> Callable[[Json], Json]:
-    """Return a function that checks the arguments of callers, and converts them to arguments of the inner tool."""
     known: list[Callable[[Json], Json]] = []
     unseen = set(properties_of(schema))
     refused = {name for name in changes if name not in passed or passed[name] != name} - unseen

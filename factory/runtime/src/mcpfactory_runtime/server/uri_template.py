@@ -1,7 +1,7 @@
 """Matching of URIs against URI templates (RFC 6570, levels 1 to 3), to get the values of the variables.
 
-Every operator is supported; `{name*}` matches across slashes, as in other frameworks. Query variables
-(`{?a,b}`, `{&a}`) may come in any order and may be missing. `unsafe` reports values that would escape a directory.
+Every operator is supported. `{name*}` also matches slashes. Query variables such as `{?a,b}` may come in any order, and
+may be missing.
 """
 
 from __future__ import annotations
@@ -31,11 +31,8 @@ class UriTemplate:
 
     Attributes:
         text: the template as written.
-        names: its variables, in order.
-        optional: variables of the query, which a URI may leave out.
-
-    Raises:
-        ValueError: the template is malformed.
+        names: the template's variables, in order.
+        optional: query variables, which a URI may omit.
     """
 
     __slots__ = ("_pattern", "_segments", "names", "optional", "text")
@@ -70,10 +67,10 @@ class UriTemplate:
         return {name: _decoded(value) for name, value in values.items()}
 
     def unsafe(self, values: Mapping[str, str], exempt: Collection[str] = ()) -> bool:
-        """Return True if a value, used as a path, would escape a directory; variables in `exempt` are not checked.
+        """Return True if a value would escape a directory when used as a path. Variables in `exempt` are not checked.
 
-        A value is unsafe if it contains a NUL or a segment `..`, or is an absolute path. In a variable that matches one
-        segment, any slash or backslash is unsafe (`{name}` matches a slash only if it is escaped).
+        A value is unsafe if it contains a NUL character or a segment `..`, or is an absolute path. In a variable that
+        matches one segment, any slash or backslash is unsafe.
         """
         return any(_escapes(value, one=name in self._segments) for name, value in values.items() if name not in exempt)
 

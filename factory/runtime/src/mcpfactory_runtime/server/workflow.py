@@ -1,4 +1,4 @@
-"""Functions that generated workflows call: run one step, and pick a value from its answer."""
+"""Functions that generated workflows call to run steps and to read answers."""
 
 from __future__ import annotations
 
@@ -21,17 +21,13 @@ EACH: Final = _Each()
 
 
 async def step(ctx: Context, tool: str, /, **arguments: Any) -> Any:
-    """Call a tool of this server and return the unwrapped answer. Arguments that are UNSET are left out.
-
-    Raises:
-        ToolError: the tool failed; the message begins with the tool's name.
-    """
+    """Call a tool of this server and return the unwrapped answer. Omit arguments that are UNSET."""
     try:
         answer = await ctx.call(tool, **_given(arguments))
     except ToolError as error:
         raise ToolError(f"{tool}: {error}") from None
     if isinstance(answer, Mapping) and answer.keys() == {"result"} and not isinstance(answer["result"], Mapping):
-        return answer["result"]  # unwrap the member `result`: servers wrap values that are not objects
+        return answer["result"]  # unwrap the member `result`, because servers wrap values that are not objects
     return answer
 
 
@@ -42,10 +38,10 @@ def _given(value: Any) -> Any:
 
 
 def pick(value: Any, *path: str | int | _Each) -> Any:
-    """Return the value at a path of names, indexes and EACH. A path with EACH returns the list of all matching values.
+    """Return the value at a path of names, indexes and EACH. A path with EACH returns all matching values as a list.
 
     Raises:
-        ToolError: no value was found, and the path has no EACH; the message has the path.
+        ToolError: no value was found, and the path has no EACH.
     """
     several = EACH in path
     found = [value]

@@ -1,1 +1,1 @@
-"""A pytest plugin for servers' tests; the import path of the test process contains this folder."""
+"""A pytest plugin for servers' tests. The import path of the tests contains this folder."""

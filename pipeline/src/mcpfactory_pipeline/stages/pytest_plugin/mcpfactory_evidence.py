@@ -1,9 +1,8 @@
-"""Pytest plugin for a server's test process: records each test's outcome, and the tools that the test ran.
+"""Pytest plugin that records the outcome of each test of a server, and the tools that the test ran.
 
-The plugin determines outcomes from the exceptions of tests. Therefore a hook of the server cannot change a failed test
-to passed by changing the report. Test code shares the process with the plugin; `docs/explanation/checks.md` describes
-the consequences. The plugin is loaded by name from a separate folder, in an environment without mcpfactory-pipeline, so
-it uses only the standard library and pytest.
+Outcomes come from the exceptions of tests, so a hook of the server cannot turn a failed test into a passed test. Test
+code shares the process with the plugin; `docs/explanation/checks.md` describes the consequences. The test environment
+has no mcpfactory-pipeline, so the plugin uses only the standard library and pytest.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any, Final
 
 import pytest
 
-# Variable with the path of a JSON file: `nonce`, `record` and `tools`. The file is deleted before other code runs.
+# Variable with the path of a JSON file with `nonce`, `record` and `tools`. The file is deleted before other code runs.
 SETTINGS: Final = "MCPFACTORY_EVIDENCE"
 _FAILED: Final = "failed"
 _SKIPPED: Final = "skipped"
@@ -27,7 +26,7 @@ _ONE_PROCESS: Final = {"numprocesses": 0, "dist": "no", "tx": []}
 
 
 class PytestEvidence:
-    """Observations of a session: the collected tests, and for each test its outcome and the tools that it ran."""
+    """Observations of a session: the collected tests, their outcomes, and the tools that each test ran."""
 
     def __init__(self, nonce: str, record: Path, tools: Path) -> None:
         self._nonce, self._record, self._tools = nonce, record, tools
@@ -42,7 +41,7 @@ class PytestEvidence:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Record a file that cannot be read."""
+        """Record a file that pytest cannot collect."""
         if report.failed:
             self._errors.append(report.nodeid)
 
@@ -59,12 +58,12 @@ class PytestEvidence:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Record the worst outcome of all phases of a test, from its exceptions and from the reports of other hooks."""
+        """Record the worst outcome of a test's phases, from its exceptions and from the reports of other hooks."""
         report = yield
         seen = _PASSED
         if call.excinfo is not None and report.outcome != _SKIPPED:
             seen = _FAILED
-        # The first phase of a test, or a repetition of the test.
+        # This is the first phase of a test, or a repetition of the test.
         if call.when == "setup" or item.nodeid not in self._tests:
             self._tests[item.nodeid] = {"outcome": _PASSED, "tools": []}
         noted = self._tests[item.nodeid]
@@ -110,14 +109,14 @@ _PLUGIN: Final = _evidence()  # read the file during import, before any conftest
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Start observations before pytest reads any conftest."""
+    """Register the plugin before pytest reads any conftest."""
     if _PLUGIN is not None:
         early_config.pluginmanager.register(_PLUGIN, "mcpfactory-evidence")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Run all tests in this process."""
+    """Turn off pytest-xdist."""
     for name, value in _ONE_PROCESS.items():
         if hasattr(config.option, name):
             setattr(config.option, name, value)

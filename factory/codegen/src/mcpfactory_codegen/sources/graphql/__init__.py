@@ -1,8 +1,7 @@
 """Translation of GraphQL schemas to OpenAPI, from the result of introspection or the schema's text (SDL).
 
 Queries and mutations become operations. Each operation posts a constant document to the endpoint, with the arguments as
-variables (`ApiBody.graphql`). `schema` reads the types, `field_selection` chooses the fields of the response. The path
-of an operation is only a label.
+variables (`ApiBody.graphql`). The path of an operation is only a label.
 """
 
 from __future__ import annotations
@@ -34,11 +33,10 @@ from mcpfactory_codegen.sources.translation_helpers import (
 )
 
 SDL: Final = "sdl"
-"""Data key for the text of a schema."""
 
 SDL_TEXT: Final = re.compile(rb"^(?:extend\s+)?(?:type\s+[A-Za-z_]\w*[^:\n{]*\{|schema\b[^:\n{]*\{)", re.M)
 """Pattern for the text of a schema: a type or schema definition at the start of a line."""
-_TOKEN: Final = "Token"  # noqa: S105 - the name of a scheme
+_TOKEN: Final = "Token"  # noqa: S105 - the name of a scheme is not a secret
 _PAGE: Final = 20
 _QUIET: Final = frozenset({"path-unusual-syntax", "server-relative"})
 _SCALARS: Final[dict[str, dict[str, Any]]] = {
@@ -69,12 +67,12 @@ def is_sdl(data: dict[str, Any]) -> bool:
 
 
 def translate_introspection(data: dict[str, Any]) -> Translation:
-    """Return the result of introspection as OpenAPI."""
+    """Translate the result of introspection to OpenAPI."""
     return _translated(schema_from_introspection(data))
 
 
 def translate_sdl(data: dict[str, Any]) -> Translation:
-    """Return the text of a schema as OpenAPI."""
+    """Translate the text of a schema to OpenAPI."""
     try:
         schema = schema_from_sdl(text(data, SDL))
     except SdlError as error:
@@ -151,7 +149,6 @@ def _add(draft: OpenApiDraft, schema: GraphQLSchema, root: str, one: GraphQLFiel
 def _document(
     root: str, one: GraphQLField, taken: list[InputValue], selection: SelectionSet | dict[str, Any], *, pages: bool
 ) -> str:
-    """Return the GraphQL document of an operation, such as `query book($id: ID!) { book(id: $id) { id title } }`."""
     declared = ", ".join(f"${each.name}: {each.type}{_default(each, pages=pages)}" for each in taken)
     passed = ", ".join(f"{each.name}: ${each.name}" for each in taken)
     called = f"{one.name}({passed})" if taken else one.name
@@ -160,10 +157,7 @@ def _document(
 
 
 def _default(each: InputValue, *, pages: bool) -> str:
-    """Return the default of a variable: the argument's default, or a page size.
-
-    Some APIs require a page size without declaring it.
-    """
+    """Return the default of a variable: the argument's default, or a page size, which some APIs require."""
     if each.default not in {None, "null"} and _PLAIN.fullmatch(str(each.default)):
         return f" = {each.default}"
     return f" = {_PAGE}" if pages and each.name == "first" and each.type == "Int" else ""
@@ -195,7 +189,6 @@ def _schema_of(written: str) -> dict[str, Any]:
 
 
 def _add_types(draft: OpenApiDraft, schema: GraphQLSchema) -> None:
-    """Add the enums, custom scalars and input types as shared schemas, for references in arguments."""
     for name, kind in schema.types.items():
         if name in _SCALARS:
             continue

@@ -2,7 +2,7 @@
 
 The selection contains the scalars of the response, some of its objects, and identifying fields of these objects. For a
 connection, the selection contains the nodes and the cursor of the next page. The selection excludes fields with
-required arguments, deprecated fields, and types that contain themselves. The size of the selection is limited.
+required arguments, deprecated fields, and types that contain themselves.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SCALARS: Final = {"Int": "integer", "Float": "number", "String": "string", "Boo
 
 @dataclass(slots=True)
 class SelectionSet:
-    """Selected fields of one type; `fragments` has the selections of the type's possible object types."""
+    """Selected fields of one type. `fragments` has the selections of the type's possible object types."""
 
     type: GraphQLType
     leaves: list[GraphQLField] = field(default_factory=list)
@@ -90,10 +90,7 @@ class SelectionSet:
 
 
 def response_schema(written: str, inner: SelectionSet | dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of a response.
-
-    `written` is the field's type in GraphQL syntax, `inner` the innermost type.
-    """
+    """Return the JSON Schema of a response with the GraphQL type `written` and the innermost type `inner`."""
     required = is_non_null_type(written)
     plain = written.removesuffix("!")
     if is_list_type(plain):
@@ -107,13 +104,12 @@ def response_schema(written: str, inner: SelectionSet | dict[str, Any]) -> dict[
 
 
 def _leaf_schema(written: str) -> dict[str, Any]:
-    """Return the schema of a scalar in a response; custom scalars have no known type."""
     name = innermost_type(written)
     return {"type": _SCALARS[name]} if name in _SCALARS else {}
 
 
 def select_fields(schema: GraphQLSchema, written: str, *, deeper: bool = False) -> SelectionSet | dict[str, Any]:
-    """Return the fields to select for a type in GraphQL syntax, or its JSON Schema if the type is a scalar.
+    """Return the fields to select for a type in GraphQL syntax, or the JSON Schema of a scalar.
 
     `deeper` selects one more level, for a type that only wraps the result of a mutation.
     """
@@ -124,7 +120,7 @@ def select_fields(schema: GraphQLSchema, written: str, *, deeper: bool = False) 
 
 
 class _Choosing:
-    """Breadth-first field selection for one query: within the limits, outer fields have priority."""
+    """Breadth-first field selection for one query, so that outer fields have priority within the limits."""
 
     def __init__(self, schema: GraphQLSchema, *, wrapped: bool) -> None:
         self._schema = schema
@@ -150,7 +146,7 @@ class _Choosing:
             chosen.leaves += [one for name, one in chosen.type.fields.items() if name in wanted and self._is_leaf(one)]
             return
         leaves = [one for one in chosen.type.fields.values() if self._is_leaf(one) and one.name != _ECHO]
-        # Omit fields about previous pages, because callers only request next pages.
+        # omit fields about previous pages, because callers only request next pages
         if "hasNextPage" in chosen.type.fields:
             leaves = [one for one in leaves if one.name in _ONWARDS]
         if len(leaves) > _LEAVES[at]:
@@ -176,7 +172,7 @@ class _Choosing:
     def _objects(self, chosen: SelectionSet, level: int) -> Iterator[GraphQLField]:
         """Yield the fields with objects to select.
 
-        Lists come last (except at the top), and connections appear only in a wrapper.
+        Below the top level, fields with lists come last. Connections are selected only in a wrapper.
         """
         for one in sorted(
             chosen.type.fields.values(), key=lambda one: level > 0 and is_list_type(one.type.removesuffix("!"))
@@ -223,7 +219,6 @@ def _callable(one: GraphQLField) -> bool:
 
 
 def _prune(chosen: SelectionSet) -> None:
-    """Remove objects without selected fields, innermost ones first."""
     for below in [*(below for _, below in chosen.objects), *chosen.fragments]:
         _prune(below)
     chosen.objects = [(one, below) for one, below in chosen.objects if not below.empty]

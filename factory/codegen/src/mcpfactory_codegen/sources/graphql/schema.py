@@ -30,7 +30,7 @@ _ROOTS: Final = ("query", "mutation", "subscription")
 
 @dataclass(frozen=True, slots=True)
 class InputValue:
-    """An argument of a field, or a field of an input type. `default` is a GraphQL literal, None if missing."""
+    """An argument of a field, or a field of an input type, with a GraphQL literal as default."""
 
     name: str
     type: str
@@ -46,7 +46,7 @@ class InputValue:
 
 @dataclass(frozen=True, slots=True)
 class GraphQLField:
-    """A field of an object or interface. `deprecated` is the reason for the deprecation of the field, or ""."""
+    """A field of an object or interface, with the reason for its deprecation or ""."""
 
     name: str
     type: str
@@ -58,7 +58,10 @@ class GraphQLField:
 
 @dataclass(frozen=True, slots=True)
 class GraphQLType:
-    """A named type. `possible` are the object types of an interface or union, `members` the fields of an input type."""
+    """A named type.
+
+    `possible` has the object types of an interface or union. `members` has the fields of an input type.
+    """
 
     name: str
     kind: str
@@ -74,7 +77,7 @@ class GraphQLType:
 
 @dataclass(frozen=True, slots=True)
 class GraphQLSchema:
-    """All types by name, and the names of the three root types ("" if missing)."""
+    """All types by name, and the names of the three root types."""
 
     types: Mapping[str, GraphQLType]
     query: str = ""
@@ -83,12 +86,12 @@ class GraphQLSchema:
     description: str = ""
 
     def named(self, written: str) -> GraphQLType | None:
-        """Return the innermost type of a type in GraphQL syntax; None if that type is not defined."""
+        """Return the innermost type of a type in GraphQL syntax, or None for an undefined type."""
         return self.types.get(innermost_type(written))
 
 
 def innermost_type(written: str) -> str:
-    """Return the innermost type: `Book` of `[Book!]!`."""
+    """Return the innermost type, such as `Book` for `[Book!]!`."""
     return written.translate(_MARKS)
 
 
@@ -127,7 +130,6 @@ def schema_from_introspection(data: dict[str, Any]) -> GraphQLSchema:
 
 
 def _type(node: dict[str, Any], origin: str, places: Sequence[str]) -> GraphQLType:
-    """Return a type from its introspection data; `places` are the origins of the type's fields."""
     fields = {}
     for (_, one), at in zip(iterate_objects(node, "fields"), places, strict=True):
         written = _written(one.get("type"))
@@ -161,7 +163,7 @@ def _inputs(node: dict[str, Any], key: str) -> Iterator[InputValue]:
 
 
 def _written(node: Any, depth: int = 0) -> str:
-    """Return a type reference in GraphQL syntax; "" if it is invalid. A string is returned unchanged."""
+    """Return a type reference in GraphQL syntax, or "" for an invalid reference."""
     if isinstance(node, str):
         return node
     if not isinstance(node, dict) or depth > _WRAPPERS:
@@ -190,10 +192,9 @@ class SdlError(ValueError):
 def schema_from_sdl(text: str) -> GraphQLSchema:
     """Return the schema of an SDL text, with extensions merged into their types.
 
-    Raises:
-        SdlError: the syntax is invalid, or nested too deeply.
+    Raise an SdlError for invalid or too deeply nested syntax.
     """
-    from graphql import GraphQLError, parse  # noqa: PLC0415 - slow, and only needed for SDL
+    from graphql import GraphQLError, parse  # noqa: PLC0415 - the import is slow, and only needed for SDL
 
     try:
         document = parse(text, no_location=True, max_tokens=_MOST_TOKENS)
@@ -244,7 +245,6 @@ def _description(node: Any) -> str:
 
 
 def _described(name: str, nodes: list[Any]) -> dict[str, Any]:
-    """Return the introspection data of a type; `nodes` are the type's definition and extensions."""
     kind = _kind(nodes[0])
     directives = {one.name.value: one for one in _all(nodes, "directives")}
     return {
@@ -260,8 +260,7 @@ def _described(name: str, nodes: list[Any]) -> dict[str, Any]:
 
 
 def _member(node: Any) -> dict[str, Any]:
-    """Return the introspection data of a field or argument."""
-    from graphql import print_ast  # noqa: PLC0415 - as above
+    from graphql import print_ast  # noqa: PLC0415 - the import is slow, and only needed for SDL
 
     default = getattr(node, "default_value", None)
     deprecated = next((one for one in node.directives or () if one.name.value == "deprecated"), None)

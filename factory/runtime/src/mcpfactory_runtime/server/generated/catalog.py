@@ -1,10 +1,9 @@
-"""Selection and presentation of a server's generated tools: full list or search, by profile and dialect.
+"""Selection of a server's generated tools by mode, profile and dialect.
 
-A *profile* is a named selection of tools: `full`, `read-only`, or a profile of the manifest. A *mode* is the form of
-the list: `full` lists each tool, `search` lists three tools that find, describe and call all others. A *dialect* is
-the form of tool names and schemas for clients with limits (`client_dialects`). The manifest sets the mode, the profile
-and the dialect. The variables MCPFACTORY_MODE, MCPFACTORY_PROFILE and MCPFACTORY_DIALECT override the manifest. The
-options `--mode`, `--profile` and `--dialect` override the variables.
+The *mode* `full` lists each tool. The mode `search` lists three tools that find, describe and call the other tools. A
+*profile* is a set of tools: `full`, `read-only`, or a profile of the manifest. A *dialect* adapts names and schemas to
+clients with limited schema support. Options such as `--mode` override environment variables such as MCPFACTORY_MODE,
+and the variables override the manifest.
 """
 
 from __future__ import annotations
@@ -20,25 +19,22 @@ if TYPE_CHECKING:
 
 
 MODES: Final = ("full", "search")
-DIALECTS: Final = ("standard", "plain", "flat")  # keys of `schemas.dialects.DIALECTS`, which is loaded on demand
+DIALECTS: Final = ("standard", "plain", "flat")  # keys of `schemas.client_dialects.DIALECTS`, which is loaded on demand
 _FULL: Final = "full"
 _READ_ONLY: Final = "read-only"
 
 
 class CatalogError(ValueError):
-    """Error for an unknown mode, profile or dialect; the message lists the known values."""
+    """Error for an unknown mode, profile or dialect."""
 
 
 class Catalog:
     """The generated tools of one server.
 
     Attributes:
-        title: the API's name for the model; "" until a manifest is mounted.
-        mode: the selected mode.
-        profile: the selected profile.
-        dialect: the selected dialect.
-        environment_error: error message if the environment selects an unknown mode, profile or dialect; otherwise "".
-        notices: lines for the operator.
+        title: the API's display name, or "" before the first manifest is mounted.
+        environment_error: error message about the environment variables, or "".
+        notices: messages for the operator.
     """
 
     def __init__(self, registry: Registry) -> None:
@@ -54,11 +50,7 @@ class Catalog:
         self._listed: list[str] = []
 
     def add(self, rows: Sequence[GeneratedTool], profiles: Mapping[str, Sequence[str]]) -> None:
-        """Add the tools and profiles of one manifest; call `select` afterwards to list the tools.
-
-        Raises:
-            ValueError: a name is taken.
-        """
+        """Add the tools and profiles of one manifest. Call `select` afterwards to list the tools."""
         for row in rows:
             if row.tool.name in self._rows or row.tool.name in self._registry.tools:
                 raise ValueError(
@@ -74,11 +66,7 @@ class Catalog:
         return (_FULL, _READ_ONLY, *(name for name in self._profiles if name not in {_FULL, _READ_ONLY}))
 
     def select(self, mode: str | None = None, profile: str | None = None, dialect: str | None = None) -> None:
-        """List the tools of a profile in a mode and a dialect; None keeps the current choice.
-
-        Raises:
-            CatalogError: the mode, profile or dialect is unknown; the selection stays unchanged.
-        """
+        """List the tools that a mode, a profile and a dialect select. None keeps the current value."""
         mode, profile, dialect = mode or self.mode, profile or self.profile, dialect or self.dialect
         if mode not in MODES:
             raise CatalogError(f"unknown mode {mode!r}\nhint: use {' or '.join(MODES)}")
@@ -91,10 +79,7 @@ class Catalog:
         self._update_listed()
 
     def select_from_environment(self, environ: Mapping[str, str]) -> None:
-        """Select the tools by environment variables.
-
-        An error is stored in `environment_error` until the server starts.
-        """
+        """Select the tools by environment variables. Store an error in `environment_error`."""
         try:
             self.select(*(environ.get(f"MCPFACTORY_{one}") for one in ("MODE", "PROFILE", "DIALECT")))
         except CatalogError as error:
@@ -103,7 +88,7 @@ class Catalog:
             self.environment_error = f"{names}: {error}"
 
     def discard(self, name: str) -> bool:
-        """Remove a generated tool; return False if it does not exist."""
+        """Remove a generated tool, and return True if the tool existed."""
         if self._rows.pop(name, None) is None:
             return False
         self._update_listed()
@@ -126,7 +111,6 @@ class Catalog:
         self._registry.version += 1
 
     def _in_dialect(self, rows: dict[str, GeneratedTool]) -> dict[str, GeneratedTool]:
-        """Return the rows adapted to the dialect, by the tools' names in the dialect."""
         if self.dialect == DIALECTS[0]:
             return rows
         from mcpfactory_runtime.schemas.client_dialects import DIALECTS as LIMITS  # noqa: PLC0415 - most clients need none
@@ -140,7 +124,7 @@ class Catalog:
         }
 
     def adapt_listed(self, wires: dict[str, Json]) -> dict[str, Json]:
-        """Return the listed tools by name; adapt hand-written tools to the dialect, but keep their names."""
+        """Return the listed tools by name. Hand-written tools keep their names, but get the dialect's schemas."""
         if self.dialect == DIALECTS[0]:
             return wires
         from mcpfactory_runtime.schemas.client_dialects import DIALECTS as LIMITS  # noqa: PLC0415 - see above
@@ -153,7 +137,6 @@ class Catalog:
         }
 
     def _offers(self, tool: Tool) -> bool:
-        """Return True if the profile `read-only` includes a tool, because the tool is listed there or read-only."""
         return tool.name in self._listed or _reads(tool)
 
     def _includes(self, row: GeneratedTool) -> bool:
@@ -163,7 +146,6 @@ class Catalog:
 
 
 def _in_dialect(tool: Tool, name: str, limits: ClientLimits) -> Tool:
-    """Return a view of a tool with another name and schema, but the same handler and argument checks."""
     from mcpfactory_runtime.schemas.client_dialects import adapt_tool  # noqa: PLC0415 - most clients need none
 
     def load(view: Tool) -> None:

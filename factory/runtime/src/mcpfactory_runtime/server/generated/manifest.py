@@ -1,31 +1,30 @@
-"""Generated tools: they are listed from `manifest.json`, imported at the first call, and run with the owner's hooks.
+"""Generated tools: loading from `manifest.json`, the owner's hooks, and checks of results.
 
-Lazy imports let a server with a thousand tools start as fast as one with three. See
-docs/reference/generated-server.md, `manifest.json`, for the format.
+A tool's module is imported at the tool's first call, so that a server with many tools starts fast.
+docs/reference/generated-server.md describes `manifest.json`.
 
     @server.before("list_books")
     def few_at_a_time(call: ToolCall) -> None:
         call.arguments.setdefault("limit", 20)
 
-A hook before a call may change the arguments, which are already validated, or raise `ToolError` to refuse the call. A
-hook that runs after a call may return a different result. Hooks run in the order of their definition. Hooks also run
-for calls through search mode, as a task, or by `Context.call`. Hooks apply to generated tools only; hand-written tools
-do not need hooks.
+A `before` hook gets validated arguments. The hook may change the arguments, or raise `ToolError` to refuse the call. An
+`after` hook may return a different result. Hooks run in the order of their definition, for each call of a generated
+tool.
 
-MCP (server/tools, Output Schema): with an output schema, structured content MUST conform to it. The responses of APIs
-do not always match their documents. A call that the API carried out must not look like a failed call, because a model
-would repeat the call. Therefore:
+Structured content must conform to the tool's output schema (server/tools, Output Schema), but an API's responses do not
+always match the API document. A call that the API carried out must not look like a failed call, because a model would
+repeat the call. Therefore:
 
-1. Content that conforms stays unchanged.
-2. Members (and items of lists) that do not conform are left out of the structured content; the text has the complete
-   response, and a note lists the missing parts. A null that the schema does not permit is left out without a note,
-   because an absent member has the same meaning. A string is converted if the schema requires a number or a boolean
-   (all values of XML are strings), unless digits would be lost.
-3. If a required member is missing, the result is an error. The text reports that the call was carried out.
-4. If content is missing or is not JSON, the result is the empty object.
+1. Conforming content stays unchanged.
+2. Nonconforming members and list items are omitted from the structured content. The text has the complete response,
+   and a note lists the omitted parts. A null that the schema forbids is omitted without a note. Strings are converted
+   to the numbers and booleans that the schema requires, because all values of XML are strings. A conversion that would
+   lose digits is not made.
+3. If a required member is missing, the result is an error. The error's text reports that the API carried out the call.
+4. If content is missing or is not JSON, the structured content is the empty object.
 
-Generated output schemas (`mcpfactory_codegen.describe.tool_schemas`) use only `type`, `properties`, `required`,
-`items`, `additionalProperties` and `enum`. Other keywords are ignored.
+Only the keywords `type`, `properties`, `required`, `items`, `additionalProperties` and `enum` are checked, because
+generated output schemas use no other keywords (`mcpfactory_codegen.describe.tool_schemas`).
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ _FORMAT: Final = 1  # supported version of `manifest.json`
 
 
 class ManifestError(Exception):
-    """Error for a manifest that is missing, damaged, or of another format."""
+    """Error for a manifest that is missing or damaged, or that has an unsupported format."""
 
 
 def mount(
@@ -70,22 +69,10 @@ def mount(
     environ: Mapping[str, str],
     loaded: Callable[[Tool], None] | None = None,
 ) -> int:
-    """Register the tools of a `_generated` folder, in the selected mode, profile and dialect.
+    """Register the tools of a `_generated` folder, and return the number of tools in the manifest.
 
-    Args:
-        catalog: receives the tools.
-        folder: the `_generated` package directory with `manifest.json`.
-        package: the import name of that directory.
-        title: the API's name if the manifest has none.
-        environ: environment; MCPFACTORY_MODE, MCPFACTORY_PROFILE and MCPFACTORY_DIALECT override the manifest.
-        loaded: called with each single-operation tool after its function is loaded.
-
-    Returns:
-        The number of tools in the manifest.
-
-    Raises:
-        ManifestError: the manifest is missing, damaged, or of another format.
-        ValueError: a name is taken.
+    `package` is the import name of the folder. `title` is the API's name if the manifest has no title. `loaded` is
+    called with each single-operation tool after the tool's function is loaded.
     """
     path = folder / "manifest.json"
     try:
@@ -132,8 +119,6 @@ def _notices(addresses: Json, environ: Mapping[str, str]) -> list[str]:
 
 
 class _Loader:
-    """Loader of generated functions; all functions of a package share its upstream client."""
-
     def __init__(self, package: str, loaded: Callable[[Tool], None] | None) -> None:
         self._package = package
         self._loaded = loaded
@@ -153,7 +138,7 @@ class _Loader:
         tool.load = None
 
     def workflow(self, tool: Tool, *, reference: str) -> None:
-        """Load a workflow, which calls other tools through its context."""
+        """Load the function of a workflow."""
         module, _, function = reference.partition(":")
         tool.bind = argument_binder(tool.wire["inputSchema"])
         tool.handler = getattr(import_module(f"{self._package}.{module}"), function)
@@ -163,7 +148,6 @@ class _Loader:
 
 
 def _bounded_result(value: Any) -> Json:
-    """Return a workflow's result, shortened to the size limit of API responses."""
     from mcpfactory_runtime.upstream.truncate import dump_json, shorten  # noqa: PLC0415 - only for workflows
 
     size = len(dump_json(value))
@@ -200,20 +184,12 @@ class Hooks:
         self._after: list[tuple[frozenset[str], After]] = []
 
     def add_before(self, names: tuple[str, ...], hook: Hook, known: Container[str]) -> Hook:
-        """Register a hook that runs before the named tools, or before all tools if `names` is empty.
-
-        Raises:
-            ValueError: a name is not in `known`.
-        """
+        """Register a hook that runs before the named tools, or before all tools if `names` is empty."""
         self._before.append((_checked(names, known), hook))
         return hook
 
     def add_after(self, names: tuple[str, ...], hook: Hook, known: Container[str]) -> Hook:
-        """Register a hook that runs after the named tools, or after all tools if `names` is empty.
-
-        Raises:
-            ValueError: a name is not in `known`.
-        """
+        """Register a hook that runs after the named tools, or after all tools if `names` is empty."""
         self._after.append((_checked(names, known), hook))
         return hook
 
@@ -249,12 +225,12 @@ def _checked(names: tuple[str, ...], known: Container[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-_DIGITS: Final = 17  # maximum digits of a fractional number, because binary64 (IEEE 754) needs no more
+_DIGITS: Final = 17  # maximum digits of a fractional number; binary64 (IEEE 754) cannot represent more
 _REMOVED: Final = object()
 
 
 def make_result_converter(schema: Json) -> Converter:
-    """Return a converter that makes results conform to a tool's output schema (see the module's docstring)."""
+    """Return a converter that makes results conform to a tool's output schema."""
 
     def convert(value: Any) -> Json:
         result = unstructured_result(value)
@@ -319,7 +295,7 @@ def _fit(value: Any, schema: Any, place: str, missing: dict[str, None], absent: 
 
 
 def _scalar_from_text(text: str) -> Any:
-    """Parse a text as a JSON number or boolean; return the text if that fails or would lose digits."""
+    """Parse a text as a JSON number or boolean. Return the text if parsing fails or would lose digits."""
     found = number_from_text(text)
     if found is text:
         return boolean_from_text(text)

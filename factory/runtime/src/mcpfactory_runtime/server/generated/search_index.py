@@ -1,16 +1,15 @@
-"""Search index that ranks tools by their fit to a question. Pure Python without a model.
+"""Search index that ranks tools for a question, without a language model.
 
-Indexing a thousand tools takes a few tenths of a second. The ranking is BM25F (Robertson and Zaragoza, 2009, section
-3.4): a word counts more in a name than in a description, and a common word counts less. Additions for APIs:
+The ranking is BM25F (Robertson and Zaragoza, 2009, section 3.4) with additions for APIs:
 
-- related words also count: words of a general table (`search_words`), words that the API's own descriptions use for a
-  resource, two words written as one, and misspelled words; distant relations of the table count only if no near
-  relation matches;
-- tools that match more words of the question outrank tools that repeat one word; tools whose name and path have no
-  further words outrank the rest (`list_invoices` over `list_invoice_lines`);
-- a question about reading prefers tools that read; a question about writing prefers the method that its verb suggests;
-  a question about several things prefers tools that return lists;
-- operations that differ only in their method or version appear once among the first results.
+- A related word in the table `search_words.txt` also matches. A distant relation matches only if no near relation
+  matches.
+- Misspelled words and compound words also match, and words that the API's descriptions use for a resource.
+- A tool that matches more words of the question outranks a tool that repeats one word.
+- A tool with fewer other words in name and path ranks higher: `list_invoices` before `list_invoice_lines`.
+- A question about reading prefers tools that read. A question about writing prefers the HTTP method that the verb
+  suggests. A question about several things prefers tools that return lists.
+- If operations differ only in method or version, only the best operation is among the first results.
 """
 
 from __future__ import annotations
@@ -53,38 +52,38 @@ _DETAILS: Final = 20  # maximum number of arguments whose descriptions are index
 _DETAIL: Final = 120  # maximum characters of each argument's description
 _NAMES: Final = 60  # maximum number of argument names
 _VALUES: Final = 80  # maximum number of enum values
-_VALUE: Final = 40  # characters; only shorter enum values are indexed
+_VALUE: Final = 40  # characters; enum values of this length or more are not indexed
 _DEPTH: Final = 4  # maximum nesting level of schemas
 
-# Among the tools that contain a word, at least this share must have the subject in name or path.
+# Minimum fraction of the tools with a word that have the word's subject in name or path.
 _SUPPORT: Final = 0.5
-# Factor: minimum frequency of the subject among tools with a word, relative to all tools.
+# Minimum factor by which a word's subject is more frequent among the tools with the word than among all tools.
 _LIFT: Final = 3.0
-_COMMON: Final = 0.2  # maximum fraction of all tools that contain a word; a more common word is not specific
+_COMMON: Final = 0.2  # fraction of all tools; words in more tools have no subject
 
 
 @dataclass(frozen=True, slots=True)
 class RankingWeights:
-    """Weights of the ranking, tuned with questions about ten APIs; docs/how-to/large-apis.md has the results.
+    """Weights of the ranking, tuned with questions about ten APIs (docs/how-to/large-apis.md).
 
     Attributes:
         saturation: k1 of BM25.
-        synonym: weight of a synonym if no name or path has the word itself.
-        known_synonym: weight of a synonym if some name or path has the word itself.
-        association: weight of a related word if no name or path has the word or a synonym.
-        learned: weight of a subject of the tools whose descriptions have the word.
+        synonym: weight of a synonym of a word that no name or path contains.
+        known_synonym: weight of a synonym of a word that a name or path contains.
+        association: weight of a distantly related word.
+        learned: weight of a subject from `SearchIndex._learned`.
         compound: weight of two words that are written as one.
         misspelt: weight of a word that differs by one or two letters.
-        verb: weight of the verb with which a question begins.
+        verb: weight of the verb at the beginning of a question.
         pronoun: weight of "my".
         distances: weights of terms by `Term.distance`.
-        again: weight of a tool's word that has already matched another word of the question.
+        again: weight of a second match of the same word of a tool.
         coverage: influence of the fraction of the question's words that a tool matches.
         fit: influence of the fraction of a tool's name and path that the question matches.
         method: factor for a tool whose method the question suggests.
         other_method: factor for a tool whose method differs from the suggested ones.
-        amount: factor for a tool that returns as many things as the question asks for: one, or a list.
-        leaf: factor for a tool if the question names the last resource of its path.
+        amount: factor for a tool that returns one item or a list, as the question asks.
+        leaf: factor if the question names the last resource of the tool's path.
         deprecated: factor for a deprecated tool.
     """
 
@@ -128,15 +127,11 @@ class IndexedTool:
     """Indexed data of one tool.
 
     Attributes:
-        name: the tool's name.
-        title: the tool's display name.
-        description: the tool's description.
-        operation: method and path, "" if unknown.
+        operation: method and path, or "" if unknown.
         group: the tool's module.
-        arguments: names of the tool's arguments.
-        values: permitted values of the tool's arguments.
-        details: descriptions of the tool's arguments.
-        reads: True if it only reads; None if unknown.
+        values: permitted values of the arguments.
+        details: descriptions of the arguments.
+        reads: True if the tool is read-only, or None if unknown.
     """
 
     name: str
@@ -170,17 +165,16 @@ class IndexedTool:
 
     @property
     def method(self) -> str:
-        """Return the operation's method, "" if unknown."""
+        """Return the operation's method, or "" if unknown."""
         return self.operation.partition(" ")[0]
 
     @property
     def path(self) -> str:
-        """Return the operation's path, "" if unknown."""
+        """Return the operation's path, or "" if unknown."""
         return self.operation.partition(" ")[2]
 
 
 def _collect(schema: Any, names: list[str], values: list[str], details: list[str], depth: int) -> None:
-    """Collect names, values and descriptions of a schema's arguments, within the limits above."""
     if not isinstance(schema, dict) or depth > _DEPTH or len(names) >= _NAMES:
         return
     values += [value for value in schema.get("enum") or () if isinstance(value, str) and len(value) < _VALUE]
@@ -196,15 +190,14 @@ def _collect(schema: Any, names: list[str], values: list[str], details: list[str
 
 @dataclass(frozen=True, slots=True)
 class _Traits:
-    """Facts about one tool in addition to the weights of its words.
+    """Properties of a tool for the ranking.
 
     Attributes:
-        core: the words of its name and path.
-        leaf: the words of the last resource of its path.
-        methods: GET if it only reads; otherwise its operation's method, or the methods that its name suggests.
-        lists: True if it returns several things.
-        deprecated: True if it is deprecated.
-        twin: index of the first tool with the same description and the same path apart from the version.
+        core: words of the tool's name and path.
+        leaf: words of the path's last resource.
+        methods: GET for a read-only tool; otherwise the operation's method, or the methods that the name suggests.
+        lists: True if the tool returns several items.
+        twin: index of the first tool with the same description and path, apart from the version in the path.
     """
 
     core: frozenset[str]
@@ -216,7 +209,7 @@ class _Traits:
 
 
 class SearchIndex:
-    """Index of tools; a result of a search is a position in `entries`."""
+    """Search index of tools."""
 
     def __init__(self, entries: Iterable[IndexedTool], weights: RankingWeights = _WEIGHTS) -> None:
         self._weights = weights
@@ -251,12 +244,9 @@ class SearchIndex:
         self._core_worths = [sum(self._rarities[word] for word in traits.core) for traits in self._traits]
 
     def search(self, question: str, limit: int, within: Sequence[int] | None = None) -> list[tuple[int, float]]:
-        """Return the best entries with their scores, best first.
+        """Return the positions and scores of the best tools, best first.
 
-        Args:
-            question: the question in natural language.
-            limit: maximum number of results.
-            within: positions that may be found; None means all.
+        If `within` is given, search only tools at these positions.
         """
         return self._twins_last(self._ranked(question, within))[:limit]
 
@@ -300,7 +290,6 @@ class SearchIndex:
     # -- words of the index that a term may mean --------------------------------------------------------------------
 
     def _possible_words(self, terms: Sequence[Term]) -> list[dict[str, float]]:
-        """Return, for each term, the words of the index that the term may mean, each with a weight."""
         meant = [self._variants(term.options) for term in terms]
         for number in range(len(terms) - 1):
             joined = terms[number].options[0] + terms[number + 1].options[0]
@@ -327,9 +316,9 @@ class SearchIndex:
         return found
 
     def _learned(self, word: str) -> dict[str, float]:
-        """Return the subjects of a word that appears in descriptions but not in names.
+        """Return the subjects of a word that no name or path contains.
 
-        A subject is a word in the names or paths of most tools that have the given word, and of few other tools.
+        A subject is in the name or path of most tools that contain the word, and of few other tools.
         """
         having = self._postings[word]
         if word in self._cores or not 2 <= len(having) <= _COMMON * len(self._traits):
@@ -344,7 +333,6 @@ class SearchIndex:
         }
 
     def _misspelt(self, word: str) -> dict[str, float]:
-        """Return the words of the index that differ from a misspelled word by one or two letters."""
         if not (_SHORTEST <= len(word) <= _LONGEST and word.isascii()):
             return {}
         most = 1 if len(word) < _LONG else 2
@@ -357,7 +345,6 @@ class SearchIndex:
     # -- weights ----------------------------------------------------------------------------------------------------
 
     def _matches(self, words: Mapping[str, float], pronoun: bool) -> dict[int, tuple[float, float, str]]:
-        """Return the score of each entry for one term, with the matching word and its weight."""
         found: dict[int, tuple[float, float, str]] = {}
         for word, factor in words.items():
             rarity = factor * self._rarities[word]
@@ -370,7 +357,7 @@ class SearchIndex:
         return found
 
     def _worth(self, word: str) -> float:
-        """Return the weight of a word: the mean of the word's rarity anywhere and its rarity as a tool's subject."""
+        """Return the mean of a word's rarity in all fields and of the rarity in names, titles and last resources."""
         anywhere = self._rarity_of(len(self._postings[word]))
         heads = self._heads[word]
         return (anywhere + self._rarity_of(heads)) / 2 if heads else anywhere
@@ -394,15 +381,12 @@ class SearchIndex:
         return factor
 
     def _fit(self, number: int, words: Mapping[str, float]) -> float:
-        """Return the fraction of a tool's name and path that the question matches, weighted by rarity."""
         whole = self._core_worths[number]
         met = words.keys() & self._traits[number].core
         return sum(self._rarities[word] * words[word] for word in met) / whole if whole else 0.0
 
 
 class _Hits:
-    """The matches of a question: for each entry, the score and the part of the question that matches."""
-
     def __init__(self, again: float) -> None:
         self.scores: dict[int, float] = {}
         self.whole = 0.0
@@ -411,7 +395,7 @@ class _Hits:
         self._used: dict[tuple[int, str], tuple[float, float]] = {}
 
     def add(self, number: int, word: str, score: float, share: float) -> None:
-        """Add a word of an entry that matches; a word that already matched another term counts less."""
+        """Add a match. A word of the tool that has already matched another term counts less."""
         before = self._used.get((number, word), (0.0, 0.0))
         again = self._again if before != (0.0, 0.0) else 1.0
         self._used[number, word] = (max(score, before[0]), max(share, before[1]))
@@ -423,12 +407,12 @@ class _Hits:
 
 
 def _gain(value: float, before: float, again: float) -> float:
-    """Return the value of a match: the increase over an earlier match, plus the rest times `again`."""
+    """Return the increase over an earlier match, plus the rest of the value times `again`."""
     return max(value - before, 0.0) * (1 - again) + value * again
 
 
 def _without_method(words: list[str]) -> list[str]:
-    """Remove an HTTP method before the verb of a name: `get_describe_instances`, `post_terminate_instances`."""
+    """Remove an HTTP method before the verb of a name, as in `post_terminate_instances`."""
     return words[1:] if len(words) > 1 and words[0] in _METHODS and words[1] in VERBS else words
 
 

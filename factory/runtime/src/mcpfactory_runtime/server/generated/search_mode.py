@@ -1,12 +1,10 @@
-"""Search mode: three tools that represent a whole API.
+"""Search mode: three tools that give access to a whole API.
 
-`search_tools` finds tools for a question, `describe_tools` shows their schemas, `call_tool` calls a tool. A call
-behaves as without search mode: the called tool checks its arguments, requires its scopes, and returns its result.
-`transports/http/authentication.py` finds the scopes of the called tool with `Tool.resolve_target`. The index is built
-at the first search.
+`search_tools` finds tools for a question, `describe_tools` shows the schemas of tools, and `call_tool` calls a tool.
+The called tool checks its arguments and requires its scopes, as without search mode.
 
-A schema is shortened in steps until it fits. The steps remove nested parts of arguments, the ends of descriptions of
-arguments, and most values of a long enumeration. The steps never remove an argument or its required flag.
+A large schema is shortened in steps. The steps remove nested parts of arguments, ends of descriptions, and most values
+of a long enumeration. Arguments and their required flags are never removed.
 """
 
 from __future__ import annotations
@@ -39,28 +37,25 @@ if TYPE_CHECKING:
 
 
 CALLS: Final = "mcpfactory/calls"
-"""Key in `_meta` of the tool that calls other tools. Programs recognize the tool by this key."""
+"""Key in `_meta` of the tool that calls other tools."""
 
 _DEFAULT_COUNT: Final = 8  # default number of tools in a search result
 _MAX_COUNT: Final = 50
 _NAMED: Final = 10  # maximum number of tools that a search result lists only by name
-_OPTIONAL: Final = 3  # maximum number of optional arguments to list; further arguments are only counted
+_OPTIONAL: Final = 3  # maximum number of optional arguments to list by name; a longer list is replaced by a number
 _MAX_DESCRIBED: Final = 10
 _DESCRIPTION_SIZE: Final = 40_000  # maximum characters of all complete descriptions in one response
 _OUTLINES_SIZE: Final = 12_000  # maximum characters of all outlines in one response
 _OUTLINE_SIZE: Final = 4_000  # bytes; a larger tool is shown as an outline
 _LINE_SIZE: Final = 240  # maximum characters of one line of a search result
-_ABOUT_SIZE: Final = 120  # maximum characters of a description that replaces a missing title
+_ABOUT_SIZE: Final = 120  # maximum characters of a description that is shown instead of a title
 _GROUPS_SIZE: Final = 400  # maximum characters of the list of groups
 
 
 def search_mode(rows: Mapping[str, GeneratedTool], title: str, taken: Container[str]) -> tuple[Tool, Tool, Tool]:
-    """Return the three tools that replace the tools of `rows` in the list.
+    """Return the three tools that replace `rows` in the list.
 
-    Args:
-        rows: the tools by name.
-        title: the API's name.
-        taken: names that are already used.
+    `title` is the API's name, and `taken` contains the names of other tools.
     """
     return _Search(dict(rows), title, taken).tools
 
@@ -241,9 +236,9 @@ class _Search:
         return None if row is None else row.tool
 
     def _hints(self) -> Json:
-        """Return hints that are true for all tools.
+        """Return the annotations that are true for all tools.
 
-        A missing hint means the worse value (server/tools, ToolAnnotations).
+        A tool without annotations counts as destructive (server/tools, ToolAnnotations).
         """
         hints = [row.tool.wire.get("annotations", {}) for row in self._rows.values()]
         if all(one.get("readOnlyHint") is True for one in hints):
@@ -264,7 +259,6 @@ _READS: Final[Json] = {"readOnlyHint": True, "openWorldHint": False}
 
 
 def _free_names(taken: Container[str]) -> tuple[str, str, str]:
-    """Return free names for the three tools, all with the same infix."""
     for number in count():
         middle = ("", "api_", "server_")[number] if number < 3 else f"api{number}_"
         names = (f"search_{middle}tools", f"describe_{middle}tools", f"call_{middle}tool")
@@ -294,7 +288,6 @@ def _line(row: GeneratedTool) -> str:
 
 
 def _arguments(schema: Json) -> str:
-    """Return a tool's arguments: optional arguments with a question mark, or only their number if there are many."""
     needed = required_of(schema)
     rest = [name for name in properties_of(schema) if name not in needed]
     if len(rest) <= _OPTIONAL:
@@ -303,7 +296,6 @@ def _arguments(schema: Json) -> str:
 
 
 def _about(wire: Json) -> str:
-    """Return a tool's title, or its description if the title only repeats its name."""
     title, text = " ".join(wire.get("title", "").split()), " ".join(wire.get("description", "").split())
     if title and (not text or _bare(title) != _bare(wire["name"])):
         return title
@@ -319,16 +311,16 @@ def _shortened(text: str, limit: int) -> str:
 
 
 _STEPS: Final = ((240, 3), (120, 2), (80, 1), (40, 0))
-"""Steps of truncation: (maximum characters per description, maximum levels of optional arguments)."""
+"""Steps of truncation: maximum characters of a description, and maximum levels of optional arguments."""
 
-_DEEPEST: Final = 8  # maximum nesting of arguments, including required arguments
+_DEEPEST: Final = 8  # maximum levels of nested arguments
 _PARTS: Final = 200  # maximum number of nested schemas per tool; without a limit, a recursive schema would never end
 _VALUES: Final = 12  # maximum number of enum values to show
 _KEPT: Final = ("type", "format", "const", "default", "minimum", "maximum", "pattern", "additionalProperties")
 
 
 def outline_large_tool(wire: Json, size: int) -> tuple[Json, bool]:
-    """Return a tool unchanged, or its outline if it exceeds `size` bytes; the flag is True for an outline."""
+    """Return the tool, or an outline of the tool if the tool exceeds `size` bytes. The flag is True for an outline."""
     if len(to_json(wire)) <= size:
         return wire, False
     schema = wire.get("inputSchema", {})

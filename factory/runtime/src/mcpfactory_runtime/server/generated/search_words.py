@@ -1,17 +1,14 @@
 """Processing of words in tools and questions: tokens, stems, synonyms.
 
-This module covers questions in general, independent of the available tools.
-
-The tables of this module are in `search_words.txt`. Add a row only if the row helps in many APIs. Do not add the names
-of a single API, because the index learns their relations from the API's descriptions. The notation of a row of
-`[relations]`:
+The tables are in `search_words.txt`. Add only rows that help with many APIs, because the index learns the words of a
+single API from the API's descriptions. A row of `[relations]` has one of these forms:
 
 - `a b c`: each word may mean any other word of the row.
 - `a b > c d`: a or b in a question may mean the API terms c or d, but c does not mean a.
 - `a b >> c d`: like `>` for more distant terms, with a lower weight.
 
-English words lose their endings. Words of other languages stay unchanged, and text in a script without spaces is
-cut into pairs of characters.
+English words lose their endings. Words of other languages stay unchanged. Text in a script without spaces is split into
+pairs of characters.
 """
 
 from __future__ import annotations
@@ -25,7 +22,6 @@ from typing import Final
 
 
 def _sections() -> dict[str, list[str]]:
-    """Return the rows of each table in search_words.txt, by the name of the table."""
     sections: dict[str, list[str]] = {}
     for row in Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines():
         if row.startswith("["):
@@ -39,7 +35,6 @@ _SECTIONS: Final = _sections()
 
 
 def _rows(table: str, sign: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the rows of a table, each split at the first `sign`."""
     return (row.partition(sign) for row in _SECTIONS[table])
 
 
@@ -47,14 +42,14 @@ STOP_WORDS: Final = frozenset(" ".join(_SECTIONS["stop-words"]).split())
 METHODS: Final[dict[str, frozenset[str]]] = {
     word: frozenset(methods.split()) for methods, _, words in _rows("methods", ":") for word in words.split()
 }
-"""Word of a question → HTTP methods of the operations that the question probably means."""
+"""Maps a word of a question to the HTTP methods that the word suggests."""
 PHRASES: Final[dict[str, str]] = {
     phrase.strip(): meant.strip() for phrases, _, meant in _rows("phrases", ">") for phrase in phrases.split("|")
 }
-"""Phrase whose meaning differs from its words → words for that meaning."""
+"""Maps a phrase to words with the meaning of the phrase."""
 
 SELF: Final = "me"
-"""Word that represents the pronouns of the first person: "my repositories" are found under `/me` and `/user`."""
+"""Word that represents "my", "I" and similar pronouns of a question."""
 
 _IDENTIFIER: Final = re.compile(r"[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _TEXT: Final = re.compile(r"[^\W\d_]+|\d+")
@@ -69,23 +64,23 @@ _VOWEL: Final = re.compile(r"[aeiouy]")
 
 
 def tokenize(text: str) -> list[str]:
-    """Return the words of a text, in lower case but otherwise unchanged."""
+    """Return the words of a text in lower case."""
     return _TEXT.findall(text.lower())
 
 
 def identifier_words(text: str) -> list[str]:
-    """Return the words of a name or path in any spelling: `listUserRepos`, `/users/{user_id}`."""
+    """Return the words of a name or path, such as `listUserRepos` or `/users/{user_id}`."""
     return [form for word in _IDENTIFIER.findall(text) for form in forms(word.lower())]
 
 
 def text_words(text: str) -> list[str]:
-    """Return the forms of the words of a sentence, without stop words."""
+    """Return the search forms of the words of a text, without stop words."""
     return [form for word in tokenize(text) if word not in STOP_WORDS for form in forms(word)]
 
 
 @lru_cache(maxsize=16_384)
 def forms(word: str) -> tuple[str, ...]:
-    """Return a word's search forms: its stem, or pairs of characters if its script has no spaces."""
+    """Return a word's stem, or pairs of characters for a script without spaces."""
     if word.isascii() or not _UNSPACED.search(word):
         return (stem(word),)
     return tuple(word[at : at + 2] for at in range(max(1, min(len(word), _LONGEST) - 1)))
@@ -115,7 +110,7 @@ def stem(word: str) -> str:
 
 _MINE: Final = re.compile(r"\b(?:my|mine|myself|i am|i have|i get|am i)\b")
 _PHRASE: Final = re.compile(r"\b(?:" + "|".join(sorted(map(re.escape, PHRASES), key=len, reverse=True)) + r")\b")
-_OPTION: Final = "\1"  # marks each possible word of a phrase
+_OPTION: Final = "\1"  # prefix of each word that a phrase may mean
 _LEAD: Final = re.compile(
     r"^(?:(?:how (?:can|do|to|could|should|would)(?: i)?|how i can|i (?:want|need|would like|have|like|wish)(?: to)?|please|can you|could you"
     r"|help me|let me|to|that|must) )+"
@@ -126,7 +121,10 @@ _STATEMENT: Final = re.compile(
     r"(?:(?!(?:that|which|who|whose|where|when) )\w+ ){0,5}?(?:is|isn|are|aren|was|wasn|were|has|hasn|have|had|does|doesn|don|did|didn|can|cannot|must|should|could|may|will|won|keeps?|needs?"
     r"|says?|went|left|lost|stopped|broke|wants?)\b"
 )
-"""Pattern for statements such as `the server key was leaked`, whose verbs do not name the wanted action."""
+"""Pattern of statements such as `the server key was leaked`.
+
+The verb of a statement does not name the wanted action.
+"""
 
 _CLAUSE: Final = re.compile(r"[,;:.!?]\s+")
 
@@ -142,11 +140,11 @@ _ASIDES: Final = {
     )
     for word in words.split()
 }
-"""Map a word that begins a less important part of a question to the `Term.distance` of this part."""
+"""`Term.distance` of a part of a question, by the part's first word."""
 
-_ASKER: Final = 3  # `Term.distance` of "user" and "member", two words that are added to a question with "who"
+_ASKER: Final = 3  # `Term.distance` of "user" and "member", which are added to a question with "who"
 _ASKERS: Final = frozenset({"who", "whose", "whom"})
-_FIRST_WORDS: Final = 3  # number of first words of a question to search for the verb
+_FIRST_WORDS: Final = 3  # maximum position of the verb in a question
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +152,10 @@ class Term:
     """One subject of a question.
 
     Attributes:
-        options: possible stems; the first is the word itself unless a phrase replaced it.
+        options: stems that the term may mean.
         distance: distance from the main clause: 0 in the clause, 1 after a preposition, 2 in a reason or condition, 3
             for words that "who" implies.
-        leads: True if this is the first term and a verb.
+        leads: True for a verb at the beginning of the question.
     """
 
     options: tuple[str, ...]
@@ -170,9 +168,9 @@ class SearchQuestion:
     """A parsed search question.
 
     Attributes:
-        terms: its subjects.
-        methods: HTTP methods that its verb suggests; empty without such a verb.
-        many: True if the question asks for several things, not for one thing.
+        terms: the question's subjects.
+        methods: HTTP methods that the question's verb suggests, or an empty set.
+        many: True if the question asks for several things.
     """
 
     terms: tuple[Term, ...]
@@ -194,7 +192,7 @@ def parse_search_question(text: str) -> SearchQuestion:
 
 
 def suggested_http_methods(word: str) -> frozenset[str]:
-    """Return the methods that a stem suggests; empty if the stem is not a known verb."""
+    """Return the HTTP methods that a verb's stem suggests, or an empty set."""
     return _VERB_METHODS.get(word, frozenset())
 
 
@@ -215,7 +213,7 @@ def _join_separable_verbs(normalized: str) -> str:
 
 
 def _options(normalized: str) -> str:
-    """Replace each phrase of a question with one word that lists its possible meanings."""
+    """Replace each phrase of a question with a token that lists the phrase's meanings."""
     return _PHRASE.sub(lambda found: _OPTION + PHRASES[found[0]].replace(" ", _OPTION), normalized)
 
 
@@ -239,7 +237,6 @@ def _terms(normalized: str, *, mine: bool) -> tuple[Term, ...]:
 
 
 def _methods(words: list[str]) -> frozenset[str]:
-    """Return the methods that the first significant word suggests. A plural at the beginning suggests a list."""
     for word in words[:_FIRST_WORDS]:
         options = [METHODS[option] for option in word.strip(_OPTION).split(_OPTION) if option in METHODS]
         if options:
@@ -250,9 +247,9 @@ def _methods(words: list[str]) -> frozenset[str]:
 
 
 def _verbs(text: str, normalized: str) -> list[str]:
-    """Return the words of the clause with the verb that names the wanted action.
+    """Return the words of the clause that names the wanted action.
 
-    After a statement, it is the last clause ("my card was stolen, block it").
+    After a statement, use the last clause, as in "my card was stolen, block it".
     """
     request = normalized
     if _STATEMENT.match(normalized):
@@ -273,7 +270,6 @@ VERBS: Final = frozenset(_VERB_METHODS)
 
 @lru_cache(maxsize=1)
 def _tables() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
-    """Return the words that are nearly or distantly related to each stem."""
     tables: tuple[dict[str, set[str]], dict[str, set[str]]] = ({}, {})
     for words, arrow, meant in _rows("relations", ">"):
         stems = [stem(word) for word in words.split()]

@@ -1,7 +1,4 @@
-"""Middleware around every client request and every tool call, with ready-made middleware for common needs.
-
-`layers` has the base class of middleware and the stack of a server; `builtin` has the ready-made middleware.
-"""
+"""Middleware around every client request and every tool call, with ready-made middleware for common needs."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ __all__ = ["Middleware", "NextRequest", "NextTool", "Request", "ToolRequest", *_
 
 
 def __getattr__(name: str) -> Any:
-    """Load ready-made middleware at its first use (PEP 562), so that servers without such middleware start faster."""
+    """Load ready-made middleware at the first use (PEP 562), so that servers without such middleware start faster."""
     if name not in _READY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415 - only for the first use of a name

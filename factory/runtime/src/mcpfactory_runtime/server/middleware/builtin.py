@@ -29,12 +29,12 @@ log = logging.getLogger("mcpfactory_runtime.requests")
 
 
 class Logging(Middleware):
-    """Middleware that logs caller, request, outcome and duration as a JSON line at level INFO of `logger`.
+    """Middleware that logs caller, outcome and duration of each request as a JSON line at level INFO.
 
     Args:
-        logger: default: `mcpfactory_runtime.requests`.
+        logger: the logger; default: `mcpfactory_runtime.requests`.
         arguments: True to log also the arguments, which may contain private data.
-        clock: returns seconds.
+        clock: function that returns seconds.
     """
 
     def __init__(
@@ -92,24 +92,21 @@ Words = str | Callable[[Exception], str]
 
 
 class ErrorShaping(Middleware):
-    """Middleware that sets the model's message per exception: `ErrorShaping({KeyError: "Unknown note.", OSError: str})`.
+    """Middleware that sets the message for the model by exception type.
 
-    Without this middleware, the model gets a generic message. The exception is only logged, because its text may
-    contain secrets.
+    Example: `ErrorShaping({KeyError: "Unknown note.", OSError: str})`. Without `ErrorShaping`, the model gets a generic
+    message, because an exception's text may contain secrets.
 
     Args:
-        words: exception type → text, or a function that builds the text from the exception. The first match wins.
+        words: text for each exception type, or a function that builds the text from the exception. The first matching
+            type wins.
     """
 
     def __init__(self, words: Mapping[type[Exception], Words]) -> None:
         self._words = dict(words)
 
     async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
-        """Call a tool.
-
-        Raises:
-            ToolError: the tool raised one of the exceptions; the error's message is the text for that exception.
-        """
+        """Call a tool."""
         try:
             return await call_next(call)
         except (ToolError, McpError, ArgumentsError):
@@ -124,15 +121,14 @@ _Key = tuple[str, str, bool, bytes]
 
 
 class Caching(Middleware):
-    """Middleware that answers a call with the cached result of an earlier, equal call. Failures are not cached.
+    """Middleware that answers a call with the cached result of an equal call. Failures are not cached.
 
     Args:
         seconds: lifetime of a result.
-        tools: names; default: tools annotated as read-only.
-        shared: True shares results between all principals; False keeps each principal's results separate. Callers
-            without authorization always share results.
-        limit: maximum number of cached results; the least recently used one is evicted.
-        clock: returns seconds.
+        tools: names of tools; default: tools annotated as read-only.
+        shared: True shares results between principals. Callers without authorization always share results.
+        limit: maximum number of cached results. The least recently used result is removed first.
+        clock: function that returns seconds.
     """
 
     def __init__(
@@ -192,14 +188,15 @@ def _ordered(value: Any) -> Any:
 
 
 class RateLimit(Middleware):
-    """Middleware that refuses tool calls above a rate; the error contains the time to wait.
+    """Middleware that refuses tool calls above a rate. The error contains the time to wait.
 
     To limit all calls together, use `Server(rates=…)`.
 
     Args:
-        rates: tool → rate (`5/m`) per client and process; "" is the rate of each tool that is not listed.
-        by: returns a client's identity; default: the principal of the access token, else session, else address.
-        clock: returns seconds.
+        rates: rate such as `5/m` by tool name, for each client and process. "" applies to each tool that is not listed.
+        by: function that returns a client's identity. The default identity is the principal, the session or the
+            address, in this order.
+        clock: function that returns seconds.
 
     Raises:
         ValueError: a rate is invalid.
@@ -217,11 +214,7 @@ class RateLimit(Middleware):
         self._by = by or _client
 
     async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
-        """Call a tool, or refuse the call.
-
-        Raises:
-            ToolError: the client exceeds the rate.
-        """
+        """Call a tool, or refuse the call."""
         name = call.name if call.name in self._rates else ""
         if name in self._rates:
             bucket = self._buckets[name].of(f"{call.name} {self._by(call.context)}")
@@ -243,13 +236,13 @@ _NAMED: Final = 5  # maximum number of shortened values that the note lists
 class ResponseLimit(Middleware):
     """Middleware that shortens results above a number of characters, and adds a note about omitted parts.
 
-    Lists and texts lose their end; images and other content that do not fit are omitted. A result with an output schema
-    is replaced by an error, because a shortened result would violate the schema. Results of `Context.call` stay
+    Lists and texts are cut at the end. Images and other content that do not fit are omitted. A result with an output
+    schema is replaced by an error, because a shortened result would violate the schema. Results of `Context.call` stay
     complete.
 
     Args:
         characters: maximum size of a result.
-        tools: names; default: all tools.
+        tools: names of tools; default: all tools.
     """
 
     def __init__(self, characters: int = 100_000, *, tools: Iterable[str] = ()) -> None:
@@ -279,7 +272,6 @@ class ResponseLimit(Middleware):
         return {**result, "content": self._content(result["content"])}
 
     def _content(self, blocks: list[Json]) -> list[Json]:
-        """Return the blocks that fit, in the original order, and a note about omitted parts."""
         left, found, cuts, gone = self._room, [], [], 0
         for block in blocks:
             size = _size(block)
@@ -318,16 +310,16 @@ def _cut_note(cuts: list[Truncation]) -> Json:
 
 
 class Retry(Middleware):
-    """Middleware that retries a tool call after one of the given exceptions; the wait doubles each time.
+    """Middleware that retries a tool call after one of the given exceptions. The waiting time doubles after each call.
 
-    Use it for hand-written tools; generated tools retry calls of their API themselves (docs/reference/upstream.md).
+    Use `Retry` for hand-written tools. Generated tools retry API calls themselves (docs/reference/upstream.md).
 
     Args:
         attempts: maximum number of calls.
         wait: seconds before the second call.
         on: exceptions after which to retry.
-        tools: names; default: tools annotated as read-only or idempotent.
-        sleep: waits the given number of seconds.
+        tools: names of tools; default: tools annotated as read-only or idempotent.
+        sleep: function that waits the given number of seconds.
     """
 
     def __init__(
@@ -348,7 +340,7 @@ class Retry(Middleware):
         self._sleep = sleep
 
     async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
-        """Call a tool; after one of the exceptions, call again if `tools` or the tool's annotations permit that."""
+        """Call a tool, and retry after one of the exceptions if the tool permits retries."""
         attempts = self._attempts if (call.name in self._tools if self._tools else call.idempotent) else 1
         for attempt in range(1, attempts):
             try:

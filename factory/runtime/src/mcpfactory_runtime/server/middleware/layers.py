@@ -1,10 +1,10 @@
-"""Middleware: the interface, and the stack of one server.
+"""Base class of middleware, and the middleware stack of one server.
 
 >>> class Audit(Middleware):
-...     async def on_tool(self, call: ToolRequest, call_next: NextTool) -> dict[str, Any]:
-...         result = await call_next(call)  # lines above run before the tool, lines below after it
-...         print(call.name, call.context.principal)
-...         return result
+... async def on_tool(self, call: ToolRequest, call_next: NextTool) -> dict[str, Any]:
+... result = await call_next(call) # lines above run before the tool, lines below after it
+... print(call.name, call.context.principal)
+... return result
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Request:
     Attributes:
         method: the method's name in the newest revision, such as `tools/list`.
         params: the parameters. Middleware may change the parameters in place.
-        context: the caller, and the reply channel.
+        context: the request's `Context`.
     """
 
     method: str
@@ -41,14 +41,13 @@ class Request:
 
 @dataclass(slots=True)
 class ToolRequest:
-    """A tool call: by a client, by another tool, through search mode, or by a task.
+    """A tool call from a client, from another tool, through search mode, or in a task.
 
     Attributes:
         name: the tool's name.
-        arguments: the arguments as received. Middleware may change the arguments; the tool's schema checks the
-            arguments after all middleware.
-        tool: the tool as listed; must not be changed.
-        context: the caller, and the reply channel.
+        arguments: the arguments as received, before validation. Middleware may change the arguments.
+        tool: the tool as listed. Middleware must not change the tool.
+        context: the call's `Context`.
     """
 
     name: str
@@ -58,12 +57,12 @@ class ToolRequest:
 
     @property
     def read_only(self) -> bool:
-        """Return True if the tool's annotations say that it changes nothing (server/tools, ToolAnnotations)."""
+        """Return True if the tool is annotated as read-only (server/tools, ToolAnnotations)."""
         return self.tool.get("annotations", {}).get("readOnlyHint") is True
 
     @property
     def idempotent(self) -> bool:
-        """Return True if the tool is annotated as idempotent: a repeated call has no additional effect."""
+        """Return True if the tool is annotated as idempotent."""
         return self.read_only or self.tool.get("annotations", {}).get("idempotentHint") is True
 
 
@@ -75,9 +74,9 @@ NextTool = Callable[[ToolRequest], Awaitable[Json]]
 
 
 class Middleware:
-    """Base class of middleware: override one method, or both.
+    """Base class of middleware. Override one method, or both methods.
 
-    Results have the form of the newest revision for all clients.
+    For all clients, results have the form of the newest revision.
     """
 
     async def on_request(self, request: Request, call_next: NextRequest) -> Json:
@@ -89,10 +88,10 @@ class Middleware:
         return await call_next(request)
 
     async def on_tool(self, call: ToolRequest, call_next: NextTool) -> Json:
-        """Answer a tool call, usually with the result of `call_next(call)`: content, structuredContent, isError.
+        """Answer a tool call, usually with the result of `call_next(call)`.
 
-        This method gets exceptions of the handler unchanged. After all middleware, exceptions become results with
-        `isError`.
+        The result is an object with `content`, `structuredContent` and `isError`. `call_next` raises exceptions of the
+        handler unchanged. After all middleware, the server converts exceptions to results with `isError`.
 
         Raises:
             ToolError: a failure whose text is shown to the model.
@@ -105,12 +104,7 @@ Subject = TypeVar("Subject")
 
 
 class MiddlewareStack:
-    """A server's middleware around requests and around tools.
-
-    Attributes:
-        requests: True if any middleware surrounds requests.
-        tools: True if any middleware surrounds tools.
-    """
+    """A server's middleware around requests and around tools."""
 
     def __init__(self) -> None:
         self._requests: list[tuple[frozenset[str], Layer]] = []
@@ -119,11 +113,7 @@ class MiddlewareStack:
         self.tools = False
 
     def add(self, middleware: Any) -> None:
-        """Add an object with `on_request` or `on_tool`.
-
-        Raises:
-            TypeError: the object has neither of the two methods.
-        """
+        """Add an object with `on_request` or `on_tool`."""
         around_request, around_tool = _overridden(middleware, "on_request"), _overridden(middleware, "on_tool")
         if around_request is None and around_tool is None:
             raise TypeError(f"{middleware!r} has neither on_request nor on_tool\nhint: define one of these methods")
@@ -133,12 +123,7 @@ class MiddlewareStack:
             self.add_around_tools((), around_tool)
 
     def add_around_requests(self, methods: Iterable[str], layer: Layer) -> None:
-        """Add a function around requests with the given methods; without methods, around all requests.
-
-        Raises:
-            TypeError: the function is not an `async def`.
-            ValueError: a method is unknown.
-        """
+        """Add a function around requests with the given methods, or around all requests if `methods` is empty."""
         chosen = frozenset(methods)
         known = {row.name for row in METHODS.values() if row.sender != "server" and not row.notification}
         for method in sorted(chosen - known):
@@ -147,16 +132,12 @@ class MiddlewareStack:
         self.requests = True
 
     def add_around_tools(self, names: Iterable[str], layer: Layer) -> None:
-        """Add a function around the named tools; without names, around all tools.
-
-        Raises:
-            TypeError: the function is not an `async def`.
-        """
+        """Add a function around the named tools, or around all tools if `names` is empty."""
         self._tools.append((frozenset(names), _checked(layer)))
         self.tools = True
 
     def tool_names(self) -> frozenset[str]:
-        """Return the tools that middleware selects by name."""
+        """Return the names of tools for which middleware is registered."""
         return frozenset().union(*(names for names, _ in self._tools))
 
     def around_request(self, method: str) -> list[Layer]:
@@ -168,7 +149,7 @@ class MiddlewareStack:
         return [layer for names, layer in self._tools if not names or name in names]
 
     def run_tool(self, tool: Tool, arguments: Json, context: InjectedParameter, run: RunHandler) -> Awaitable[Json]:
-        """Call a tool inside its middleware; exceptions propagate unchanged."""
+        """Call a tool inside its middleware."""
 
         def innermost(call: ToolRequest) -> Awaitable[Json]:
             return run(tool, call.arguments, lambda: call.context)
@@ -180,7 +161,7 @@ class MiddlewareStack:
 def call_through_layers(
     layers: Iterable[Layer], subject: Subject, innermost: Callable[[Subject], Awaitable[Json]]
 ) -> Awaitable[Json]:
-    """Call `innermost` with a request or a tool call, inside the layers; the first layer is the outermost."""
+    """Call `innermost` inside the layers. The first layer is the outermost."""
     call_next: Callable[[Any], Awaitable[Json]] = innermost
     for layer in reversed(list(layers)):
         call_next = partial(_step, layer, call_next)
@@ -188,11 +169,6 @@ def call_through_layers(
 
 
 async def _step(layer: Layer, call_next: Callable[[Any], Awaitable[Json]], subject: Any) -> Json:
-    """Call one layer.
-
-    Raises:
-        TypeError: the layer returned no result, usually because `return` is missing.
-    """
     result = await layer(subject, call_next)
     if not isinstance(result, dict):
         name = getattr(layer, "__qualname__", repr(layer))
@@ -203,7 +179,7 @@ async def _step(layer: Layer, call_next: Callable[[Any], Awaitable[Json]], subje
 
 
 def _overridden(middleware: Any, name: str) -> Layer | None:
-    """Return a method of a middleware, or None if the method is missing or inherited from `Middleware`."""
+    """Return a middleware's own method, or None if the method is missing or inherited from `Middleware`."""
     function = getattr(middleware, name, None)
     if function is None or getattr(type(middleware), name, None) is getattr(Middleware, name):
         return None
@@ -229,7 +205,7 @@ def _checked(layer: Layer) -> Layer:
 
 
 def middleware_decorator(add: Callable[[Iterable[str], Any], None], given: tuple[Any, ...]) -> Any:
-    """Register middleware that a decorator receives, with or without tool names, and return the decorator's result."""
+    """Register decorated middleware, and return the decorator's result."""
     if len(given) == 1 and not isinstance(given[0], str):
         add((), given[0])
         return given[0]

@@ -1,6 +1,6 @@
-"""Prometheus metrics of requests and sessions, by the semantic conventions of OpenTelemetry for MCP.
+"""Prometheus metrics of requests and sessions, according to OpenTelemetry's semantic conventions for MCP.
 
-No other module imports prometheus_client, because it takes 0.1 s to load.
+No other module imports prometheus_client, because loading prometheus_client takes 0.1 s.
 """
 
 from __future__ import annotations
@@ -18,14 +18,8 @@ _LABELS: Final = ("mcp_method_name", "gen_ai_tool_name", "gen_ai_prompt_name", "
 class Metrics:
     """Metrics about the requests of one server in this process.
 
-    Values chosen by clients become labels only if the server has registered these values, so the number of series is
+    Names from clients become labels only if the server has registered these names, so that the number of series is
     bounded.
-
-    Args:
-        registry: the registry of the series; None creates a separate registry.
-
-    Raises:
-        ValueError: the registry already has series of these names.
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
@@ -53,7 +47,7 @@ class Metrics:
         self._durations.labels(*labels).observe(request.seconds)
 
     def expose(self, accept: str, sessions: int) -> tuple[str, bytes]:
-        """Return an accepted content type, and all series in that format. Thread-safe."""
+        """Return a content type that `accept` permits, and all series in this format. This method is thread-safe."""
         self._sessions.set(sessions)
         encode, content_type = choose_encoder(accept)
         return content_type, encode(self.registry)

@@ -1,7 +1,7 @@
-"""One request from arrival to response, and its log lines.
+"""Observation of requests from arrival to response, and log lines of requests.
 
-`ObservedHandler` wraps the dispatcher and is not a middleware. Therefore the handler also sees requests that are
-refused before any middleware runs, and encoded lists stay cached.
+`ObservedHandler` wraps the dispatcher, and is not a middleware. Observers therefore also get requests that are refused
+before any middleware runs, and lists stay cached.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Handle = Callable[["Call", "ReplyChannel"], "Outcome"]
 
-# The semantic conventions for MCP define these histogram bounds (in seconds) and this value of `error.type`.
+# Histogram bounds in seconds, and a value of `error.type`, from the semantic conventions for MCP.
 BUCKETS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 TOOL_ERROR: Final = "tool_error"
 CANCELLED: Final = "cancelled"
@@ -41,18 +41,15 @@ class ObservedRequest:
 
     Attributes:
         method: the method's name in the newest revision.
-        tool: the name of the called tool, also through search mode; "" for any other request, and for an unregistered
-            name.
-        prompt: the name of the requested prompt, likewise.
+        tool: name of the called tool, even in search mode, or "" for other requests and for unregistered names.
+        prompt: name of the requested prompt, or "" for other requests and for unregistered names.
         revision: the protocol revision of the request.
-        call: the request.
-        channel: the reply channel to the client.
-        seconds: duration of the request, once the request has ended.
-        code: the code of the JSON-RPC error that ended the request; None without an error.
-        failure: "" for a success; else `tool_error`, `cancelled`, or the code as text.
+        seconds: duration of the request.
+        code: the code of the JSON-RPC error that ended the request, or None.
+        failure: "" for a success, or `tool_error`, `cancelled` or the code as text.
         message: the message of the JSON-RPC error.
-        trace_id: the ID of its trace, in hexadecimal digits; "" without tracing.
-        span_id: the ID of its span, likewise.
+        trace_id: ID of the trace in hexadecimal digits, or "" without tracing.
+        span_id: ID of the span in hexadecimal digits, or "" without tracing.
         kept: data that observers store until the request ends.
     """
 
@@ -78,14 +75,14 @@ class ObservedRequest:
 
     @property
     def title(self) -> str:
-        """Return the method, and the tool or prompt."""
+        """Return the method and the name of the tool or prompt."""
         return " ".join(filter(None, (self.method, self.tool or self.prompt)))
 
     @property
     def session(self) -> str:
-        """Return a digest of the session's ID over HTTP; "" without a session.
+        """Return a digest of the HTTP session's ID, or "" without a session.
 
-        The ID itself would give access to the session.
+        The ID is not logged, because the ID gives access to the session.
         """
         session = self.channel.session_channel
         known = None if session is None else session.session_id
@@ -107,23 +104,17 @@ class ObservedRequest:
 
 
 class RequestObserver(Protocol):
-    """A receiver of the beginning and end of requests. Its methods must not raise an exception. Event loop only."""
+    """Observer of the beginning and end of requests. Methods must not raise exceptions, and run in the event loop."""
 
     def begin(self, request: ObservedRequest) -> None:
-        """Handle the beginning of a request, in the context in which the request runs."""
+        """Handle the beginning of a request, in the request's context."""
 
     def end(self, request: ObservedRequest) -> None:
-        """Handle the end of a request, in the context in which the request ran."""
+        """Handle the end of a request, in the request's context."""
 
 
 class ObservedHandler:
-    """Wrapper of a request handler that notifies observers of the beginning and end of each request.
-
-    Args:
-        handle: the wrapped function.
-        registry: the registered names; other names do not become labels.
-        clock: returns seconds.
-    """
+    """Wrapper of a request handler that notifies observers of the beginning and end of each request."""
 
     def __init__(self, handle: Handle, registry: Registry, clock: Callable[[], float] = time.perf_counter) -> None:
         self._handle = handle
@@ -132,11 +123,7 @@ class ObservedHandler:
         self.observers: list[RequestObserver] = []
 
     def handle(self, call: Call, channel: ReplyChannel) -> Outcome:
-        """Answer one request: the result, its encoded form, or an awaitable of it.
-
-        Raises:
-            McpError: the error to send. The awaitable may also raise this error.
-        """
+        """Answer one request."""
         begun = self._clock()
         request = ObservedRequest(call, channel, self._registry)
         try:
@@ -177,7 +164,7 @@ class ObservedHandler:
 
 
 def error_type_label(request: ObservedRequest) -> str:
-    """Return a request's failure with bounded cardinality: codes unknown to JSON-RPC and MCP become `_OTHER`."""
+    """Return a request's failure, with `_OTHER` for codes that JSON-RPC and MCP do not define."""
     return request.failure if request.code is None or request.code in CODES else "_OTHER"
 
 
@@ -196,12 +183,12 @@ def _known(params: Json, registered: Any) -> str:
 
 log = logging.getLogger("mcpfactory_runtime.requests")
 
-MAX_VALUE_LENGTH: Final = 128  # maximum characters of a client's value in logs and spans
+MAX_VALUE_LENGTH: Final = 128  # maximum characters of a client's text in logs and spans
 _REQUEST: Final[ContextVar[ObservedRequest | None]] = ContextVar("mcpfactory_request", default=None)
 
 
 class JsonFormatter(logging.Formatter):
-    """Formatter of log records as lines of JSON, without the credentials of API calls.
+    """Formatter that writes log records as JSON lines, without the credentials of API calls.
 
     Attributes:
         one_line: True if code that writes directly to stderr must also write one JSON object per line.
@@ -210,7 +197,7 @@ class JsonFormatter(logging.Formatter):
     one_line = True
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record as a line."""
+        """Return the record as a JSON line."""
         line: Json = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -234,7 +221,7 @@ class RequestLogger:
         request.kept[self] = _REQUEST.set(request)
 
     def end(self, request: ObservedRequest) -> None:
-        """Write the request's line."""
+        """Write the log line of the request."""
         token: Token[ObservedRequest | None] = request.kept.pop(self)
         _REQUEST.reset(token)
         channel, http = request.channel, request.call.http
@@ -258,11 +245,7 @@ class RequestLogger:
 
 
 def install_json_logging(stream: TextIO | None = None) -> None:
-    """Replace the logging setup of the process: each later log record becomes a JSON line. Idempotent.
-
-    Args:
-        stream: the output; None is stderr.
-    """
+    """Write all later log records of the process as JSON lines to `stream` or stderr."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(handlers=[handler], force=True)

@@ -1,6 +1,6 @@
-"""OpenTelemetry spans and durations, and their setup from the environment.
+"""OpenTelemetry spans and durations of requests, and setup from the environment.
 
-The module is imported on demand, because OpenTelemetry takes 0.1 s to load.
+The module is imported on demand, because loading OpenTelemetry takes 0.1 s.
 """
 
 from __future__ import annotations
@@ -35,18 +35,13 @@ from mcpfactory_runtime.tracing import CURRENT, CallTracer
 Attributes = dict[str, str | int]
 
 _SCOPE: Final = "mcpfactory_runtime"
-_PROPAGATOR: Final = TraceContextTextMapPropagator()  # no baggage: baggage could pass a client's data to APIs
+_PROPAGATOR: Final = TraceContextTextMapPropagator()  # no baggage, because baggage could pass a client's data to APIs
 _FIELDS: Final = ("traceparent", "tracestate")
 _FAILED: Final = 400  # lowest HTTP status that counts as a failure of the API
 
 
 class Telemetry:
-    """Observer that records a span and the duration of each client request; API calls are child spans.
-
-    Args:
-        tracer_provider: creates spans; None uses the program's provider.
-        meter_provider: records durations; None uses the program's provider.
-    """
+    """Observer that records a span and the duration of each client request. API calls are child spans."""
 
     def __init__(
         self, tracer_provider: trace.TracerProvider | None = None, meter_provider: metrics.MeterProvider | None = None
@@ -61,7 +56,7 @@ class Telemetry:
         self._calls = _Calls(self._tracer)
 
     def begin(self, request: ObservedRequest) -> None:
-        """Begin a span, and make it the current one."""
+        """Begin a span, and make this span current."""
         parent, links = _parent(request)
         span = self._tracer.start_span(
             request.title,
@@ -95,7 +90,7 @@ class Telemetry:
 
 
 class _Calls:
-    """A factory of spans for requests to APIs. Spans omit path and query, which may contain private data."""
+    """Factory of spans for API calls. Spans omit path and query, which may contain private data."""
 
     def __init__(self, tracer: trace.Tracer) -> None:
         self._tracer = tracer
@@ -141,7 +136,8 @@ class _Call:
 def _parent(request: ObservedRequest) -> tuple[contexts.Context, list[trace.Link]]:
     """Return the parent context and links of a request's span.
 
-    The parent is the trace in `_meta`, with a link to the HTTP request's trace; otherwise the HTTP request's trace.
+    If `_meta` contains a trace, this trace is the parent, and the HTTP request's trace becomes a link. Otherwise the
+    HTTP request's trace is the parent.
     """
     meta = request.call.params.get("_meta")
     ambient = contexts.get_current()
@@ -186,10 +182,12 @@ _PATIENCE: Final = 2.0  # maximum seconds to send the remaining data at shutdown
 
 
 def set_up_telemetry(name: str) -> None:
-    """Export spans and durations by OTLP over HTTP (OTEL_… variables), unless the program has set its own providers.
+    """Export spans and durations by OTLP over HTTP, unless the program has set its own providers.
+
+    OTEL_… variables configure the export.
 
     Args:
-        name: the service name if it is missing in OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.
+        name: default service name. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override the default.
     """
     named = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
     resource = Resource.create({} if named else {"service.name": name})
@@ -206,10 +204,7 @@ def set_up_telemetry(name: str) -> None:
 
 
 def flush_telemetry(patience: float = _PATIENCE) -> None:
-    """Send the remaining data within `patience` seconds.
-
-    An unresponsive or missing collector does not delay shutdown.
-    """
+    """Send the remaining data within at most `patience` seconds."""
     sending = Thread(target=_flush, daemon=True)
     sending.start()
     sending.join(patience)

@@ -1,1 +1,1 @@
-"""Remote servers (a URL or a command) in a local server that lists their items and forwards calls."""
+"""Mounting of remote servers in a local server."""

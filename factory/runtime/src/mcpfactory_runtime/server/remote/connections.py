@@ -1,7 +1,4 @@
-"""Connections to one remote server.
-
-The questions of each call must reach the right caller, so each call gets a suitable connection.
-"""
+"""Connections to one remote server."""
 
 from __future__ import annotations
 
@@ -28,12 +25,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _EVERYTHING: Final[Json] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
-"""Capabilities declared by the first connection, for all callers; unanswerable questions are refused."""
+"""Capabilities that the first connection declares. Questions that the caller cannot answer are refused."""
 _IDLE: Final = 600.0  # seconds after which an idle connection is closed
 
 
 class ClientFactory(Protocol):
-    """Factory of unconnected clients, with the options of `Client`."""
+    """Factory of unconnected clients."""
 
     def __call__(self, **options: Any) -> Client:
         """Return an unconnected client."""
@@ -43,9 +40,7 @@ class ForwardedCall:
     """A forwarded call.
 
     Attributes:
-        ctx: the caller's context.
-        client: the client of the connection.
-        asked: the question that ends the call if the caller must repeat its request with an answer.
+        asked: set to a question if the caller must repeat the request with an answer.
     """
 
     def __init__(self, ctx: Context, client: Client) -> None:
@@ -55,12 +50,7 @@ class ForwardedCall:
         self._questions = 0
 
     async def answer(self, method: str, params: Json) -> Json:
-        """Return the caller's answer to a question of the server (handshake lifecycle).
-
-        Raises:
-            McpError: the caller cannot answer.
-            InputRequired: the caller's request must end with the question; the caller then repeats the request.
-        """
+        """Return the caller's answer to a question from a server of the handshake lifecycle."""
         self._questions += 1
         key = f"{self._questions}.{method}"
         try:
@@ -73,14 +63,12 @@ class ForwardedCall:
 
 
 class _Connection:
-    """One connection and the calls in progress on it."""
-
     def __init__(self, declared: Json, owner: object | None) -> None:
         self.declared, self.owner = declared, owner
         self.client: Client | None = None
         self.exchanges: list[ForwardedCall] = []
         self.turn = asyncio.Lock()
-        """Run calls one at a time, so that a question of the server belongs to the only call in progress."""
+        """Lock that permits one call at a time, so that a question from the server belongs to a known call."""
         self.attempt: asyncio.Task[Client] | None = None
         self.used = 0.0
 
@@ -89,7 +77,7 @@ class _Connection:
         return self.client is not None and self.client.lost is None
 
     def forward_log(self, params: Json) -> None:
-        """Forward a log message to the latest call; drop the message if several clients have calls in progress."""
+        """Forward a log message to the latest call. Drop the message if several clients have calls in progress."""
         if len({id(one.owner) for one in self.exchanges}) == 1:
             level = params.get("level")
             self.exchanges[-1].ctx.log(
@@ -105,15 +93,11 @@ class _Connection:
 class RemoteConnections:
     """The connections to one server.
 
-    The first connection serves lists. It also serves all calls if the server uses the per-request lifecycle, or if this
-    process has only one client. In the handshake lifecycle, a server's question belongs to a connection, not to a call.
-    Therefore each HTTP session has a separate connection, which declares the capabilities of the session's client. If
-    the caller can answer questions, a call without a session also gets a separate connection.
-
-    Args:
-        name: the server's name, for errors.
-        connect: creates a client.
-        most: maximum number of connections, not counting the first.
+    The first connection serves lists. The first connection also serves all calls if the server uses the per-request
+    lifecycle, or if this process has only one client. In the handshake lifecycle, a question from the server belongs to
+    a connection, not to a call. Each HTTP session therefore has a separate connection, which declares the capabilities
+    of the session's client. A call without a session also gets a separate connection if the caller can answer
+    questions.
     """
 
     def __init__(self, name: str, connect: ClientFactory, most: int) -> None:
@@ -123,23 +107,23 @@ class RemoteConnections:
         self.begin()
 
     def begin(self) -> None:
-        """Reset for a new event loop; `aclose` has already closed the connections of the previous loop."""
+        """Reset the state for a new event loop. Call `aclose` before this method."""
         self._first = _Connection(_EVERYTHING, None)
         self.reconnected = asyncio.Event()
-        """Set after a call has opened the first connection again."""
+        """Event that is set after the first connection was opened again."""
 
     @property
     def first(self) -> Client | None:
-        """Return the client of the first connection, or None if that connection is closed or lost."""
+        """Return the client of the first connection, or None if the connection is not open."""
         return self._first.client if self._first.usable else None
 
     async def open(self) -> Client:
-        """Return the connected client of the first connection. Raises the errors of `Client`."""
+        """Return the client of the first connection. Open the connection if necessary."""
         return await self._opened(self._first)
 
     @asynccontextmanager
     async def exchange(self, ctx: Context) -> AsyncIterator[ForwardedCall]:
-        """Provide a connection for a call. Raises the errors of `Client`; raises ToolError if no connection is free."""
+        """Provide a connection for a call. Raise ToolError if all connections are in use."""
         first = await self.open()
         session = ctx.session
         able = forwarded_capabilities(ctx)
@@ -155,7 +139,7 @@ class RemoteConnections:
             yield found
 
     def forget(self, client: Client) -> None:
-        """Close a connection whose session the server has dropped; the next call opens a new one."""
+        """Close the connection of a client whose session the server has dropped."""
         for connection in (self._first, *self._others):
             if connection.client is client:
                 connection.client = None
@@ -184,10 +168,7 @@ class RemoteConnections:
             connection.used = asyncio.get_running_loop().time()
 
     def _other(self, able: Json, session: SessionChannel | None) -> _Connection:
-        """Return the session's connection.
-
-        A call without a session gets an unused connection. Create a missing connection.
-        """
+        """Return the connection of a session, or an unused connection for a call without a session."""
         now = asyncio.get_running_loop().time()
         for one in self._unused():
             if now - one.used > _IDLE:
@@ -207,7 +188,7 @@ class RemoteConnections:
         return made
 
     def _make_room(self) -> bool:
-        """Close the connection that has been idle for the longest time; return False if all connections are in use."""
+        """Close the connection with the longest idle time. Return False if all connections are in use."""
         idle = self._unused()
         if idle:
             self._drop(min(idle, key=lambda one: one.used))
@@ -222,7 +203,7 @@ class RemoteConnections:
             in_background(self._closing, connection.client.aclose())
 
     async def _opened(self, connection: _Connection) -> Client:
-        """Return the connection's client; concurrent callers share one attempt to connect, and its error."""
+        """Open the connection if necessary. Concurrent callers share one attempt."""
         if connection.client is not None and connection.client.lost is None:
             return connection.client
         if connection.attempt is None:

@@ -1,9 +1,8 @@
-"""Tools, resources and prompts of a remote server, and requests forwarded to it.
+"""Relays for the tools, resources and prompts of a remote server.
 
-To ask a question, a server of the per-request lifecycle ends the request (`input_required`). Therefore the question
-belongs to a known call. The relay forwards the question to the caller in the caller's lifecycle. In the per-request
-lifecycle, the client repeats the call with its answers. The relay then sends the call to the server again, from the
-start. The server asks every question again, and the relay sends the client's earlier answers.
+A server of the per-request lifecycle asks a question by ending the request (`input_required`). The relay forwards the
+question to the caller. When the answer arrives, the relay sends the call again from the start, with all earlier
+answers.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from mcpfactory_runtime.server.results import EmbeddedText
 from mcpfactory_runtime.types import Json
 
 PassOn = Callable[[str, Json, Context], Awaitable[Json]]
-"""A function from (method, params, context of the caller) to the result."""
+"""Function that forwards a request, given a method, params and the caller's context."""
 
 # Error codes for a missing resource in all revisions (server/resources, Error Handling).
 _NOT_FOUND: Final = {INVALID_PARAMS, -32002}
@@ -35,7 +34,7 @@ _NOT_FOUND: Final = {INVALID_PARAMS, -32002}
 class RelayNames:
     """Map of remote names and URIs to local names and URIs.
 
-    This base class keeps all names and URIs; subclasses override its methods.
+    The base class keeps all names and URIs unchanged.
     """
 
     def name(self, inner: str) -> str:
@@ -51,7 +50,7 @@ class RelayNames:
         return uri
 
     def content(self, block: Any) -> Any:
-        """Return a content block with its URIs mapped."""
+        """Return a content block with local URIs."""
         return block
 
 
@@ -59,7 +58,7 @@ _OWN: Final = RelayNames()
 
 
 def relayed_tool(wire: Mapping[str, Any], pass_on: PassOn, names: RelayNames = _OWN) -> Tool:
-    """Return a tool that relays its calls. The remote server checks the arguments; calls are never tasks."""
+    """Return a tool that relays calls. The remote server checks the arguments. Calls are never tasks."""
     inner = str(wire["name"])
 
     async def handler(arguments: Json, ctx: Context) -> Json:
@@ -74,37 +73,37 @@ def relayed_tool(wire: Mapping[str, Any], pass_on: PassOn, names: RelayNames = _
 
 
 def relayed_prompt(wire: Mapping[str, Any], pass_on: PassOn, names: RelayNames = _OWN) -> Prompt:
-    """Return a prompt that relays its requests."""
+    """Return a prompt that relays requests to the remote server."""
     inner = str(wire["name"])
 
     async def handler(arguments: Json, ctx: Context) -> list[Json]:
         result = await pass_on("prompts/get", {"name": inner, "arguments": arguments}, ctx)
         return [{**one, "content": names.content(one.get("content"))} for one in result.get("messages", [])]
 
-    return Prompt(handler, _PromptArguments(), {**wire, "name": names.name(inner)})  # type: ignore[arg-type]  # it has `bind`
+    return Prompt(handler, _PromptArguments(), {**wire, "name": names.name(inner)})  # type: ignore[arg-type]  # only `bind` is used
 
 
 def relayed_resource(wire: Mapping[str, Any], pass_on: PassOn, names: RelayNames = _OWN) -> Resource:
     """Return a resource that relays requests to the remote server."""
     uri = names.uri(str(wire["uri"]))
     reader = _ResourceReader(pass_on, names, uri)
-    return Resource(uri, reader, _UncheckedArguments(), {**wire, "uri": uri})  # type: ignore[arg-type]  # it has `bind`
+    return Resource(uri, reader, _UncheckedArguments(), {**wire, "uri": uri})  # type: ignore[arg-type]  # only `bind` is used
 
 
 def relayed_template(
     wire: Mapping[str, Any], pass_on: PassOn, matches: Callable[[str], bool], names: RelayNames = _OWN
 ) -> Template:
-    """Return a resource template for the URIs that `matches` accepts; the remote server checks the variables."""
+    """Return a resource template that relays requests for the URIs that `matches` accepts."""
     text = names.uri(str(wire["uriTemplate"]))
-    uris: Any = _RelayedUris(text, matches)  # replaces a URI template, because it has the same methods
-    unchecked: Any = _UncheckedArguments()  # replaces a signature, because it also has a method `bind`
+    uris: Any = _RelayedUris(text, matches)  # has the methods of a URI template
+    unchecked: Any = _UncheckedArguments()  # has the method `bind` of a signature
     return Template(uris, _ResourceReader(pass_on, names), unchecked, {**wire, "uriTemplate": text})
 
 
 async def relayed_completion(
     pass_on: PassOn, reference: Json, argument: Argument, context: CompletionContext, ctx: Context
 ) -> Completion | None:
-    """Return the remote server's completion, if any. `reference` contains names of the remote server."""
+    """Return the remote server's completion, or None. `reference` contains names of the remote server."""
     params: Json = {"ref": reference, "argument": {"name": argument.name, "value": argument.value}}
     if context.arguments:
         params["context"] = {"arguments": context.arguments}
@@ -138,8 +137,6 @@ class _ResourceReader:
 
 
 class _Contents(EmbeddedText):
-    """The contents of a remote resource, text or bytes, unchanged."""
-
     __slots__ = ("_wire",)
 
     def __init__(self, wire: Json) -> None:
@@ -151,7 +148,7 @@ class _Contents(EmbeddedText):
 
 
 class _UncheckedArguments:
-    """Replaces a signature, because the remote server checks the arguments."""
+    """Replacement for a `Signature` that checks nothing, because the remote server checks the arguments."""
 
     context = "ctx"
 
@@ -161,15 +158,13 @@ class _UncheckedArguments:
 
 
 class _PromptArguments(_UncheckedArguments):
-    """Unchecked arguments of a prompt."""
-
     def bind(self, given: Json) -> Json:
         """Return all arguments as one keyword argument for the handler."""
         return {"arguments": given}
 
 
 class _RelayedUris:
-    """Replacement for a URI template, for URIs that a function recognizes."""
+    """Replacement for a `UriTemplate` that recognizes URIs by a function."""
 
     def __init__(self, text: str, matches: Callable[[str], bool]) -> None:
         self.text, self._matches = text, matches
@@ -184,7 +179,7 @@ class _RelayedUris:
 
 
 _ROUNDS: Final = 20  # maximum rounds of questions per call
-_FORWARDED: Final = ("elicitation", "sampling", "roots")  # client capabilities that a server needs to ask questions
+_FORWARDED: Final = ("elicitation", "sampling", "roots")  # capabilities of clients that can answer questions
 
 
 def _same(value: Any) -> Any:
@@ -200,23 +195,11 @@ async def forward(
     plain: Callable[[Any], Any] = _same,
     timeout: float | None = None,  # noqa: ASYNC109 - the client cancels the request at the server
 ) -> Json:
-    """Return the result of a request to another server, without envelope.
+    """Forward a request to another server, and return the result without envelope.
 
-    Only the request and its trace metadata are forwarded. A server of the per-request lifecycle also gets the caller's
-    capabilities, name and log level. The caller's token is never forwarded.
-
-    Args:
-        client: client of the other server.
-        method: method of the request.
-        params: params of the request.
-        ctx: context of the caller.
-        plain: function that converts all data from the server.
-        timeout: seconds to wait; None waits until the caller cancels.
-
-    Raises:
-        McpError: the server's error, or the caller cannot answer the server's question.
-        InputRequired (a BaseException): the caller must answer first.
-        ConnectionLostError, HttpError, ProtocolError, TimeoutError: as for `Client.request`.
+    A server of the per-request lifecycle also gets the caller's capabilities, name and log level. The caller's access
+    token is never forwarded. `plain` converts all data from the server. If `timeout` is None, wait until the caller
+    cancels.
     """
     sent = {**params, "_meta": (_meta(ctx) if client.modern else {}) | _trace(ctx)}
     answered: Json = {}
@@ -238,11 +221,7 @@ def forwarded_capabilities(ctx: Context) -> Json:
 
 
 def forwarded_question(wanted: Any) -> Question[Any]:
-    """Return a server's question, an object with `method` and `params`, as a `Question` to a client.
-
-    Raises:
-        McpError: the question is invalid.
-    """
+    """Convert a server's question to a `Question` for a client."""
     method = wanted.get("method") if isinstance(wanted, dict) else None
     params = (wanted.get("params") or {}) if method else {}
     try:
@@ -257,7 +236,7 @@ def forwarded_question(wanted: Any) -> Question[Any]:
 
 
 def _meta(ctx: Context) -> Json:
-    # For a handshake client, request all levels: `ctx.log` drops the levels that the client does not want.
+    # For a handshake client, request all levels, because `ctx.log` drops unwanted levels.
     level = ctx.meta.get(META_LOG_LEVEL) if ctx.revision in MODERN else "debug"
     known = {META_CAPABILITIES: forwarded_capabilities(ctx)} | (
         {META_CLIENT: ctx.client_info} if ctx.client_info else {}
@@ -266,7 +245,7 @@ def _meta(ctx: Context) -> Json:
 
 
 def _trace(ctx: Context) -> Json:
-    """Return the trace fields for a forwarded call: of the current span or, without a span, of the client."""
+    """Return the trace fields of the current span. Without a span, return the client's trace fields."""
     meta = ctx.meta
     return forwarded_trace_metadata(ctx.headers if meta.keys().isdisjoint(TRACE_FIELDS) else meta)
 
@@ -282,7 +261,7 @@ def _progress(ctx: Context, plain: Callable[[Any], Any]) -> Callable[[Json], Any
 
 
 def without_envelope(result: Json) -> Json:
-    """Return a result without the members of its envelope."""
+    """Return a result without its envelope."""
     bare = {key: value for key, value in result.items() if key not in {"resultType", "_meta", "ttlMs", "cacheScope"}}
     meta = {key: value for key, value in (result.get("_meta") or {}).items() if key != META_SERVER}
     return {**bare, "_meta": meta} if meta else bare
@@ -296,8 +275,6 @@ class _ForwardedForm(Elicit):
 
 
 class _ForwardedQuestion(Question[Json]):
-    """A question that is forwarded unchanged."""
-
     kind = "passed"
 
     def __init__(self, method: str, params: Json) -> None:

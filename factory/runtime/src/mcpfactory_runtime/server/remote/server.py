@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_FIRST_PAUSE: Final = 1.0  # seconds before the first new connection attempt; the pause doubles after each attempt
+_FIRST_PAUSE: Final = 1.0  # seconds before the first retry; the pause doubles after each retry
 _LONGEST_PAUSE: Final = 60.0  # maximum seconds between two connection attempts
-_LIVED: Final = 10.0  # minimum seconds that a connection must last to reset the retry pause
+_LIVED: Final = 10.0  # seconds; a connection that lasts longer resets the retry pause
 _PROBE: Final = 60.0  # maximum seconds for a program to start and answer; afterwards, the handshake lifecycle is tried
 _LONGEST_NAME: Final = 128  # maximum characters of a tool's name
 # Environment variables that a process inherits. Programs need these variables, and the values contain no secrets.
@@ -56,27 +56,26 @@ _INHERITED: Final = (
 
 
 class RemoteServer(Server):
-    """A remote server: at a URL, or started by a command on stdio.
+    """A remote server at a URL, or a server that a command starts on stdio.
 
     >>> server.mount(RemoteServer("https://example.com/mcp", headers={"Authorization": "Bearer …"}), "shop")
 
-    The connection opens when the parent server starts, and closes when the parent ends. An unreachable server is
-    retried; its items are listed once the server answers. All features of mounted servers, such as middleware and tool
-    transformations, also work for remote servers.
+    The connection opens when the parent server starts, and closes when the parent ends. If the server is unreachable,
+    the connection attempt is repeated. Items are listed once the server answers. Middleware and tool transformations
+    work as for other mounted servers.
 
     Args:
         target: a URL, or a program and its arguments.
-        name: for errors and the log; defaults to the host or the program.
+        name: name for errors and the log. The default is the host or the program.
         headers: headers of every HTTP request to the server, such as Authorization. Headers of callers are never sent.
-        oauth: obtains the access tokens for the server (docs/reference/client.md).
-        env: variables of the process, in addition to the few that every program needs. No other variables are
-            inherited.
+        oauth: object that obtains access tokens for the server (docs/reference/client.md).
+        env: environment variables of the process. The process inherits only variables that every program needs.
         cwd: working directory of the process.
-        connect_timeout: maximum delay of the local server's start in seconds.
-        timeout: seconds to wait for one response; None waits until the caller cancels.
-        max_connections: maximum number of connections for separate sessions, in addition to the first one, if the
-            server uses a handshake revision.
-        options: further options of `Client`: `revision`, `mode` and so on.
+        connect_timeout: maximum seconds for which the local server's start waits for the remote server.
+        timeout: seconds to wait for one response, or None to wait until the caller cancels.
+        max_connections: maximum number of additional connections for separate sessions, if the server uses a handshake
+            revision.
+        options: further options of `Client`, such as `revision` and `mode`.
 
     Raises:
         TypeError: an option does not apply to this kind of target.
@@ -118,16 +117,16 @@ class RemoteServer(Server):
 
     @property
     def problem(self) -> str:
-        """Return the reason why the server cannot be reached, or "" while connected and before the first attempt."""
+        """Return the reason for a failed connection, or "" without a failure."""
         return "" if self.connected else self._reason
 
     @property
     def connected(self) -> bool:
-        """Return True if a connection is open now, for example for a `ready_check`."""
+        """Return True if the server is connected and has listed its items."""
         return self.listed and self._connections.first is not None
 
     def may_have_tool(self, name: str) -> bool:
-        """Return True if the server may have a tool of this name, because its tools are not listed yet."""
+        """Return True if a tool of this name may still appear."""
         return not self.listed or super().may_have_tool(name)
 
     async def wait_until_listed(self) -> None:
@@ -162,7 +161,7 @@ class RemoteServer(Server):
             await self._connections.aclose()
 
     async def _keep_connected(self) -> None:
-        """Connect, list the server's items and follow their changes; after an error, retry with growing pauses."""
+        """Keep the connection open and the items current. After an error, retry with growing pauses."""
         pause = _FIRST_PAUSE
         loop = asyncio.get_running_loop()
         while True:
@@ -177,7 +176,6 @@ class RemoteServer(Server):
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def _watch(self, client: Client) -> None:
-        """List the server's items, and update the list after change notifications, until the connection ends."""
         while client.lost is None:
             self._following.clear()
             self._connections.reconnected.clear()
@@ -201,10 +199,7 @@ class RemoteServer(Server):
                             await self._update_listing(client)
 
     async def _subscription(self, client: Client, stack: AsyncExitStack) -> Subscription | None:
-        """Subscribe to the server's notifications.
-
-        Return None if the server sends no notifications, or refuses the subscription.
-        """
+        """Subscribe to notifications. Return None if the server sends no notifications or refuses the subscription."""
         able = client.capabilities
         # In the handshake lifecycle, servers may send notifications that they do not declare.
         kinds = {kind: not client.modern or (able.get(kind) or {}).get("listChanged") is True for kind in _LIST_KINDS}
@@ -227,10 +222,7 @@ class RemoteServer(Server):
     # -- items -----------------------------------------------------------------------------------------------------
 
     async def _update_listing(self, client: Client) -> None:
-        """List the server's items and register them; a concurrent update waits for the current update.
-
-        Raises the errors of `Client`.
-        """
+        """Register the items that the server lists. Concurrent updates run one after another."""
         async with self._listing:
             able = client.capabilities
             found = {
@@ -254,7 +246,7 @@ class RemoteServer(Server):
                 self.notify_changed(kind)
 
     def _list(self, kind: str, wires: list[Json]) -> bool:
-        """Register the items of one kind; reuse the objects of unchanged items. Return False if no item has changed."""
+        """Register the items of one kind. Return True if an item has changed."""
         wanted: dict[str, Json] = {}
         keyed = [(key, wire) for wire in wires if isinstance(key := wire.get(_KINDS[kind][0]), str)]
         repeated = [key for key, wire in keyed if wanted.setdefault(key, wire) is not wire]
@@ -283,7 +275,6 @@ class RemoteServer(Server):
         return super()._replaced(tool, made)
 
     def _relayed(self, kind: str, wire: Json) -> Any:
-        """Return a relay to one item of the server. If the item is unusable, log a warning and return None."""
         if kind == "tools":
             if not wire["name"].isprintable() or not 0 < len(wire["name"]) <= _LONGEST_NAME:
                 return self._left_out(repr(wire["name"][:_LONGEST_NAME]), "its name is not a valid tool name")
@@ -308,12 +299,7 @@ class RemoteServer(Server):
     # -- calls -----------------------------------------------------------------------------------------------------
 
     async def _pass_on(self, method: str, params: Json, ctx: Context) -> Json:
-        """Forward a request and return its result.
-
-        Raises:
-            ToolError: the server cannot be reached, or ended before its response.
-            McpError: the server's error.
-        """
+        """Forward a request, and convert connection errors to ToolError."""
         try:
             for again in (True, False):
                 async with self._connections.exchange(ctx) as exchange:
@@ -323,7 +309,7 @@ class RemoteServer(Server):
                         ended = isinstance(error, SessionEndedError) or error.status == 404
                         if not ended or exchange.client.modern or not again:
                             raise
-                        # The server does not know the session, so it did not process the request.
+                        # The server did not process the request, because the server does not know the session.
                         self._connections.forget(exchange.client)
         except McpError as error:
             raise _explained(error, self.name) from None
@@ -349,7 +335,6 @@ class RemoteServer(Server):
                 await asyncio.gather(work, return_exceptions=True)
 
     def _unreachable(self, error: Exception) -> ToolError:
-        """Return the error to show to a caller. Log the details, because they may quote the process's stderr."""
         log.warning("a call to %s failed: %s", self.name, error)
         hint = "the next call reconnects; this call may have had effects"
         return ToolError(f"The server {self.name} cannot answer: {_first_words(error)}\nhint: {hint}")
@@ -361,7 +346,7 @@ class RemoteServer(Server):
 
 
 def _first_words(error: Exception) -> str:
-    """Return the part of an error that clients may read, without the server's response or its process's stderr."""
+    """Return the first words of an error, without the server's response and without the process's stderr."""
     if isinstance(error, HttpError):
         return f"HTTP status {error.status}"
     return next(iter(str(error).partition(";")[0].splitlines()), type(error).__name__)
@@ -379,7 +364,7 @@ _LIST_KINDS: Final[tuple[Literal["tools", "resources", "prompts"], ...]] = ("too
 
 
 def _explained(error: McpError, name: str) -> McpError:
-    """Return the error of a call, with a hint if the server can ask its client only in older revisions."""
+    """Add a hint to the error if the server can ask questions only in older revisions."""
     if error.code == INVALID_REQUEST and any(method in str(error) for method in _QUESTIONS):
         hint = f"{name} can ask questions only in older revisions: connect to it with mode='legacy'"
         return McpError(error.code, f"{error}\nhint: {hint}", error.data)
@@ -387,7 +372,6 @@ def _explained(error: McpError, name: str) -> McpError:
 
 
 async def _templates(client: Client) -> list[Json]:
-    """Return the templates, or [] if the server does not have this method."""
     try:
         return await client.list_resource_templates()
     except McpError as error:
@@ -397,7 +381,6 @@ async def _templates(client: Client) -> list[Json]:
 
 
 async def _first_of(*waits: Any) -> Any:
-    """Return the result of the first awaitable to finish; cancel all other awaitables."""
     tasks = [asyncio.ensure_future(one) for one in waits]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -415,7 +398,6 @@ def _connector(
     env: Mapping[str, str] | None,
     cwd: str | os.PathLike[str] | None,
 ) -> tuple[Callable[..., Client], str]:
-    """Return a function that creates a client of the target, and a name for the target."""
     if isinstance(target, str):
         if not host_port_of(target):
             raise ValueError(
@@ -443,17 +425,17 @@ _ADDRESS: Final = frozenset({"url", "headers"})
 
 
 def remote_servers(source: str | os.PathLike[str] | Mapping[str, Any], **options: Any) -> dict[str, RemoteServer]:
-    """Return the servers of an `mcpServers` file by name; names become valid prefixes.
+    """Return the servers of an `mcpServers` file by name. Names are changed to valid prefixes.
 
     >>> for name, part in remote_servers("mcp.json").items():
-    ...     server.mount(part, name)
+    ... server.mount(part, name)
 
     `${NAME}` and `${NAME:-default}` in the file's strings are replaced by environment variables. Members that only
     clients use are ignored.
 
     Args:
-        source: the file, or its content: `{"mcpServers": {"books": {"command": "python", "args": ["-m", "books"]}}}`;
-            a server has a `command` with `args`, `env` and `cwd`, or a `url` with `headers`.
+        source: the file, or the file's content: `{"mcpServers": {"books": {"command": "python", "args": ["-m",
+            "books"]}}}`. A server has a `command` with `args`, `env` and `cwd`, or a `url` with `headers`.
         **options: options of `RemoteServer` for all servers in the file.
 
     Raises:

@@ -1,8 +1,8 @@
-"""Run tasks, and notify their watchers in both forms of the protocol.
+"""Execution of tasks, and notification of watchers.
 
-The store has the authoritative state of a task. Each version of a task is sent to its watchers: a handler that waits
-for answers, a blocked `tasks/result`, or a stream of notifications. Watchers get changes by this process at once; the
-store is polled for changes by other processes, and for expiry.
+The store has the authoritative state of a task. A watcher is a handler that waits for answers, a blocked
+`tasks/result`, or a stream of notifications. Changes by this process reach watchers at once. The store is polled for
+expired tasks and for changes by other processes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 RELATED: Final = "io.modelcontextprotocol/related-task"
-"""Key in `_meta` for the task that a message belongs to (core feature only)."""
+"""In the core feature, key in `_meta` for the task that a message belongs to."""
 
 
 def core_task_object(task: Task, poll_interval: int) -> Json:
@@ -50,12 +50,12 @@ def core_task_object(task: Task, poll_interval: int) -> Json:
 
 
 def extension_task_object(task: Task, poll_interval: int) -> Json:
-    """Return the `Task` object of the extension, without the fields of its detailed form."""
+    """Return the extension's `Task` object."""
     return _form(task, (task.status, task.message), {"ttlMs": task.ttl, "pollIntervalMs": poll_interval})
 
 
 def detailed_task_object(task: Task, poll_interval: int, revision: Revision) -> Json:
-    """Return the `DetailedTask` of the extension, with questions, result or error, depending on the status."""
+    """Return the extension's `DetailedTask` object, which contains questions, a result or an error."""
     form = extension_task_object(task, poll_interval)
     if task.status == "input_required":
         form["inputRequests"] = task.requests
@@ -86,7 +86,7 @@ def missing_extension() -> McpError:
 
 
 def no_result_error(task: Task) -> McpError:
-    """Return the error that `tasks/result` gives for a task that ended without a result."""
+    """Return the error of `tasks/result` for a task that ended without a result."""
     if task.error is not None:
         return McpError(task.error["code"], task.error["message"], task.error.get("data"))
     return McpError(INVALID_REQUEST, f"The task was cancelled and has no result: {task.message}")
@@ -129,7 +129,7 @@ class TaskOptions:
 
     Attributes:
         store: the storage; in memory by default.
-        ttl: lifetime of a task in milliseconds, unless the client requests another.
+        ttl: default lifetime of a task in milliseconds.
         max_ttl: maximum lifetime in milliseconds that a client can request.
         poll_interval: milliseconds that clients should wait between polls.
         limit: maximum number of running tasks of one principal in this process.
@@ -145,7 +145,7 @@ class TaskOptions:
 
 
 def read_task_options(given: TaskOptions | TaskStore | str | PathLike[str] | None) -> TaskOptions:
-    """Return the given options, or options for a store or a database path (default: MCPFACTORY_TASKS_DB)."""
+    """Return options for a store or a database path. The default path is in MCPFACTORY_TASKS_DB."""
     if isinstance(given, TaskOptions):
         return given
     if isinstance(given, TaskStore):
@@ -160,11 +160,8 @@ class TaskRun:
     """A task whose handler runs in this process.
 
     Attributes:
-        id: the task's ID.
-        owner: the task's owner.
-        handler: the running handler.
-        questions: questions of the handler by MCP key; each question validates its answer.
-        ended: True if the task has ended, even if its handler still runs.
+        questions: questions of the handler by MCP key.
+        ended: True if the task has ended, even if the handler still runs.
     """
 
     def __init__(self, task: Task, handler: asyncio.Task[Json]) -> None:
@@ -177,7 +174,7 @@ class TaskRun:
         self._message_writer: asyncio.Task[None] | None = None
 
     def key(self, name: str) -> str:
-        """Return a key that this task has not used before (ext-tasks: keys are unique over the lifetime of a task)."""
+        """Return a question key that is unique over the lifetime of the task (ext-tasks)."""
         key, count = name, 1
         while key in self.questions:
             count += 1
@@ -185,7 +182,7 @@ class TaskRun:
         return key
 
     def set_message(self, message: str, manager: TaskManager) -> None:
-        """Set the task's status message; if several messages arrive during a write, only the latest is written."""
+        """Set the task's status message. If several messages arrive during a write, only the latest is written."""
         self._message = message
         if self._message_writer is None or self._message_writer.done():
             self._message_writer = asyncio.get_running_loop().create_task(self._write_messages(manager))
@@ -210,11 +207,7 @@ class _Watch:
 
 
 class TaskManager:
-    """The tasks of one server.
-
-    Args:
-        options: storage and limits.
-    """
+    """The tasks of one server."""
 
     def __init__(self, options: TaskOptions) -> None:
         self.options = options
@@ -228,16 +221,7 @@ class TaskManager:
     # -- creating and running ------------------------------------------------------------------------------------
 
     async def create(self, tool: str, owner: str, ttl: int | None) -> Task:
-        """Create and store a task.
-
-        Args:
-            tool: the tool's name.
-            owner: the principal.
-            ttl: requested lifetime in milliseconds; None for the default.
-
-        Raises:
-            McpError: INVALID_REQUEST if too many tasks of the principal are running.
-        """
+        """Create and store a task. `ttl` is the requested lifetime in milliseconds."""
         options = self.options
         if sum(run.owner == owner for run in self._runs.values()) >= options.limit:
             raise McpError(
@@ -254,7 +238,7 @@ class TaskManager:
             raise
 
     def attach_handler(self, task: Task, handler: asyncio.Task[Json]) -> TaskRun:
-        """Run a task by a handler, which returns the result in the newest form; the task ends when the handler ends."""
+        """Attach a running handler to a task. The task ends when the handler ends."""
         run = self._runs[task.id] = TaskRun(task, handler)
 
         def watch(now: Task | None) -> None:
@@ -267,7 +251,7 @@ class TaskManager:
         return run
 
     def run(self, task_id: str) -> TaskRun:
-        """Return the run of a task whose handler runs in this process."""
+        """Return the `TaskRun` of a running task."""
         return self._runs[task_id]
 
     async def _supervise(self, run: TaskRun, watch: Watcher) -> None:
@@ -285,38 +269,30 @@ class TaskManager:
     # -- reading and changing ------------------------------------------------------------------------------------
 
     async def get(self, task_id: object, owner: str) -> Task:
-        """Return a principal's task.
-
-        Raises:
-            McpError: INVALID_PARAMS if the task does not exist or has another owner.
-        """
+        """Return a principal's task."""
         if not isinstance(task_id, str):
             raise McpError(INVALID_PARAMS, "Invalid params: taskId must be a string")
         task = await self.store.get(task_id)
         if task is None or task.owner != owner:
-            # One error for missing, expired and foreign tasks, so that callers learn nothing about foreign tasks.
+            # Report missing, expired and foreign tasks alike, so that callers learn nothing about foreign tasks.
             raise McpError(INVALID_PARAMS, "Invalid params: there is no such task, or it has expired")
         return task
 
     async def change(self, task_id: str, change: Change) -> Task | None:
-        """Change a task and notify the watchers of the task; return None if nothing changed."""
+        """Change a task, and notify the task's watchers. Return None if nothing changed."""
         task = await self.store.update(task_id, change)
         if task is not None:
             self._publish(task_id, task)
         return task
 
     async def cancel(self, task: Task) -> Task | None:
-        """Cancel a task and its handler, and drop any result that arrives later.
-
-        Return None if the task has already ended.
-        """
+        """Cancel a task and its handler. Return None if the task has already ended."""
         return await self.change(task.id, lambda now: now.cancelled("The task was cancelled by request."))
 
     async def answer(self, task: Task, answers: Json) -> None:
-        """Add answers (`{"result": …}` or `{"error": …}` by key) to a task; unknown keys are ignored.
+        """Add answers by key to a task. Ignore unknown keys.
 
-        Raises:
-            McpError: INVALID_PARAMS if an answer does not fit its question; in this case, no answer is added.
+        Each answer is `{"result": …}` or `{"error": …}`.
         """
         run = self._runs.get(task.id)
         for key, answer in answers.items():
@@ -328,7 +304,7 @@ class TaskManager:
         await self.change(task.id, lambda now: now.answered(answers))
 
     async def ask(self, run: TaskRun, requests: Json) -> Json:
-        """Ask the client the questions of a running task; wait for the answers, and return them by key."""
+        """Ask the client the questions of a running task, and return the answers by key."""
         with TaskFollower(self, run.id) as follower:
             task = await self.change(run.id, lambda now: now.asked(requests))
             while task is not None and not all(key in task.answers for key in requests):
@@ -347,7 +323,7 @@ class TaskManager:
         watch = self._watches.get(task_id)
         if watch is None:
             watch = self._watches[task_id] = _Watch(version)
-        watch.version = min(watch.version, version)  # use the older version, so that its watcher is notified again
+        watch.version = min(watch.version, version)  # notify the watcher of the older version again
         watch.watchers.append(watcher)
         if self._poller is None or self._poller.done():
             self._poller = asyncio.get_running_loop().create_task(self._poll_store())
@@ -362,17 +338,14 @@ class TaskManager:
                 del self._watches[task_id]
 
     def claim(self, task_id: str, key: str) -> bool:
-        """Return True if the caller must send this question to the client; the caller must then call `unclaim`."""
+        """Return True if the caller must send the question to the client and call `unclaim` afterwards."""
         if (task_id, key) in self._claims:
             return False
         self._claims.add((task_id, key))
         return True
 
     def unclaim(self, task_id: str, key: str) -> None:
-        """Release the claim, so that another call can ask the question again.
-
-        Watchers are notified of the task again.
-        """
+        """Release a claim, so that another call can ask the question."""
         self._claims.discard((task_id, key))
         watch = self._watches.get(task_id)
         if watch is not None:
@@ -388,7 +361,7 @@ class TaskManager:
             watcher(task)
 
     async def _poll_store(self) -> None:
-        """As long as any task is watched, poll the watched tasks for changes by other processes and for expiry."""
+        """Poll the store for expired tasks and for changes by other processes, until no task is watched."""
         while self._watches:
             await asyncio.sleep(self.options.watch)
             for task_id in tuple(self._watches):
@@ -400,7 +373,7 @@ class TaskManager:
     # -- shutdown ------------------------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Mark the running tasks as failed, because the server is shutting down."""
+        """Mark the running tasks as failed at shutdown."""
         supervisors = list(self._supervisors)
         for run in list(self._runs.values()):
             with suppress(Exception):
@@ -415,7 +388,7 @@ class TaskManager:
 
 
 class TaskFollower:
-    """Context manager that returns the versions of a task one by one; a slow reader gets only the latest."""
+    """Context manager that provides the versions of a task. A slow reader gets only the latest version."""
 
     def __init__(self, manager: TaskManager, task_id: str) -> None:
         self._manager = manager
@@ -442,7 +415,6 @@ class TaskFollower:
 
 
 def _ending(handler: asyncio.Task[Json]) -> Change:
-    """Return the final change of a task whose handler has ended."""
     if handler.cancelled():
         return lambda task: task.cancelled("The handler was cancelled.")
     error = handler.exception()

@@ -1,4 +1,4 @@
-"""Protocol methods of tasks, and the context of their handlers."""
+"""Protocol methods of tasks, and the context of task handlers."""
 
 from __future__ import annotations
 
@@ -44,14 +44,7 @@ if TYPE_CHECKING:
 
 
 class TaskChannel:
-    """Reply channel of a task, independent of the request that created it; notifications carry the task's ID.
-
-    Args:
-        persistent: the session; None if the revision has no sessions; notifications are then dropped.
-        principal: the caller who created the task.
-        task_id: the task's ID.
-        allowance: the creator's remaining rate limits.
-    """
+    """Reply channel of a task."""
 
     private = False
     subscriptions: set[str] = set()  # noqa: RUF012 - never written: a task cannot subscribe
@@ -71,11 +64,7 @@ class TaskChannel:
             self.session_channel.notify(method, {**params, "_meta": meta}, revision)
 
     async def request(self, method: str, params: Json) -> Json:
-        """Refuse to send a request, because a task stores its questions in its record.
-
-        Raises:
-            McpError: always.
-        """
+        """Raise McpError, because a task stores questions instead of sending requests."""
         raise McpError(INVALID_REQUEST, f"a task cannot send {method}")
 
     def close_stream(self, retry: int | None) -> None:
@@ -83,7 +72,7 @@ class TaskChannel:
 
 
 class TaskContext(Context):
-    """A context for a call that can become a task. In a task, a handler that asks a question waits for the answer."""
+    """Context of a call that can become a task. In a task, the handler waits for answers and is not rerun."""
 
     def __init__(
         self,
@@ -123,7 +112,7 @@ class TaskContext(Context):
     def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> Awaitable[None]:
-        """Report the progress; the message also becomes the task's status message."""
+        """Report progress. The message also becomes the task's status message."""
         if self._run is not None and message is not None:
             self._on_loop(self._run.set_message, message, self._manager)
         return super().report_progress(progress, total, message)
@@ -160,12 +149,7 @@ _PAGE: Final = 100  # tasks per page of tasks/list, if the server has no page si
 
 
 class TaskMethods:
-    """Task methods of one server.
-
-    Args:
-        server: the server.
-        manager: the manager of its tasks.
-    """
+    """Task methods of one server."""
 
     def __init__(self, server: ServerInterface, manager: TaskManager) -> None:
         self._server = server
@@ -184,11 +168,7 @@ class TaskMethods:
         }
 
     def answer(self, call: Call, channel: ReplyChannel) -> Awaitable[Json]:
-        """Return the result of one of the task methods, without envelope.
-
-        Raises:
-            McpError: the call is refused; the returned awaitable may also raise this error.
-        """
+        """Return the result of one of the task methods, without envelope."""
         if not call.peer.revision.modern:
             return self._core[call.method](call, channel)
         if not call.peer.declares("extensions", TASKS):
@@ -201,19 +181,18 @@ class TaskMethods:
         """Return True if a call of a tool becomes a task.
 
         Raises:
-            McpError: METHOD_NOT_FOUND if the tool forbids a requested task, or requires a task that was not requested.
-                MISSING_CAPABILITY if the tool requires a task, but a client of the newest revision does not support
-                tasks.
+            McpError: METHOD_NOT_FOUND if the client requests a forbidden task or omits a required task.
+                MISSING_CAPABILITY if a client of the newest revision does not support a required task.
         """
         revision = call.peer.revision
-        # With client support, the server decides which calls become tasks (ext-tasks, Capability Negotiation).
+        # If the client supports tasks, the server decides which calls become tasks (ext-tasks, Capability Negotiation).
         if revision.modern:
             if tool.task is not None and call.peer.declares("extensions", TASKS):
                 return True
             if tool.task == "required":
                 raise missing_extension()
             return False
-        # The client decides, if the tool allows both forms (basic/utilities/tasks, Tool-Level Negotiation).
+        # If the tool permits both forms, the client decides (basic/utilities/tasks, Tool-Level Negotiation).
         asked = "tasks/result" in revision.requests and call.params.get("task") is not None
         if asked and tool.task is None:
             raise McpError(METHOD_NOT_FOUND, f"The tool {tool.name} cannot be called as a task")
@@ -226,18 +205,14 @@ class TaskMethods:
         return asked
 
     async def call_tool(self, tool: Tool, arguments: Json, call: Call, channel: ReplyChannel) -> Json:
-        """Run a call as a task. Return the task, or the tool's result if the call ends before it becomes a task.
-
-        Raises:
-            McpError: the call is refused, or the handler raised it before the task was created.
-        """
+        """Run a call as a task. Return the task, or the tool's result if no task was created."""
         ttl = _requested_ttl(call)
         owner = channel.principal
         created: asyncio.Future[Task] = asyncio.get_running_loop().create_future()
         creating = asyncio.Lock()
 
         async def start() -> TaskRun:
-            async with creating:  # a lock, because a handler may call `start_task` several times concurrently
+            async with creating:  # lock, because a handler may call `start_task` several times concurrently
                 if created.done():
                     return self._manager.run(created.result().id)
                 task = await self._manager.create(tool.name, str(owner), ttl)
@@ -277,7 +252,7 @@ class TaskMethods:
         return projected_tool_result(result, call.peer.revision)
 
     def _notify_session(self, task: Task, call: Call, channel: ReplyChannel) -> None:
-        """Send a task's status to the session that created it (basic/utilities/tasks, Task Status Notification)."""
+        """Send a task's status to the session of the call (basic/utilities/tasks, Task Status Notification)."""
         session_channel = channel.session_channel
         if call.peer.revision.modern or session_channel is None:
             return
@@ -321,7 +296,7 @@ class TaskMethods:
         return result
 
     async def _result(self, call: Call, channel: ReplyChannel) -> Json:
-        """Wait until the task ends; meanwhile, send its questions to the client on this stream."""
+        """Send a task's questions to the client until the task ends, and return the task's result."""
         task = await self._find(call, channel)  # refuse tasks of other owners before watching the task
         ending = asyncio.ensure_future(self._server.closing.wait())
         asking: dict[str, asyncio.Task[None]] = {}
@@ -392,11 +367,7 @@ class TaskMethods:
     # -- subscriptions/listen ------------------------------------------------------------------------------------
 
     async def visible_tasks(self, task_ids: object, call: Call, channel: ReplyChannel) -> list[Task]:
-        """Return the tasks in a `subscriptions/listen` request that belong to the caller of the request.
-
-        Raises:
-            McpError: MISSING_CAPABILITY, or INVALID_PARAMS for an invalid list.
-        """
+        """Return the caller's tasks among the task IDs of a `subscriptions/listen` request."""
         if not call.peer.declares("extensions", TASKS):
             raise missing_extension()
         if not isinstance(task_ids, list) or not all(isinstance(task_id, str) for task_id in task_ids):
@@ -405,7 +376,7 @@ class TaskMethods:
         return [task for task in found if task is not None and task.owner == str(channel.principal)]
 
     def listen(self, tasks: list[Task], call: Call, channel: ReplyChannel, meta: Json) -> Callable[[], None]:
-        """Send each task immediately and after each change, until a caller calls the returned function."""
+        """Send the state of each task now and after each change. The returned function stops the notifications."""
         watchers: dict[str, Watcher] = {}
 
         def send(task: Task) -> None:
@@ -432,12 +403,11 @@ class TaskMethods:
 
 
 def can_identify_client(channel: ReplyChannel) -> bool:
-    """Return True if the channel distinguishes clients; otherwise tasks must not be listed (Task Isolation)."""
+    """Return True if the channel distinguishes clients, so that tasks may be listed (Task Isolation)."""
     return channel.private or bool(channel.principal)
 
 
 def _requested_ttl(call: Call) -> int | None:
-    """Return the milliseconds that a handshake client requests in `params.task`; the extension has no such parameter."""
     requested = None if call.peer.revision.modern else call.params.get("task")
     if requested is None:
         return None
