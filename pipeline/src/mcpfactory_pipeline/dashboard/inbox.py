@@ -1,9 +1,4 @@
-"""The inbox: pending items, each with the responsible person, the age and the next command.
-
-The functions have no side effects: they get facts and return a view.
-
-A batch decision covers several candidates. Each candidate is checked separately, and all are confirmed together.
-"""
+"""Inbox of pending items, and batch decisions about several candidates."""
 
 from __future__ import annotations
 
@@ -24,11 +19,11 @@ from mcpfactory_pipeline.plan.policy import normalize_person_name
 from mcpfactory_pipeline.views.inbox import KINDS, InboxItem, next_commands, sort_inbox_items, unreadable_server_item
 from mcpfactory_pipeline.views.inbox_notifications import decision_page_channel
 
-_SIZE: Final = 60  # items per page
+_SIZE: Final = 60  # number of items per page
 
 _AUTHORS: Final = "authors of the server"
 _OPERATORS: Final = "operators of the workspace"
-# Kind of item → icon, color tone, and the people who must act if the policy names nobody.
+# Kind of item → icon, color, and the people who must act if the policy names nobody.
 _KINDS: Final = {
     "problem": ("alert", "bad", _OPERATORS),
     "failed": ("cross", "bad", _AUTHORS),
@@ -45,15 +40,19 @@ _KINDS: Final = {
     "never": ("dash", "none", _OPERATORS),
     "stale": ("redo", "warn", _OPERATORS),
 }
-_TEXT: Final = 200  # maximum characters of the text about the cause of an item
+_TEXT: Final = 200  # maximum number of characters of an item's cause
 
 
 @dataclass(frozen=True, slots=True)
 class InboxEntry:
-    """One pending item. `waited` is the item's age as text ("" if unknown), and `seconds` is the age as a number.
+    """A pending item.
 
-    `decision` is the channel whose decision page has the facts for and against the item, or "". `log` is the
-    stage whose log shows the failure; "" if no such log is on this machine.
+    Attributes:
+        whom: the people who should act.
+        waited: age of the item as text, or "".
+        seconds: age of the item in seconds.
+        decision: channel whose decision page compares the candidate, or "".
+        log: stage whose log shows the failure, or "" if the log is not on this machine.
     """
 
     kind: str
@@ -74,7 +73,7 @@ class InboxEntry:
 
 @dataclass(frozen=True, slots=True)
 class RejectedCandidate:
-    """A candidate that was rejected for its next channel, and has no pending decision."""
+    """A candidate that was rejected for its next channel and has no pending decision."""
 
     server: str
     version: str
@@ -83,7 +82,7 @@ class RejectedCandidate:
 
 @dataclass(frozen=True, slots=True)
 class KindCount:
-    """The number of pending items of a kind."""
+    """Number of pending items of one kind."""
 
     kind: str
     number: int
@@ -91,7 +90,7 @@ class KindCount:
 
 @dataclass(frozen=True, slots=True)
 class InboxGroup:
-    """The items of a page that have the same cause, on different servers or channels; `number` is their count."""
+    """Pending items on one page with the same cause."""
 
     cause: str
     kind: str
@@ -103,10 +102,10 @@ class InboxGroup:
 
 @dataclass(frozen=True, slots=True)
 class InboxPage:
-    """The inbox: the most blocking items first, then the oldest; items with the same cause are grouped.
+    """The inbox. Items that block most come first, then the oldest. Items with the same cause are grouped.
 
-    `next` are the most likely next commands. `whose` selects the items that are for this person (an approver or owner)
-    or for anyone.
+    `next` are the most likely next commands. `whose` is an approver or owner. It selects items that this person or
+    anyone can process.
     """
 
     workspace: str
@@ -162,7 +161,7 @@ def _items(facts: WorkspaceFacts) -> list[InboxItem]:
 
 
 class _Whom:
-    """The people responsible for an item (approvers or owners, otherwise a role), and the stage with a helpful log."""
+    """The people who should process an item (approvers, owners or a role), and the stage with a helpful log."""
 
     def __init__(self, facts: WorkspaceFacts) -> None:
         self.channels = {channel.name: channel.approvers for channel in facts.channels}
@@ -197,19 +196,19 @@ class _Whom:
 
 
 _WORD: Final = re.compile(r"[\w-]+")
-# A version, followed by its candidate in parentheses.
+# A version, and its candidate in parentheses.
 _NAMED: Final = re.compile(r"\b\d[\w.+-]* \([\w.-]+\)(?: for)? ?")
 
 
 def _cause(message: str, server: str) -> str:
-    # Use one pattern for all servers, because one pattern per server would be slow to compile.
+    # A separate pattern per server would be slow to compile.
     named = _WORD.sub(lambda word: "…" if word.group() == server else word.group(), _NAMED.sub("", message))
     named = named.strip(" ;:")
     return shorten(f"a candidate {named}" if named.startswith("is ") else named, _TEXT)
 
 
 def _together(items: Sequence[InboxItem]) -> list[InboxItem]:
-    """Return the items in their order, but place each item directly after the earlier items with the same cause."""
+    """Move each item after the earlier items with the same cause."""
     first: dict[tuple[str, str], int] = {}
     keys = [(item.kind, _cause(item.message, item.server)) for item in items]
     for place, key in enumerate(keys):
@@ -244,14 +243,14 @@ def _waiting(item: InboxItem, people: _Whom, now: datetime | None) -> InboxEntry
     )
 
 
-BATCHED: Final = ("approve", "promote", "reject")  # actions that can be applied to several candidates at once
-_MAX: Final = 60  # maximum candidates per batch action; equal to the number on a full page of the inbox
+BATCHED: Final = ("approve", "promote", "reject")  # actions for several candidates at once
+_MAX: Final = 60  # maximum number of candidates per batch action; a full page of the inbox has as many items
 _TOLD: Final = 5  # maximum number of finished actions in a message
 
 
 @dataclass(frozen=True, slots=True)
 class BatchChoice:
-    """A candidate for a channel, and the token for the facts that the reader saw (`decisions.precondition`)."""
+    """A candidate for a channel. `precondition` is a token for the facts that the user saw."""
 
     server: str
     channel: str
@@ -260,20 +259,23 @@ class BatchChoice:
 
     @property
     def mark(self) -> str:
-        """The choice as a form value; its parts contain no spaces."""
+        """Return the choice as a form value. Spaces separate its parts."""
         return " ".join((self.server, self.channel, self.candidate, self.precondition))
 
     def values(self, action: Action, reason: str) -> dict[str, str]:
-        """Return the values of the action on this choice's server."""
+        """Return the values for an action on the server."""
         about = {"channel": self.channel, "candidate": self.candidate, "precondition": self.precondition}
         return normalize_action_values(action, {**about, "reason": reason})
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPage:
-    """One action on several servers. `items` are checked one by one; each permitted item has a ticket.
+    """One action on several servers.
 
-    `done` describes the finished items. `marks` are the requested items as form values.
+    Attributes:
+        done: descriptions of the finished items.
+        items: the checked items. Each permitted item has a ticket.
+        marks: the requested items as form values.
     """
 
     workspace: str
@@ -288,12 +290,12 @@ class BatchPage:
 
     @property
     def ready(self) -> tuple[ActionPage, ...]:
-        """The items that a person can confirm."""
+        """Return the items that a person can confirm."""
         return tuple(item for item in self.items if item.ready)
 
     @property
     def noun(self) -> str:
-        """Return the number of confirmable candidates as text; if there are none, the number of all candidates."""
+        """Return the number of confirmable candidates as text, or of all candidates if none can be confirmed."""
         return pluralize(len(self.ready) or len(self.items), "candidate")
 
     def mark(self, item: ActionPage) -> str:
@@ -315,7 +317,7 @@ def batch_page(
     reason: str = "",
     done: Sequence[str] = (),
 ) -> BatchPage:
-    """Return the page for an action on several servers; `items` are the checked `choices`."""
+    """Return the page for an action on several servers. `items` are the checked `choices`."""
     return BatchPage(
         workspace=workspace,
         action=action.name,
@@ -330,7 +332,7 @@ def batch_page(
 
 
 def batch_choice_value(item: InboxEntry) -> str:
-    """Return an inbox entry's form value for a batch decision; "" if its next command cannot be in a batch."""
+    """Return an inbox entry's form value for a batch decision, or "" if its next command cannot be in a batch."""
     action, values = action_for_command(item.command) or ("", {})
     if action not in BATCHED or not values.get("channel"):
         return ""
@@ -338,7 +340,7 @@ def batch_choice_value(item: InboxEntry) -> str:
 
 
 def parse_batch_choices(marks: Sequence[str]) -> list[BatchChoice]:
-    """Parse the marks of a form, without duplicates.
+    """Parse the marks of a form. Duplicates are omitted.
 
     Raises:
         ConfigError: a mark is invalid, or the number of marks is zero or too large.
@@ -357,7 +359,9 @@ def parse_batch_choices(marks: Sequence[str]) -> list[BatchChoice]:
 
 
 def parse_confirmations(given: Mapping[str, Any]) -> list[tuple[BatchChoice, str]]:
-    """Return the confirmed choices with their tickets: `item-N` and `ticket-N` of a form, or `items` of a JSON object.
+    """Return the confirmed choices with their tickets.
+
+    A form has fields `item-N` and `ticket-N`. A JSON object has the list `items`.
 
     Raises:
         ConfigError: a choice is invalid.
@@ -379,7 +383,7 @@ def parse_confirmations(given: Mapping[str, Any]) -> list[tuple[BatchChoice, str
 
 
 def done_message(done: Sequence[str]) -> str:
-    """Return a message about finished actions for the next page."""
+    """Return a message about finished actions."""
     more = (f"{len(done) - _TOLD} more",) if len(done) > _TOLD else ()
     return "; ".join((*done[:_TOLD], *more))
 

@@ -1,6 +1,6 @@
-"""Pipeline runs at a CI provider: changed servers are assigned to jobs, and job results are merged into one state.
+"""Pipeline runs in CI: the split of servers into jobs, and the merge of job results into the workspace.
 
-`github` and `gitlab` are pure text generators. `fold` assigns servers to jobs (`shards`), and merges the histories and
-files of the jobs. A job uploads its files in a bundle (`bundle`). The name of each file is the hash of its bytes.
-`factory_origin` defines the place from which jobs and uv install the factory, and updates the workspace to match.
+`github` and `gitlab` generate the CI files as text. `fold` assigns servers to jobs and merges the results of the jobs.
+A job uploads its results as a bundle (`bundle`). `factory_origin` defines the source from which jobs and uv install
+mcpfactory.
 """

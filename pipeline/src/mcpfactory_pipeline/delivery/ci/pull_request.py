@@ -1,16 +1,15 @@
-"""Refuse forbidden changes in a pull request or a push.
+"""Refusal of forbidden changes in a pull request or a push.
 
-A pull request must not add events to a history. The only exception is an approval for a channel that
-requires signatures. The base must list its key, and no other event may have its signature.
+A pull request must not add events to a history, except signed approvals for a channel that requires signatures. The key
+of the signature must be listed in the base commit. No second event may use the same nonce.
 
-A push to the branch may also add people's decisions about candidates in the commit before the push. A candidate, and a
-decision about this candidate, must not arrive in the same push. A candidate and its decision arrive in one push if a
-pull request was merged without review.
+A push to the branch may also add people's decisions, but only about candidates that the commit before the push
+contains. If a candidate and its decision arrive in one push, a pull request was merged without review.
 
-Promotions in a push are checked again (`pushed`), because `promote` applies the policy of the working tree. A person
-could have written a line by hand, or the same push could have removed a stage or lowered a policy. Each promotion is
-checked with the stages and channels of the commit before the push, at the time of the promotion's event. Therefore a
-stricter policy in the push revokes no promotion. For a channel that the push adds, the policy in the push applies.
+Promotions in a push are checked again, because `promote` applies the policy of the working tree. For example, a person
+could have written the event by hand, or the same push could have lowered the policy. The stages and channels of the
+commit before the push apply, at the time of the promotion. A stricter policy in the push therefore revokes no
+promotion. If the push adds the channel, the policy in the push applies.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.settings import WorkspaceSettings, WorkspaceTable
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
-_MOST: Final = 50  # maximum promotions per server and push; further promotions are refused without a check
+_MOST: Final = 50  # maximum number of promotions per server and push; a push with more is refused
 
 
 def find_unpermitted_releases(
@@ -58,8 +57,13 @@ def find_unpermitted_releases(
 ) -> Iterator[str]:
     """Describe the blockers that should have prevented promotions and publications in a push.
 
-    `history` is the whole history of the server; `events` are the events of the history that the commit `base` lacks.
-    `stages` replaces the stages of the workspace and of the commit.
+    Args:
+        workspace: the workspace after the push.
+        base: the commit before the push.
+        server: name of the server.
+        history: all events of the server.
+        events: the events that `base` lacks.
+        stages: replaces the stages of the workspace and of the commit.
 
     Raises:
         ConfigError: the stages or channels cannot be read.
@@ -96,7 +100,7 @@ def _table(settings: bytes) -> WorkspaceSettings:
     try:
         return read_settings(WorkspaceSettings, settings.decode("utf-8-sig"), CONFIG)
     except (SettingsError, UnicodeDecodeError):
-        # If the settings are invalid, no stage can run, so use the default channels.
+        # No stage could run with invalid settings, so use the default channels.
         return WorkspaceSettings(workspace=WorkspaceTable())
 
 
@@ -139,7 +143,7 @@ _PROMOTED_HINT: Final = "push changes of stages and channels first, then run mcp
 
 @dataclass(frozen=True, slots=True)
 class RefusedHistory:
-    """A history that a pull request must not change: server, change, and remedy."""
+    """A forbidden change of a history: server, description, and hint."""
 
     server: str
     message: str
@@ -149,10 +153,13 @@ class RefusedHistory:
 def refusals(
     workspace: Workspace, base: str, *, pushed: bool = False, stages: Sequence[Stage] | None = None
 ) -> list[RefusedHistory]:
-    """Return the forbidden changes that a pull request for the commit `base` makes to histories.
+    """Return the forbidden changes of histories in a pull request. The working tree must contain the changes.
 
-    The working tree must contain the changes. With `pushed`, the changes are from a push, and `base` is the commit
-    before the push. `stages` are used instead of the stages of the workspace.
+    Args:
+        workspace: the workspace with the changes.
+        base: the commit to compare with.
+        pushed: True if the changes are from a push; `base` must be the commit before the push.
+        stages: replaces the stages of the workspace.
 
     Raises:
         NotFoundError: the commit does not exist.
@@ -165,7 +172,7 @@ def refusals(
     found += [_refused_lock(place) for place in _tracked_locks(workspace)]
     signed = {channel.name for channel in read_channels(workspace) if channel.signed}
     if not _same_signers(workspace, base):
-        signed = set()  # count no signature, because a branch that adds a key could forge signatures with that key
+        signed = set()  # ignore all signatures, because a branch that adds a key could sign with that key
     store = Store(workspace)
     for server, events in events_added_since(workspace, base).items():
         history = store.history(server)
@@ -193,7 +200,10 @@ def _about_new_candidates(history: Sequence[Event], events: Sequence[Event]) -> 
 
 
 def _tracked_locks(workspace: Workspace) -> list[str]:
-    """Return the tracked files in pipeline/locks. Other clones would read these caches instead of the histories."""
+    """Return the tracked files in pipeline/locks.
+
+    Another clone would read these stale caches instead of the histories.
+    """
     listed = git_output(
         workspace.root, "ls-files", "-z", "--", Store(workspace).locks.relative_to(workspace.root).as_posix()
     )

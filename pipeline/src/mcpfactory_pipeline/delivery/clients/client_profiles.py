@@ -1,14 +1,17 @@
 """MCP clients that a server can be installed into, with one row per client.
 
-Only this table contains the names of clients.
-
 `docs/reference/clients.md` is generated from these rows. A path begins with `~` (the home folder) or `{config}` (the
 settings folder of programs: `~/.config` or `$XDG_CONFIG_HOME`, `~/Library/Application Support`, `%APPDATA%`). A
 project's path is relative to the project folder.
 
-The shape of an entry is data with placeholders: `<command>`, `<args>`, `<command line>` (command and arguments in one
-list), `<env>`, `<literals>` (environment values that are not references), `<names>` (of variables that are passed on),
-`<name>`, `<url>`, `<headers>`, `<token variable>`. A key is omitted if its placeholder has no value.
+An entry is a template with placeholders. A key is omitted if its placeholder has no value.
+
+- `<command>`, `<args>`
+- `<command line>`: command and arguments in one list
+- `<env>`: environment variables with values
+- `<literals>`: environment variables with values, without references
+- `<names>`: names of the variables that the client passes on
+- `<name>`, `<url>`, `<headers>`, `<token variable>`
 """
 
 from __future__ import annotations
@@ -23,10 +26,10 @@ System = Literal["linux", "mac", "windows"]
 
 @dataclass(frozen=True, slots=True)
 class ClientConfigFile:
-    """A configuration file: its format, and the content of a new file.
+    """A client's configuration file: its paths, its format, and the content of a new file.
 
-    The first path in `paths` that exists is used, otherwise the first path. `systems` has the paths for operating
-    systems that use other paths.
+    The first existing path in `paths` is used, otherwise the first path. `systems` replaces `paths` on some operating
+    systems.
     """
 
     paths: tuple[str, ...]
@@ -37,7 +40,10 @@ class ClientConfigFile:
 
 @dataclass(frozen=True, slots=True)
 class ConfigLayout:
-    """Location of servers in a client's file, and shapes of entries; `http` is None if the client supports no URLs."""
+    """Location of the servers in a client's file, and the forms of their entries.
+
+    `http` is None if the client does not support URLs.
+    """
 
     container: tuple[str, ...]
     stdio: Mapping[str, Any]
@@ -46,24 +52,25 @@ class ConfigLayout:
 
 @dataclass(frozen=True, slots=True)
 class ClientProfile:
-    """One client.
+    """An MCP client.
 
     Attributes:
         id: value of `--client`.
         title: name of the client.
         user: file for all projects of a user.
-        project: file in a project; None without project support.
-        forms: forms of entries; the first one is used, unless the file has the container of a later one.
-        reference: how `env` refers to a variable of the client's environment, with `VAR` for its name; None if the
-            client has no references.
-        header: how a header refers to such a variable; None if headers cannot refer to variables.
-        folder: project folder in an entry of a project's file: `.` if the client starts servers in that
-            folder, or the client's placeholder for it. None if the client has neither, and so cannot start servers from
-            the project.
+        project: file in a project; None if the client does not support project files.
+        forms: layouts of the file. The first layout is used, unless the file has the container of a later layout.
+        reference: notation in `env` that refers to a variable of the client's environment, with `VAR` for the name.
+            None if the client has no such notation.
+        header: notation in a header that refers to a variable, with `VAR` for the name; None if the client has no
+            notation.
+        folder: value that stands for the project folder in an entry of a project's file. `.` if the client starts
+            servers in that folder, otherwise a placeholder of the client. None if the client cannot start servers from
+            a project.
         gui: True if the client is started from a desktop, without the PATH of a shell.
-        moved: environment variable with another folder for the user's file.
-        note: information or tasks for a person.
-        project_note: information or tasks for a person about the file of a project.
+        moved: environment variable that sets another folder for the user's file.
+        note: notes for the user.
+        project_note: notes for the user about project files.
     """
 
     id: str

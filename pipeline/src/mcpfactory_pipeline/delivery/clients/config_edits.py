@@ -1,7 +1,7 @@
-"""Insertion and removal of a server in the text of a client's configuration: text in, text out.
+"""Edits of a client's configuration text: insert or remove a server.
 
-After an edit, the result is parsed again and compared with the expected data. If the result differs from the expected
-data, the edit is refused. So an unknown syntax causes an error, but never a loss of settings.
+After an edit, the result is parsed and compared with the expected data. If they differ, the edit is refused. Unknown
+syntax therefore causes an error, but never a loss of settings.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _EDITORS: Final[Mapping[Format, _Editor]] = {
 
 
 def read(text: str, config: ClientConfigFile) -> Any:
-    """Return the data of a configuration.
+    """Return the parsed configuration.
 
     Raises:
-        ConfigSyntaxError: the text violates the format, or its top level is not an object.
+        ConfigSyntaxError: the text violates the format, or the top level is not an object.
     """
     data = _EDITORS[config.format].parse(text.removeprefix(_BOM))
     if not isinstance(data, dict):
@@ -59,7 +59,7 @@ def detect_layout(data: Any, forms: Iterable[ConfigLayout]) -> ConfigLayout:
 
 
 def entries(data: Any, form: ConfigLayout, config: ClientConfigFile) -> dict[str, Any]:
-    """Return the servers in a configuration by name, without invalid entries."""
+    """Return the valid entries in a configuration: name of the server → entry."""
     found = _at(data, form.container)
     if config.format == "yaml list":
         items = found if isinstance(found, list) else []
@@ -68,14 +68,14 @@ def entries(data: Any, form: ConfigLayout, config: ClientConfigFile) -> dict[str
 
 
 def install(text: str | None, config: ClientConfigFile, form: ConfigLayout, name: str, entry: Mapping[str, Any]) -> str:
-    """Return the text with the entry; return it unchanged if it already has the entry.
+    """Return the text with the entry. The text stays unchanged if it already has an identical entry.
 
     Args:
         text: text of the configuration; None if the file does not exist.
-        config: format of the configuration, and the text of a new one.
-        form: form of the entries.
+        config: format of the configuration, and the content of a new file.
+        form: layout of the configuration.
         name: name of the server.
-        entry: the program to start or the address to connect to.
+        entry: the entry to insert.
 
     Raises:
         ConfigSyntaxError: the text violates its format, or cannot be changed in place.
@@ -93,10 +93,10 @@ def install(text: str | None, config: ClientConfigFile, form: ConfigLayout, name
 def uninstall(
     text: str, config: ClientConfigFile, form: ConfigLayout, name: str, *, backups: Iterable[str | None] = ()
 ) -> str | None:
-    """Return the text without the entry, or None if `install` created the file and the file should be removed.
+    """Return the text without the entry, or None if `install` created the file, so that the file can be removed.
 
-    `backups` are earlier texts of the file. If a backup with the inserted entry equals the current text, the backup is
-    returned. The backup also lacks a container that was added for the entry.
+    `backups` are earlier texts of the file. A backup is returned if the installation of the entry into this backup
+    results in the current text. An empty container that `install` added is thus also removed.
 
     Raises:
         ConfigSyntaxError: the text violates its format, or cannot be changed in place.
@@ -169,7 +169,7 @@ def _verify(found: Any, expected: Any) -> None:
 
 
 def _without_empty(data: Any) -> Any:
-    """Return the data without empty top-level containers, which TOML does not keep after the last entry."""
+    """Remove empty top-level containers, because TOML cannot express a container without entries."""
     return (
         {key: value for key, value in data.items() if value not in ({}, [], None)} if isinstance(data, dict) else data
     )

@@ -1,4 +1,4 @@
-"""Install a server into a client's configuration, and uninstall it."""
+"""Installation of a server in a client's configuration, and its removal."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime.upstream.secrets import SETTINGS
 from mcpfactory_runtime.urls import split_web_url
 
-_PLACES: Final = ("_FILE", "_PATH", "_DIR", "_URL")  # suffixes of variables that hold the location of a secret
+_PLACES: Final = ("_FILE", "_PATH", "_DIR", "_URL")  # variables whose value is the location of a secret
 
 
 def select_entry_variables(
@@ -53,14 +53,13 @@ def select_entry_variables(
     environ: Mapping[str, str],
     ask: Callable[[str, None], bool | None] | None = None,
 ) -> tuple[list[str], list[str]]:
-    """Return `NAME` and `NAME=VALUE` for an entry, and notes about variables of the shell that are left out.
+    """Return the variables for an entry (`NAME` or `NAME=VALUE`), and notes about omitted variables of the shell.
 
     Args:
         server: the server.
         given: variables from the command line.
-        environ: environment of the shell. If a person agrees, the shell's variables for the server are written, except
-            secrets.
-        ask: asks the person; None if there is nobody to ask.
+        environ: environment of the shell. The server's variables are added if the user agrees. Secrets are never added.
+        ask: asks the user a question; None if nobody can answer.
 
     Raises:
         ClientConfigError: a value is a URL with a password.
@@ -103,7 +102,7 @@ def select_entry_variables(
 
 
 def is_secret_looking_variable(name: str, value: str) -> bool:
-    """Return True if a variable looks like a secret: by its name, or because its value has a token or a password."""
+    """Return True if the name or the value of a variable looks like a secret."""
     named = is_secret(name) and not name.upper().endswith(_PLACES)
     return named or _has_password(value) or redacted(value, pairs=False) != value
 
@@ -121,10 +120,15 @@ _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class InstallTarget:
-    """A server to install: its name in configurations, connection, source (`url` for a URL) and version.
+    """A server to install.
 
-    `warnings` are notes for the user. `recognizes` returns True if an existing entry is an entry of this server. Any
-    other entry with the same name belongs to another server.
+    Attributes:
+        name: name of the server in configurations.
+        reached: the program to start, or the URL to connect to.
+        source: channel, `index`, `source`, or `url`.
+        recognizes: returns True if an existing entry belongs to this server.
+        version: version of the server.
+        warnings: notes for the user.
     """
 
     name: str
@@ -136,17 +140,20 @@ class InstallTarget:
 
     @property
     def holds_secret(self) -> bool:
-        """Return True if a value that looks like a secret is in plain text."""
+        """Return True if a plain-text value looks like a secret."""
         literals = self.reached.literals if isinstance(self.reached, LaunchEntry) else {}
         return any(is_secret_looking_variable(variable, value) for variable, value in literals.items())
 
 
 @dataclass(frozen=True, slots=True)
 class ClientChange(JsonRecord):
-    """The change to one client's file; the change is made or only planned.
+    """A change of a client's file, or a planned change.
 
-    `outcome`: installed, updated, unchanged, removed or absent. `kept` is the path of the backup; None if nothing was
-    changed, or if the file is new. `entry` is the current entry in the file.
+    Attributes:
+        outcome: installed, updated, unchanged, removed or absent.
+        kept: path of the backup; None if the file is new or unchanged.
+        entry: the server's entry in the file.
+        todo: tasks for the user.
     """
 
     client: str
@@ -161,7 +168,7 @@ class ClientChange(JsonRecord):
 
 
 def select_clients(names: Sequence[str]) -> list[ClientProfile]:
-    """Return the clients with the given ids, each client only once.
+    """Return the clients with the given IDs, without duplicates.
 
     Raises:
         NotFoundError: a client is unknown.
@@ -193,12 +200,13 @@ def server_target(
     Args:
         workspace: workspace of the server.
         server: name of the server.
-        name: name in configurations; by default the server's name.
-        source: see `launch`.
-        environ: `NAME=VALUE`, or `NAME` for a reference to one more variable of the client's environment.
-        literal: write values that look like secrets.
+        name: name in configurations; defaults to the server's name.
+        source: source of the server, as for `launch`.
+        environ: variables for the entry. `NAME=VALUE` sets a value; `NAME` refers to a variable of the client's
+            environment.
+        literal: allow values that look like secrets.
         project: the folder of the project whose configuration is changed; None for the user's configuration.
-        ask: query the current offer of a server at a URL.
+        ask: if the server is at a URL, query its current offer.
 
     Raises:
         NotFoundError: the server or channel is unknown.
@@ -247,10 +255,7 @@ def _with_variables(reached: LaunchEntry, environ: Sequence[str], *, literal: bo
 def _adopted_url(
     workspace: Workspace, server: WorkspaceServer, url: str, name: str, source: str, *, given: bool, ask: bool
 ) -> InstallTarget:
-    """Return an adopted server at a URL as an install target.
-
-    A channel only proves that the server was checked; the entry contains just the URL.
-    """
+    """Return an adopted server at a URL as an install target. The entry has only the URL, even with a channel."""
     if given:
         raise ClientConfigError(
             f"{server.name} runs at {url}, but variables can be set only for a local process", hint="leave out --env"
@@ -272,7 +277,7 @@ def _adopted_url(
 
 
 def remote_target(url: str, *, name: str = "", variable: str = "") -> InstallTarget:
-    """Return a server at a URL as an install target; `variable` is the name of the variable with the bearer token.
+    """Return a server at a URL as an install target. `variable` is the name of the variable with the bearer token.
 
     Raises:
         ClientConfigError: the URL, the name or the variable is invalid.
@@ -311,12 +316,12 @@ def install(
     dry_run: bool = False,
     force: bool = False,
 ) -> ClientChange:
-    """Insert a server into a client's configuration; the rest of the file stays unchanged, byte for byte.
+    """Insert a server into a client's configuration. The rest of the file stays unchanged, byte for byte.
 
-    If `force` is set, also replace an entry of the same name that belongs to another server.
+    `force` replaces an entry with the same name that belongs to another server.
 
     Raises:
-        ClientConfigError: the client does not support the entry, another server has its name, or the file cannot be
+        ClientConfigError: the client does not support the entry, another server has the name, or the file cannot be
             changed. The file stays unchanged.
     """
     file, config = client_config_path(row, home, project)
@@ -350,10 +355,10 @@ def install(
 def uninstall(
     row: ClientProfile, name: str, home: UserPaths, *, project: Path | None = None, dry_run: bool = False
 ) -> ClientChange:
-    """Remove a server from a client's configuration; the rest of the file stays unchanged, byte for byte.
+    """Remove a server from a client's configuration. The rest of the file stays unchanged, byte for byte.
 
     Raises:
-        ClientConfigError: the file cannot be changed; it stays unchanged.
+        ClientConfigError: the file cannot be changed.
     """
     file, config = client_config_path(row, home, project)
     text = read_text(file)
@@ -372,7 +377,7 @@ def uninstall(
 def client_config_snippet(
     row: ClientProfile, target: InstallTarget, home: UserPaths, *, project: Path | None = None
 ) -> str:
-    """Return a configuration for the client that contains only this server."""
+    """Return a client configuration that contains only this server."""
     _, config = client_config_path(row, home, project)
     built = _entry(row, row.forms[0], target, home, project)
     return config_edits.install(None, config, row.forms[0], target.name, built.value)

@@ -1,6 +1,6 @@
-"""JSON with comments and trailing commas: the position of each value, for changes in place.
+"""In-place edits of JSON with comments and trailing commas.
 
-All other deviations from JSON are refused, because a guess could change the user's settings.
+Any other deviation from JSON is refused, because a wrong guess could change the user's settings.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _DEEPEST: Final = 100
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _STRING: Final = r'"(?:\\.|[^"\\])*"'
 _COMMENT: Final = re.compile(rf"{_STRING}|(?P<comment>//[^\r\n]*|/\*.*?\*/)", re.DOTALL)
-# A comma before a closing bracket. After an opening bracket, a colon or another comma, such a comma is an error.
-# For speed, skip a run of blanks without a comma in one step.
+# A trailing comma: a comma before a closing bracket. Without a preceding value, the comma is an error.
+# For speed, one step skips a run of blanks that no comma follows.
 _TRAILING: Final = re.compile(
     rf"{_STRING}|[ \t\r\n]++(?!,)|(?P<no_value>[\[{{,:]?)[ \t\r\n]*+(?P<comma>,)(?=[ \t\r\n]*+[\]}}])", re.DOTALL
 )
@@ -33,7 +33,7 @@ _DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant)
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """A member of an object: its key, and the positions of key, value and the value's end."""
+    """Member of an object: key, start of the key, start of the value, and end of the value."""
 
     key: str
     start: int
@@ -43,7 +43,7 @@ class _Member:
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """An object: start, end, members, and the position of the comma after the last member (None without a comma)."""
+    """An object and its positions. `comma` is the position of a trailing comma, or None."""
 
     start: int
     end: int
@@ -59,7 +59,7 @@ class _Object:
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """A text in two more forms of equal length. `plain` has no comments; `strict` also has no trailing commas."""
+    """A text and two forms of equal length: `plain` has no comments, `strict` has also no trailing commas."""
 
     text: str
     plain: str
@@ -81,16 +81,16 @@ class _Document:
             return cls(text, plain, strict, _DECODER.decode(strict))
         except json.JSONDecodeError as error:
             raise ConfigSyntaxError(f"line {error.lineno}: {error.msg}") from error
-        except ValueError as error:  # the text contains NaN, or a number with too many digits for Python
+        except ValueError as error:  # the text contains NaN, or a number with too many digits
             raise ConfigSyntaxError(str(error)) from error
 
     def after_blank(self, place: int) -> int:
-        """Return the next position that is neither blank nor in a comment."""
+        """Return the first position from `place` on that is neither blank nor in a comment."""
         found = _SPACE.match(self.plain, place)
         return found.end() if found else place
 
     def object_at(self, place: int) -> _Object | None:
-        """Return the object that starts at a position; None if another kind of value starts there."""
+        """Return the object that starts at the position, or None for another kind of value."""
         if self.strict[place] != "{":
             return None
         members: list[_Member] = []
@@ -108,7 +108,7 @@ class _Document:
 
 
 def parse(text: str) -> Any:
-    """Return the data. An empty text counts as an empty object.
+    """Return the parsed data. An empty text is an empty object.
 
     Raises:
         ConfigSyntaxError: the text is not JSON, even without comments and trailing commas.
@@ -117,7 +117,7 @@ def parse(text: str) -> Any:
 
 
 def insert(text: str, path: Sequence[str], value: Any) -> str:
-    """Return the text with the value at the path. All other bytes are unchanged, and missing parents are created.
+    """Return the text with the value at the path. Missing parents are created, and all other bytes stay unchanged.
 
     Raises:
         ConfigSyntaxError: the text is not JSON, or a parent on the path is not an object.
@@ -142,7 +142,7 @@ def insert(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def remove(text: str, path: Sequence[str]) -> str:
-    """Return the text without the member at the path; its parents and all comments stay.
+    """Return the text without the member at the path. Its parents and all comments stay.
 
     Raises:
         ConfigSyntaxError: the text is not JSON.
@@ -161,10 +161,10 @@ def remove(text: str, path: Sequence[str]) -> str:
 
 
 def _insert(text: str, node: _Object, key: str, value: Any) -> str:
-    """Insert a last member in the style of its siblings, after the comments that follow the previous member."""
+    """Append a member in the style of the other members. Comments after the last member stay before the new member."""
     close = node.end - 1
     inside = text[node.start + 1 : close]
-    # Offset of the blanks before the closing brace.
+    # position of the blanks before the closing brace
     tail = len(inside.rstrip(" \t\r\n")) + node.start + 1
     spread = not node.members or _lead(text, node.members[0].start) is not None or "\n" in text[tail:close]
     name = json.dumps(key, ensure_ascii=False)
@@ -186,7 +186,7 @@ def _insert(text: str, node: _Object, key: str, value: Any) -> str:
 
 
 def _remove(document: _Document, node: _Object, member: _Member) -> str:
-    """Remove a member, the blanks before it, and its comma."""
+    """Remove a member with its comma and the preceding blanks."""
     text, place = document.text, node.members.index(member)
     start, end = len(text[: member.start].rstrip(" \t\r\n")), member.end
     if len(node.members) == 1:
@@ -224,7 +224,7 @@ def _compact(value: Any) -> str:
 
 
 def _render(text: str, value: Any, indent: str) -> str:
-    """Return a value as JSON, with objects on several lines and each list on one line."""
+    """Return a value as JSON. Objects take several lines, lists take one line."""
     if not isinstance(value, Mapping) or not value:
         return _compact(value)
     end, inner = _newline(text), indent + _unit(text)

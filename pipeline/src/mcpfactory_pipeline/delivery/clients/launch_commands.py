@@ -1,9 +1,9 @@
 """Commands and URLs that clients use to start a server: from a channel, a package index, a URL or sources.
 
-The entry determines whose package a client starts. An entry from a channel contains the paths of the promoted files of
-server and runtime, so that no index is queried. An entry from an index contains a package name. If the name is
-unpublished, a stranger could publish it and receive the server's credentials. Therefore a name is trusted only if the
-state records its publication, or if the index has the promoted candidate, byte for byte.
+An entry for a channel contains the paths of the promoted wheels of server and runtime, so that no index is queried. An
+entry for an index contains a package name. If the name is unpublished, a stranger could publish it and receive the
+server's credentials. A name is therefore trusted only in two cases: the state records its publication, or the index has
+the promoted candidate, byte for byte.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS
 def entry_channel_and_version(
     workspace: Workspace, server: WorkspaceServer, channel: str, project: Path | None
 ) -> tuple[str, str]:
-    """Return the channel and version for an adopted server's entry; two empty strings stand for the local files.
+    """Return the channel and version for an adopted server's entry. Two empty strings stand for the local files.
 
-    The default is the last channel that offers the server on this machine.
+    By default, the last channel in the workspace's order that offers the server on this machine is used.
 
     Raises:
-        ClientConfigError: the channel does not offer the server on this machine, or other people share the entry.
+        ClientConfigError: the channel does not offer the server on this machine, or the configuration is shared.
         NotFoundError: the channel does not exist.
     """
     state = Store(workspace).state(server.name)
@@ -76,7 +76,7 @@ def _is_here(workspace: Workspace, state: ServerState, channel: str) -> bool:
 
 
 def adopted_server_variables(server: WorkspaceServer, *, secret: bool) -> tuple[str, ...]:
-    """Return the names of variables that an adopted server reads: secrets if `secret` is True, else non-secrets."""
+    """Return the secret variables that an adopted server reads, or the other variables if `secret` is False."""
     return tuple(name for name in server.config.server.environment if is_secret(name) is secret)
 
 
@@ -84,22 +84,22 @@ _TARGET: Final = "pypi"
 
 
 class IndexedPackage(NamedTuple):
-    """A server's release in an index: its version and project page."""
+    """Version and project page of a server's release on an index."""
 
     version: str
     page: str
 
     @property
     def url(self) -> str:
-        """The URL of the index; "" for uv's default."""
+        """Return the URL of the index, or "" for uv's default index."""
         url = self.page.rstrip("/").rpartition("/")[0]
         return "" if url == PypiOptions().index.rstrip("/") else f"{url}/"
 
 
 def recorded_package(workspace: Workspace, server: WorkspaceServer, project: str) -> IndexedPackage | None:
-    """Return the recorded publication under a project's normalized name; None if no publication is recorded.
+    """Return the recorded publication of a project, or None. No request is sent.
 
-    Do not send a request.
+    `project` is the normalized name.
     """
     live = Store(workspace).state(server.name).published.get(_TARGET)
     known = live.evidence if live and "index" in live.evidence else {}
@@ -111,7 +111,7 @@ def recorded_package(workspace: Workspace, server: WorkspaceServer, project: str
 def query_index_release(
     workspace: Workspace, server: WorkspaceServer, project: str, environ: Mapping[str, str]
 ) -> IndexedPackage:
-    """Return the current release in the workspace's index.
+    """Return the current release on the workspace's index.
 
     Raises:
         ClientConfigError: the release is not the promoted candidate, or the index does not respond.
@@ -154,17 +154,17 @@ def query_index_release(
 
 SOURCE: Final = "source"
 INDEX: Final = "index"
-_CLIENT_ID: Final = 1  # position of the client ID among a scheme's variables: access token, client ID, client secret
+_CLIENT_ID: Final = 1  # index of the client ID in a login scheme's variables: access token, client ID, client secret
 
 _NAME: Final = "mcpfactory"
-# Prefixes of folders in uv's cache, from which `uvx mcpfactory` runs.
+# Prefixes of the folders in uv's cache that `uvx mcpfactory` runs from.
 _CACHE_FOLDERS: Final = ("archive-v", "environments-v")
 
 _INDEXES: Final = ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS")
 
 
 class ServerPackage(NamedTuple):
-    """A server as a distribution: its name, program and source version."""
+    """Python package of a server: name, program and source version."""
 
     name: str
     program: str
@@ -172,15 +172,15 @@ class ServerPackage(NamedTuple):
 
     @property
     def project(self) -> str:
-        """The normalized name in indexes."""
+        """Return the normalized package name."""
         return canonicalize_name(self.name)
 
 
 def server_package(server: WorkspaceServer) -> ServerPackage:
-    """Return the package name in the server's `pyproject.toml`; for an adopted server, return its own name.
+    """Return the Python package of a server. For an adopted server, name and program are the server's name.
 
     Raises:
-        ConfigError: the file cannot be read, or does not name the project.
+        ConfigError: `pyproject.toml` cannot be read, or has no project name.
     """
     if server.adopted is not None:
         return ServerPackage(server.name, server.name, read_source_version(server) or "0")
@@ -197,7 +197,7 @@ def server_package(server: WorkspaceServer) -> ServerPackage:
 
 
 def versions_by_channel(workspace: Workspace, server: WorkspaceServer) -> dict[str, str]:
-    """Return channel → offered version, beginning with the last channel.
+    """Return the offered version by channel. The last channel in the workspace's order comes first.
 
     Raises:
         StateError: the state of the server cannot be read.
@@ -208,7 +208,7 @@ def versions_by_channel(workspace: Workspace, server: WorkspaceServer) -> dict[s
 
 
 def promoted_wheel(workspace: Workspace, server: WorkspaceServer, channel: str) -> Path | None:
-    """Return a server's wheel in a channel if the wheel is on this machine and unchanged since the promotion."""
+    """Return a server's wheel in a channel, or None if it is missing or changed since the promotion."""
     state = Store(workspace).state(server.name)
     release = state.channels.get(channel)
     known = state.candidates.get(release.candidate) if release else None
@@ -227,15 +227,16 @@ def launch(
     project: Path | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> tuple[LaunchEntry, str, str]:
-    """Return the launch entry of the server, with the source and the version.
+    """Return the launch entry of a server, the source, and the version.
 
     Args:
         workspace: workspace of the server.
         server: a server of the workspace.
         source: a channel, `index` or `source`. "" selects the last channel that offers the server on this machine,
-            else `source`. For a project, "" selects `index` if the server is published on an index, else `source`.
+            otherwise `source`. For a project, "" selects `index` if the server is published on an index, otherwise
+            `source`.
         project: the folder of the project whose shared configuration is changed; None for the user's configuration.
-        environ: the variables of this shell: the token of an index, and uv's package sources.
+        environ: environment of the shell, with the index token and uv's package sources.
 
     Raises:
         ClientConfigError: the server is not available from the source, or a stranger could publish its package.
@@ -285,7 +286,7 @@ def _default_source(workspace: Workspace, server: WorkspaceServer, package: Serv
 def _from_source(
     workspace: Workspace, server: WorkspaceServer, package: ServerPackage, project: Path | None, channel: str = ""
 ) -> tuple[LaunchEntry, str]:
-    """Return a launch from the workspace's sources; in a project's file, `PROJECT` replaces the absolute path."""
+    """Return an entry that starts the workspace's sources. In a project's file, `PROJECT` stands for the path."""
     place = str(workspace.root) if project is None else PROJECT
     offered = ("--channel", channel) if channel else ()
     return replace(find_mcpfactory(), arguments=("run", server.name, *offered, "--workspace", place)), package.version
@@ -313,7 +314,7 @@ def _not_here(server: WorkspaceServer, channel: str) -> ClientConfigError:
 def _from_channel(
     workspace: Workspace, server: WorkspaceServer, package: ServerPackage, channel: str, environ: Mapping[str, str]
 ) -> tuple[LaunchEntry, str]:
-    """Return a launch with file paths of the channel. An index could offer other files with the same names."""
+    """Return an entry with file paths, because an index could have other files with the same names."""
     find_channel(read_channels(workspace), channel)
     wheel = promoted_wheel(workspace, server, channel)
     if wheel is None:
@@ -347,9 +348,10 @@ def _report(server: WorkspaceServer) -> Mapping[str, Any]:
 
 
 def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
-    """Return the variables in a report.
+    """Return the environment variables in a report.
 
-    For a login, only the client ID is included, because unset references would block the login.
+    A login scheme contributes only the client ID, because unset references to its other variables would block the
+    login.
     """
     schemes = report.get("credentials", {}).get("schemes", [])
     logins = [row for row in schemes if {flow["grant"] for flow in row["flows"]} & set(LOGIN_GRANTS)]
@@ -358,16 +360,13 @@ def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
     return tuple(row["name"] for row in rows if row["name"] not in spared)
 
 
-# --- programs on this machine that entries start ---
+# --- local programs that entries start ---
 
 
 def find_mcpfactory() -> LaunchEntry:
-    """Return the path of the running mcpfactory.
-
-    A link on the `PATH` is preferred, because it stays valid after a reinstallation.
-    """
+    """Return the running mcpfactory. A link on the `PATH` is preferred, because it survives a reinstallation."""
     beside = shutil.which(_NAME, path=str(Path(sys.executable).parent))
-    if beside is None:  # mcpfactory was started with `python -m mcpfactory`
+    if beside is None:  # started with `python -m mcpfactory`
         return LaunchEntry(_NAME, sys.executable, before=("-m", _NAME), todo=_cache_warning())
     linked = shutil.which(_NAME)
     path = linked if linked and Path(linked).resolve() == Path(beside).resolve() else beside
@@ -375,7 +374,7 @@ def find_mcpfactory() -> LaunchEntry:
 
 
 def find_uvx(environ: Mapping[str, str]) -> LaunchEntry:
-    """Return `uvx`, the program that starts packages; `environ` is the environment of the shell.
+    """Return `uvx`, which starts servers from packages.
 
     Raises:
         ClientConfigError: uvx is not installed.

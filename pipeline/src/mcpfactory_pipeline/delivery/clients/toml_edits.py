@@ -1,4 +1,4 @@
-"""In-place edits of TOML text: append or replace a table, or remove a table with its sub-tables."""
+"""In-place edits of TOML tables."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from mcpfactory_pipeline.delivery.clients.config_files import ConfigSyntaxError
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _HEADER: Final = re.compile(r"^[ \t]*\[[^\n]*", re.MULTILINE)
-_NO_STATEMENT: Final = re.compile(r"\n[ \t\r]*(?:#[^\n]*)?\n?\Z")  # a last line that is blank or a comment
+_NO_STATEMENT: Final = re.compile(r"\n[ \t\r]*(?:#[^\n]*)?\n?\Z")  # a blank line or a comment at the end
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Return the data in a TOML text.
+    """Return the parsed data.
 
     Raises:
         ConfigSyntaxError: the text is not TOML.
@@ -29,7 +29,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def insert(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
-    """Return the text with the table at the path, replaced or appended; all other bytes are unchanged.
+    """Return the text with the table at the path, replaced or appended. All other bytes stay unchanged.
 
     Raises:
         ConfigSyntaxError: the text is not TOML.
@@ -49,7 +49,7 @@ def insert(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
 
 
 def remove(text: str, path: Sequence[str]) -> str:
-    """Return the text without the table at the path, its sub-tables, and the blank lines before these tables.
+    """Return the text without the table, its sub-tables, and the blank lines before them.
 
     Raises:
         ConfigSyntaxError: the text is not TOML.
@@ -59,7 +59,7 @@ def remove(text: str, path: Sequence[str]) -> str:
         newline = "\r\n" if before.endswith("\r\n") else "\n"
         if before.endswith(("\n\n", "\n\r\n")) and (not after or after.startswith(("\n", "\r\n"))):
             before = before.removesuffix(newline)
-        if not after and not text.endswith("\n"):  # if the file does not end with a line end, do not add one
+        if not after and not text.endswith("\n"):  # keep the file without a final newline
             before = before.removesuffix(newline)
         text = before + after
     return text
@@ -88,7 +88,7 @@ def _is_whole(part: str) -> bool:
 
 
 def _last_statement(text: str, start: int, end: int) -> int:
-    """Return the end of the last statement in a region; later comments and blank lines belong to the next region."""
+    """Return the end of a table's last statement. Later comments and blank lines belong to the next table."""
     while (found := _NO_STATEMENT.search(text, start, end)) and found.start() + 1 < end:
         if not _is_whole(text[start : found.start() + 1]):
             break
