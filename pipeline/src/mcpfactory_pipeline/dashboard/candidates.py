@@ -172,7 +172,7 @@ class EvidenceView:
 
 @dataclass(frozen=True, slots=True)
 class FindingView:
-    """Findings that differ only in location. `places` are the first locations, and `evidence` is from the first finding."""
+    """Findings that differ only in location. `places` are the first locations."""
 
     rule: str
     severity: int

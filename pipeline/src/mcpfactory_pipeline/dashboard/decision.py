@@ -392,7 +392,7 @@ def _moved_by(history: Sequence[Event], channel: str, candidate: str) -> str:
 def _source(
     server: str, history: Sequence[Event], old: CandidateView | None, new: CandidateView
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the command that shows the source changes between two candidates, and the versions without a clean commit."""
+    """Return the command that shows source changes between two candidates, and the versions without a clean commit."""
     commits: dict[str, str] = {}
     for event in history:
         commit, candidate = str(event.get("made_from", {}).get("commit") or ABSENT), str(event.get("candidate"))

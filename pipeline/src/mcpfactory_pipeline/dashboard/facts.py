@@ -121,7 +121,7 @@ class LogFacts:
 
 @dataclass(frozen=True, slots=True)
 class DisplayedStatus:
-    """Display of a status. `icon` is a symbol in templates/icons.svg, `tone` is a class in style.css. Low ranks come first."""
+    """Display of a status: icon in templates/icons.svg, class (`tone`) in style.css, and rank. Low ranks come first."""
 
     key: str
     word: str

@@ -270,7 +270,7 @@ def workspace_poll(reader: WorkspaceReader) -> Poll:
 
 
 class RunPoll:
-    """Poll of a run. It reads the logs of running steps, and renders the page if files changed or a duration is outdated.
+    """Poll of a run. It reads logs of running steps, and renders the page if files changed or durations are outdated.
 
     The first poll raises `NotFoundError` if no history contains the run.
     """
@@ -302,7 +302,7 @@ class RunPoll:
         except NotFoundError:
             if self._last is None:
                 raise
-            return replace(self._last, tails=(), over=True)  # the run has ended without a stage
+            return replace(self._last, tails=(), over=True)  # the run ended without a stage
         return PageSnapshot(render_state(view, self._links), self._tails(view), over=not view.going)
 
     def _tails(self, view: RunPage) -> tuple[LogTail, ...]:

@@ -1,7 +1,8 @@
-"""Workspace reader of the dashboard: every response is current, and only changed data is read again.
+"""Workspace reader of the dashboard. Responses are always current, but only changed data is read again.
 
-A server is read again if a file that its row depends on is missing, or has a different time, size or inode. The files
-of all servers are checked for each response. If a channel requires soak time, pending items also change as time passes.
+A server is read again if one of its files was added, removed or changed, according to time, size and inode. The files
+of all servers are checked for each response. If a channel requires soak time, pending items also depend on the current
+time.
 """
 
 from __future__ import annotations
@@ -69,17 +70,17 @@ from mcpfactory_pipeline.workspace.workspace import (
 T = TypeVar("T")
 Steps = frozenset[tuple[str, str, str]]  # set of (run, server, stage)
 
-_SOAK_STEP: Final = 60  # seconds between two computations of the soak time
-_WRONG: Final = frozenset({"failed", "errored"})  # outcomes of a stage whose cause is in its log
-# If the last event of a stage is of one of these kinds, the stage is unfinished.
+_SOAK_STEP: Final = 60  # seconds; pending items are computed again after this time if a channel requires soak time
+_WRONG: Final = frozenset({"failed", "errored"})  # outcomes whose cause is in the log
+# A stage is unfinished if its last event is one of these.
 _UNFINISHED: Final = frozenset({STAGE_START, "stage.interrupted"})
 _STEP_EVENTS: Final = STAGE_ENDS | {STAGE_START}
-# Large fields of events. Pages about many servers do not need these fields.
+# Large fields of events, which pages about many servers do not need.
 _LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})
 
 
 class _KnownServer(NamedTuple):
-    """Facts of a server, and the stamps of its files at the time of reading."""
+    """Facts of a server, and the stamps of its files when it was read."""
 
     paths: tuple[str, ...]
     stamps: Stamps
@@ -87,10 +88,10 @@ class _KnownServer(NamedTuple):
 
 
 class WorkspaceReader:
-    """The workspace around `root`. Each query raises `WorkspaceError` if the workspace does not exist.
+    """The workspace that contains `root`. Each method raises `WorkspaceError` if the workspace does not exist.
 
-    Pages about many servers reuse data that was checked less than `age` seconds ago. Without `live` (for an export),
-    nothing is checked twice, and responses contain no waiting times. Therefore equal workspaces give equal responses.
+    Pages about many servers reuse data for up to `age` seconds. An export is not `live`: data is checked only once, and
+    responses have no waiting times. Equal workspaces therefore give equal exports.
     """
 
     def __init__(self, root: Path, *, age: float = 0.0, live: bool = True, clock: Clock = utc_now) -> None:
@@ -104,15 +105,15 @@ class WorkspaceReader:
         self._read: tuple[tuple[str, ...], object] | None = None
         self._gone: tuple[object, tuple[InboxItem, ...]] = ((), ())
         self._owners: Owners = lambda _server: ()
-        self._guard = threading.Lock()  # needed because requests run in several threads
-        self.seen = ""  # `digest` of the workspace, taken before the last read of all servers
+        self._guard = threading.Lock()  # requests run in several threads
+        self.seen = ""  # `digest` before the last read of all servers
 
     def workspace_name(self) -> str:
         """Return the name of the workspace."""
         return Workspace.find(self._root).name
 
     def workspace(self) -> WorkspaceFacts:
-        """Return the facts of all servers, by name."""
+        """Return the facts of all servers, sorted by name."""
         if (last := self._last) is not None and (not self._live or time.monotonic() - last[0] < self._age):
             return last[1]
         seen = self.digest()
@@ -133,14 +134,14 @@ class WorkspaceReader:
         return facts
 
     def _gone_items(self, workspace: Workspace, names: Sequence[str], seen: str) -> tuple[InboxItem, ...]:
-        """Return the pending items of removed servers, cached until a state, a channel or the server list changes."""
+        """Return the pending items of removed servers. They are cached until a state, a channel or the list of servers changes."""
         now = seen, tuple(names), tuple(channel_page_stamps(channels_folder(workspace)))
         if self._gone[0] != now:
             self._gone = now, tuple(deleted_server_items(workspace))
         return self._gone[1]
 
     def server(self, name: str) -> ServerDetail:
-        """Return one server with all known details.
+        """Return one server with all details.
 
         Raises:
             NotFoundError: the workspace has no server of that name.
@@ -148,7 +149,7 @@ class WorkspaceReader:
         return self._once(("server", name), lambda: self._read_server(name))
 
     def _once(self, key: tuple[str, ...], read: Callable[[], T]) -> T:
-        """Return the result of `read`; without `live`, reuse the last result if the key has not changed."""
+        """Return the result of `read`. In an export, reuse the last result for an equal key."""
         if not self._live and self._read is not None and self._read[0] == key:
             return cast("T", self._read[1])
         found = read()
@@ -157,7 +158,7 @@ class WorkspaceReader:
 
     def _read_server(self, name: str) -> ServerDetail:
         workspace, inbox = self._open()
-        if name not in self._entries:  # the name comes from a URL, so refuse names of unknown servers
+        if name not in self._entries:  # the name comes from a URL, so only read known servers
             _refuse_unknown(workspace, name)
         with self._guard:
             facts = self._server(workspace, inbox, name)
@@ -183,7 +184,7 @@ class WorkspaceReader:
         )
 
     def histories(self, server: str = "") -> dict[str, list[Event]]:
-        """Return the events of one server or of all servers (also deleted ones), oldest first, without large fields."""
+        """Return the events of one server or of all servers, oldest first, without large fields. Deleted servers are included."""
         store = Store(self._workspace())
         with self._guard:
             return {name: self._history(store, name) for name in ([server] if server else store.servers())}
@@ -195,7 +196,7 @@ class WorkspaceReader:
     def cached_from_histories(
         self, name: str, make: Callable[[Mapping[str, list[Event]]], T], *, also: Hashable = None
     ) -> T:
-        """Return the value that `make` computes from all histories, cached until a history or `also` changes.
+        """Return a value that `make` computes from all histories. It is cached until a history or `also` changes.
 
         `name` is the cache key.
         """
@@ -211,7 +212,7 @@ class WorkspaceReader:
         return made
 
     def run(self, run: str, server: str = "") -> RunFacts:
-        """Return the events of a run for all servers, or the events and logs of a run for one server.
+        """Return the events of a run. With `server`, return only its events, with logs.
 
         Raises:
             NotFoundError: no history contains the run.
@@ -232,7 +233,7 @@ class WorkspaceReader:
                 f"the history of workspace {workspace.name} has no run {run}" + (f" of {server}" if server else ""),
                 hint="list the runs of a server with 'mcpfactory pipeline history NAME'",
             )
-        # A stage that starts or ends during the read counts as running.
+        # a stage that starts or ends during the read counts as running
         steps = before | self.running_stages_now()
         running = {name: [stage for *of, stage in steps if of == [run, name]] for name in found}
         logs = _logs(workspace, store, run, server) if server else {}
@@ -246,14 +247,14 @@ class WorkspaceReader:
         )
 
     def log_file(self, server: str, stage: str) -> Path:
-        """Return the log's path for the current run of a stage, or for its last run if it is not running."""
+        """Return the path of a stage's newest log."""
         return log_file(self._workspace(), server, stage)
 
     def log(self, server: str, stage: str) -> LogFacts:
-        """Return the path of a stage's log, and the status of the stage. Both names come from a URL.
+        """Return a stage's log path and status. The names are checked, because they come from a URL.
 
         Raises:
-            NotFoundError: the server or stage is unknown; in this case, no file is read.
+            NotFoundError: the server or stage is unknown. In this case, no file is read.
         """
         workspace = self._workspace()
         _refuse_unknown(workspace, server)
@@ -274,23 +275,20 @@ class WorkspaceReader:
         )
 
     def digest(self) -> str:
-        """Return a text that changes when a state, a history or a running step changes.
-
-        The call is fast, because it does not read the contents of files.
-        """
+        """Return a text that changes when a state, a history or a running step changes. No file content is read."""
         return hash_workspace_files(self._workspace().pipeline)
 
     def forget(self) -> None:
-        """Ensure that the next response about many servers has current data, regardless of `age`."""
+        """Ignore `age` in the next response about many servers."""
         self._last = None
 
     def validator(self, server: str) -> SuggestionValidator:
-        """Return a validator that tries commands about a server as an authorized actor, but writes nothing."""
+        """Return a validator that tries commands as a permitted person, without any changes."""
         workspace, inbox = self._open()
         return inbox.validator(*inbox.status(workspace.server(server)))
 
     def stored_candidate(self, server: str, candidate: str) -> StoredCandidate:
-        """Return the data of a candidate on this machine; empty for a missing or unknown candidate."""
+        """Return the data of a candidate on this machine. The data is empty for a missing or unknown candidate."""
         artifacts = self._workspace().artifacts / server
         known = Store(self._workspace()).state(server).candidates.get(candidate)
         if known is None:
@@ -325,7 +323,7 @@ class WorkspaceReader:
         known = self._entries.get(name)
         if known is not None and known.stamps == file_stamps(known.paths):
             return known.facts
-        # Take the file stamps before reading, so that a file that changes during the read is read again next time.
+        # Take the stamps first, so that a file that changes during the read is read again the next time.
         store, folder = inbox.store, f"{workspace.root}/servers/{name}"
         own = (store.state_file(name), store.history_file(name), store.locks / f"{name}.running")
         places = (*map(str, own), *paths_below(folder))
