@@ -1,4 +1,4 @@
-"""Table of all pages with paths, views and parameters. Routes, navigation, export and OpenAPI document use this table."""
+"""Table of all pages with paths, views and parameters. Routes, navigation, export and OpenAPI use this table."""
 
 from __future__ import annotations
 

@@ -143,7 +143,10 @@ class Visitor:
 
 
 def render(page: Page, view: object, links: Links, *, live: str = "", visitor: Visitor | None = None) -> str:
-    """Render a view as a page. `live` is the path of the event stream, or "". Without a `visitor`, the page has no actions."""
+    """Render a view as a page. `live` is the path of the event stream, or "".
+
+    Without a `visitor`, the page has no actions.
+    """
     return _filled(page.template, view=view, page=page, links=links, static=links.static, live=live, visitor=visitor)
 
 

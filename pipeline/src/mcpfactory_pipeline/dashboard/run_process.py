@@ -1,7 +1,6 @@
 """Pipeline runs that the dashboard starts, each in a separate process.
 
-The module is also the program of such a process: `python -m mcpfactory_pipeline.dashboard.run_process ROOT RUN
-OPTIONS`.
+Command of such a process: `python -m mcpfactory_pipeline.dashboard.run_process ROOT RUN OPERATION`. OPERATION is JSON.
 """
 
 from __future__ import annotations

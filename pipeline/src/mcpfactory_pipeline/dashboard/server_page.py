@@ -206,7 +206,7 @@ class PendingItemView:
 
 @dataclass(frozen=True, slots=True)
 class PublishedView:
-    """The published release at a target. `behind` describes the promoted release if it differs from the published release."""
+    """The published release at a target. `behind` describes the promoted release if it is a different release."""
 
     target: str
     version: str
@@ -219,7 +219,7 @@ class PublishedView:
 
 @dataclass(frozen=True, slots=True)
 class ValidationSummary:
-    """Result of the last validation. `score`, `passed` and `rules_version` are None if the report is not on this machine."""
+    """Result of the last validation. If its report is not on this machine, some fields are None."""
 
     score: int | None
     passed: bool | None

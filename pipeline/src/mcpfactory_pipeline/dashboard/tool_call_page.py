@@ -137,7 +137,7 @@ def tool_call_page(
 
 
 def parse_tool_arguments(detail: ServerDetail, tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments in a request: `arguments` as an object, `raw` as JSON, or one value per argument (`arg.<name>`).
+    """Return the arguments: `arguments` of a JSON request, `raw` JSON of a form, or the form's fields `arg.<name>`.
 
     A value stays a text if the schema permits a string. Otherwise the value is parsed as JSON, if possible. The server
     validates the arguments.

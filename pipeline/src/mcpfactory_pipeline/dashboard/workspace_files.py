@@ -48,7 +48,7 @@ def open_log(file: Path) -> BinaryIO:
 
 
 def strip_terminal_codes(data: bytes) -> str:
-    """Decode text, and remove terminal codes. An overwritten line, such as a progress bar, keeps only its last state."""
+    """Decode text and remove terminal codes. Of an overwritten line, such as a progress bar, keep the last state."""
     text = data.decode("utf-8", errors="replace")
     if "\r" in text:
         text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))

@@ -134,7 +134,7 @@ class WorkspaceReader:
         return facts
 
     def _gone_items(self, workspace: Workspace, names: Sequence[str], seen: str) -> tuple[InboxItem, ...]:
-        """Return the pending items of removed servers. They are cached until a state, a channel or the list of servers changes."""
+        """Return the pending items of removed servers, cached until a state, a channel or the list of servers changes."""
         now = seen, tuple(names), tuple(channel_page_stamps(channels_folder(workspace)))
         if self._gone[0] != now:
             self._gone = now, tuple(deleted_server_items(workspace))
@@ -184,7 +184,10 @@ class WorkspaceReader:
         )
 
     def histories(self, server: str = "") -> dict[str, list[Event]]:
-        """Return the events of one server or of all servers, oldest first, without large fields. Deleted servers are included."""
+        """Return the events of one server or of all servers, oldest first, without large fields.
+
+        All servers include deleted servers.
+        """
         store = Store(self._workspace())
         with self._guard:
             return {name: self._history(store, name) for name in ([server] if server else store.servers())}
@@ -334,7 +337,7 @@ class WorkspaceReader:
             items = tuple(inbox.of(server, row, state))
         except NotFoundError:
             raise
-        except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
+        except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the other servers
             return ServerFacts(workspace.name, name, broken_row(broken_server_of_error(name, error)))
         facts = ServerFacts(
             workspace.name,
@@ -348,7 +351,7 @@ class WorkspaceReader:
             approved=dict(_approvers(inbox.channels, state)),
             **_size(workspace, server, state),
         )
-        if not row["at_work"]:  # do not cache while a stage runs, because a killed process changes no file
+        if not row["at_work"]:  # do not cache running stages, because a killed process changes no file
             watched = tuple(map(str, _watched(workspace, server, state)))
             self._entries[name] = _KnownServer((*places, *watched), (*before, *file_stamps(watched)), facts)
         return facts
@@ -372,7 +375,7 @@ def _needs(workspace: Workspace) -> dict[str, Set[str]]:
 
 
 def _refuse_unknown(workspace: Workspace, name: str) -> None:
-    """Raise `NotFoundError` if no server has the name; other problems are shown in the server's row."""
+    """Refuse a name that no server has. Other problems appear in the server's row."""
     try:
         workspace.server(name)
     except NotFoundError:
@@ -406,9 +409,9 @@ def _failed_logs(workspace: Workspace, server: str, state: ServerState) -> Itera
 
 
 def _approvers(channels: Iterable[ChannelPolicy], state: ServerState) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the approvers for each channel.
+    """Yield the approvers of each channel's next candidate.
 
-    Omit a channel that offered the candidate before, because its approvals may be void.
+    A channel that offered the candidate before is omitted, because approvals before a rollback do not count.
     """
     for channel in channels:
         known = state.candidates.get(next_candidate(state, channel)) if channel.source else None
@@ -417,7 +420,7 @@ def _approvers(channels: Iterable[ChannelPolicy], state: ServerState) -> Iterato
 
 
 def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> dict[str, int | None]:
-    """Return numbers of tools and tokens: from the sources' report, else the candidate's facts, else its tool list."""
+    """Return the numbers of tools and tokens. Sources: the server's report, the candidate's facts, or its tool list."""
     report = read_json(server.report)
     tools = report.get("tools")
     if isinstance(tools, list):
@@ -437,7 +440,7 @@ def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> 
 def _contract(
     workspace: Workspace, server: str, candidate: str, *, manifest: bool = False
 ) -> tuple[Mapping[str, Any], ...]:
-    """Return the tools of a local candidate, from its recorded tool list or its `manifest`."""
+    """Return the tools of a candidate on this machine, from its tool list or its manifest."""
     folder = workspace.artifacts / server / candidate
     try:
         found = stored_contract(folder, manifest=manifest) if candidate else None
@@ -450,11 +453,14 @@ def _events(store: Store, name: str) -> list[Event]:
     try:
         return store.history(name)
     except PipelineError:
-        return []  # the page of the server explains the repair
+        return []  # the page of the server explains how to repair it
 
 
 def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tuple[str, str], str]:
-    """Return a run's logs by (server, stage); later runs overwrite logs, so the hash must match the recorded one."""
+    """Return the logs of a run by (server, stage).
+
+    Later runs overwrite logs, so only logs with the recorded hash are returned.
+    """
     found = {}
     for event in _events(store, server):
         if event.get("run") != run or event["event"] != "stage.finished":
@@ -469,7 +475,7 @@ def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tup
 def _kept_logs(
     workspace: Workspace, found: Mapping[str, Sequence[Event]], histories: Mapping[str, Sequence[Event]]
 ) -> Iterator[str]:
-    """Yield the ids of failed steps whose stage has not started again, and so has not overwritten the log."""
+    """Yield the event IDs of failed steps whose logs exist and were not overwritten by a later start of the stage."""
     for server, events in found.items():
         wrong = [one for one in events if one["event"] == "stage.finished" and one.get("outcome") in _WRONG]
         if wrong:

@@ -1,4 +1,4 @@
-"""Decisions about approval stages: each is one event about the exact content that the stage showed."""
+"""Decisions about approval stages. Each decision is one event about the exact content that the stage showed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WITH_TOOLS: Final = {"candidate": f"validate/{contract.FILE}", "stage:generate"
 class DecisionOptions(TypedDict, total=False):
     """Common options of all decisions.
 
-    `precondition` is the token of the facts that the decision maker saw. `stages` replaces the stages of the workspace.
+    `precondition` is the token of the facts that the user saw. `stages` replaces the stages of the workspace.
     """
 
     dry_run: bool
@@ -66,7 +66,7 @@ class _StageQuestion:
         known = state.candidates.get(candidate or "")
         about = {"stage": self.stage.name, "candidate": candidate, "version": known.version if known else None}
         items, tools = stage_output_items(self.stage, state), self._tools()
-        # Compare with the last approved list, if it exists on this machine.
+        # Compare with the last approved tool list, if it is on this machine.
         approved = self.workspace.artifacts / state.server / "approved" / self.stage.name / contract.FILE
         before = _read_tools(approved)
         said = {**about, "shown": dict(self.shown), "reason": self.reason, **facts}
@@ -106,7 +106,7 @@ class _StageQuestion:
 
 
 def _read_tools(file: Path) -> contract.Contract | None:
-    """Return the tool list in a file. An error gives None, because the list must not prevent a decision."""
+    """Return the tool list in a file, or None after an error, because the list must not prevent a decision."""
     try:
         return contract.parse_contract(file.read_bytes(), file.name)
     except (OSError, StateError):
@@ -123,14 +123,14 @@ def approve_stage(
     sign_with: Path | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Record the approval of an approval stage's output. The approval lifts earlier rejections of the same output.
+    """Record the approval of an approval stage's output. Earlier rejections of the same output are withdrawn.
 
-    With `candidate` (an ID prefix), the decision is refused if a newer candidate exists.
+    If `candidate` (an ID prefix) is not the newest candidate, the decision is refused.
 
     Raises:
         NotFoundError: the server or stage is unknown.
         PromotionError: the stage is not an approval stage, has no output yet, or shows a file that differs from the
-            recorded file; the actor is not an approver, or has decided already.
+            recorded file. Or the actor is not an approver, or has already decided.
     """
     with _question(workspace, server, stage, candidate, reason=reason, **options) as question:
         require_signing_key(workspace, sign_with, f"a decision about {stage}", signed=question.policy.signed)
@@ -149,12 +149,13 @@ def approve_stage(
 def refuse_second_approval(
     events: Iterable[Event], about: Mapping[str, Any], given: Collection[str], subject: str, hint: str
 ) -> None:
-    """Refuse a second approval by a person who is in `given`, or who confirmed an agent's approval.
+    """Refuse a second approval by the same person, also of an agent's approval that the person confirmed.
 
-    `about` has the members that identify the events of approvals.
+    `given` are the people who have approved. `about` has the keys and values that identify the events of these
+    approvals.
 
     Raises:
-        PromotionError: the person has already approved; the message names the `subject`.
+        PromotionError: the person has already approved. The message contains the `subject`.
     """
     wanted = {**about, "event": "approved"}
     mine = (event for event in events if wanted.items() <= event.items() and event["actor"] in given)
