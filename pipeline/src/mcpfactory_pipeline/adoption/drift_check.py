@@ -1,4 +1,4 @@
-"""Drift check of adopted servers: newer versions, replaced files, changed offers at a URL."""
+"""Drift checks of adopted servers: newer versions, replaced files, and changed offers at a URL."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 
 def check_adopted_drift(server: WorkspaceServer) -> list[Drift]:
-    """Return the differences (`version`, `replaced` or `offers`) between the adopted version and the current one.
+    """Return the differences (`version`, `replaced` or `offers`) from the adopted version.
 
-    A missing answer from a source is also reported, because the result is then unknown.
+    If a source does not respond, the result contains a `version` difference with `unanswered`.
     """
     adopted = server.adopted
     check = _CHECKS.get(adopted.kind) if adopted else None
@@ -38,7 +38,7 @@ def check_adopted_drift(server: WorkspaceServer) -> list[Drift]:
 
 
 def record_known_drift(server: WorkspaceServer, seen: Sequence[Drift]) -> None:
-    """Record the differences that stop a server (`known_drift`); keep the old record if a source did not answer.
+    """Record the differences that stop a server (`known_drift`). Keep the old record if a source did not respond.
 
     Raises:
         OSError: the record cannot be written.
@@ -59,13 +59,13 @@ def _offers(server: WorkspaceServer, adopted: AdoptedSettings, _work: Path) -> I
 async def compare_with_adopted(
     adopted: AdoptedSettings, folder: Path, offers: Path
 ) -> tuple[tuple[str, ...] | None, str]:
-    """Return the differences from the adopted version (None if its kind has no drift), and the current offer's hash.
+    """Return the differences from the adopted version, and the hash of the current offer.
 
-    For a server at a URL, the current offers are compared with the recorded offers in the file `offers`. For a package,
-    the result of the last query of its index or registry is compared.
+    The differences are None if this kind of server cannot drift. A server at a URL is queried, and compared with the
+    recorded offers in the file `offers`. For a package, the result of the last check is returned.
 
     Raises:
-        ServerError: the server does not answer.
+        ServerError: the server does not respond.
         ToolRejectedInputError: the recorded offers cannot be read.
     """
     if adopted.kind not in _CHECKS:
@@ -78,7 +78,7 @@ async def compare_with_adopted(
 
 
 async def _offered_otherwise(url: str, offers: bytes) -> tuple[str, str]:
-    """Return a summary of changes to the recorded offers of a URL ("" for none), and the hash of the current offers."""
+    """Return a summary of changes since the recorded offers ("" if unchanged), and the hash of the current offers."""
     before, now = remote_offers.parse_offers(offers), await remote_offers.fetch_offers(url)
     return remote_offers.summarize_offer_changes(
         remote_offers.describe_offer_changes(before, now)

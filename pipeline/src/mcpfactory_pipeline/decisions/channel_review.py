@@ -18,7 +18,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 
 def next_candidate(state: ServerState, channel: ChannelPolicy) -> str:
-    """Return the candidate in the preceding channel, or the newest for the first channel. Return "" if there is none."""
+    """Return the candidate in the preceding channel (for the first channel, the newest candidate), or ""."""
     candidate = (state.offered(channel.source) if channel.source else state.candidate) or ""
     return candidate if candidate in state.candidates else ""
 
@@ -30,7 +30,7 @@ def is_older_than_offer(state: ServerState, channel: str, candidate: str) -> boo
 
 
 def pending_candidate(state: ServerState, channel: ChannelPolicy) -> str:
-    """Return the candidate in the preceding channel. Return "" if it is missing, or not newer than the channel's own."""
+    """Return the candidate in the preceding channel. Return "" if it is missing, or not newer than the current one."""
     candidate = next_candidate(state, channel) if channel.source else ""
     offered = candidate == state.offered(channel.name)
     return "" if not candidate or offered or is_older_than_offer(state, channel.name, candidate) else candidate

@@ -381,9 +381,9 @@ def retire(
     dry_run: bool = False,
     clock: Clock = utc_now,
 ) -> dict[str, Any]:
-    """Remove a server from a channel and hold the channel. Without a channel, remove it from all channels and from runs.
+    """Remove a server from a channel and hold the channel.
 
-    The server's folder may be missing.
+    Without a channel, the server is removed from all channels and from runs. The server's folder may be missing.
 
     Raises:
         PromotionError: the channel offers no release of the server, or the server is already retired.

@@ -18,9 +18,10 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 
 def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str = "") -> list[PromotionBlocker]:
-    """Return the known drift of an adopted server. It is empty if `validate` passed with a waiver for exactly this drift.
+    """Return the known drift of an adopted server.
 
-    A `candidate` from a URL has also drifted if a later offer of the URL was adopted.
+    The drift is ignored if `validate` passed with a waiver for exactly this drift. A `candidate` from a URL has also
+    drifted if a later offer of the URL was adopted.
 
     Raises:
         ConfigError: the known drift or a waiver cannot be read.

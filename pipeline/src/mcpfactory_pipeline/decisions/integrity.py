@@ -183,7 +183,7 @@ def orphaned_channel_offers(workspace: Workspace) -> Iterator[Drift]:
 
 
 def leftover_projects(workspace: Workspace, state: ServerState) -> list[tuple[str, str]]:
-    """Return (channel, project) of the server's projects that a channel on this machine offers, but the state does not list."""
+    """Return (channel, project) of the server's projects in channel folders that the state does not list."""
     folder = channels_folder(workspace)
     offered = {(channel, project) for channel in state.channels for project in offered_project_names(state, channel)}
     projects = sorted(
@@ -223,7 +223,7 @@ def channel_folder_faults(workspace: Workspace, names: Sequence[str] | None = No
 
 
 def channel_state_faults(workspace: Workspace, state: ServerState) -> list[str]:
-    """Describe the differences between the channel folders and a state. Missing files are no fault if all are missing."""
+    """Describe the differences between the channel folders and a state. It is no fault if all files are missing."""
     folder, found = channels_folder(workspace), []
     for channel, release in sorted(state.channels.items()):
         known = state.candidates.get(release.candidate)
@@ -264,7 +264,10 @@ def _unnamed(workspace: Workspace, pages: set[tuple[str, str]]) -> Iterator[tupl
 
 
 def _lasting_faults(workspace: Workspace, store: Store, server: str) -> list[str]:
-    """Return lasting faults. A running promotion causes temporary faults, because it changes the channel before the state."""
+    """Return lasting faults.
+
+    A running promotion causes temporary faults, because it changes the channel before the state.
+    """
     if not channel_state_faults(workspace, store.state(server)):
         return []
     with store.write_lock(server):

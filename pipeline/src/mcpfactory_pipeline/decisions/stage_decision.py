@@ -177,13 +177,13 @@ def reject_stage(
     sign_with: Path | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Record the rejection of an approval stage's output, and remove the approvals of that output.
+    """Record the rejection of an approval stage's output, and remove its approvals.
 
     The stage's `on_rejection` then stops the later stages, or restarts an earlier stage.
 
     Raises:
         NotFoundError: as for `approve_stage`.
-        PromotionError: as for `approve_stage`.
+        PromotionError: the decision is not permitted, as for `approve_stage`.
     """
     with _question(workspace, server, stage, candidate, reason=reason, **options) as question:
         require_signing_key(workspace, sign_with, f"a decision about {stage}", signed=question.policy.signed)
@@ -225,7 +225,7 @@ def _question(
 def _refuse(
     stages: Sequence[Stage], stage: Stage, server: WorkspaceServer, state: ServerState, candidate: str | None
 ) -> Mapping[str, str]:
-    """Return the stage's current output. Raise `PromotionError` if the actor must not decide about the output."""
+    """Return the stage's current output. Refuse an actor who must not decide, and a stage that is not ready."""
     policy = stage.approval
     assert policy is not None
     if policy.approvers and normalize_person_name(current_actor()) not in map(normalize_person_name, policy.approvers):
@@ -251,7 +251,7 @@ def _refuse(
 
 
 def _require_recorded(workspace: Workspace, stage: Stage, state: ServerState) -> None:
-    """Refuse to approve a report whose local file differs from the recorded file. A missing local file is allowed."""
+    """Refuse to approve a report that differs from the recorded report. A missing file is allowed."""
     artifacts = [pair for record in state.stages.values() for pair in record.artifacts.items()]
     recorded = {f"pipeline/artifacts/{state.server}/{path}": value for path, value in artifacts}
     for file in (item["file"] for item in stage_output_items(stage, state)):
@@ -272,10 +272,10 @@ def approval_stage_blockers(
     events: Callable[[], Sequence[Event]],
     candidate: str,
 ) -> list[PromotionBlocker]:
-    """Return the approval stages that a channel requires but the candidate has not passed.
+    """Return blockers for the approval stages that a channel requires and the candidate has not passed.
 
-    For an older candidate, the results of its stages are in the history; approval stages before the build apply only to
-    the newest candidate.
+    For an older candidate, stage results come from the history. Approval stages before the build apply only to the
+    newest candidate.
     """
     found: list[PromotionBlocker] = []
     asked = [stage for stage in required_stages(stages, channel, channels) if stage.approval]
@@ -300,17 +300,14 @@ def approval_stage_blockers(
 
 
 def approve_stage_command(state: ServerState, stage: Stage) -> str:
-    """Return the command that approves a stage's current content."""
+    """Return the command that approves a stage's current output."""
     about = f" --candidate {state.candidate}" if "candidate" in stage.reads and state.candidate else ""
     signed = stage.approval is not None and stage.approval.signed
     return f"mcpfactory pipeline approve {state.server} --stage {stage.name}{about}{signing_option(signed=signed)}"
 
 
 def stage_output_items(stage: Stage, state: ServerState) -> list[dict[str, str]]:
-    """Return the output of a stage for a person: the parts, each with a description and possibly a file to open.
-
-    Paths are relative to the workspace's root.
-    """
+    """Return the parts of a stage's output. A part has a description, and possibly a file (relative to the workspace)."""
     items = []
     kept = {
         path.partition("/")[2]: f"pipeline/artifacts/{state.server}/{path}"
