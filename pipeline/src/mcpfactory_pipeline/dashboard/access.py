@@ -1,10 +1,9 @@
 """Access control of the dashboard: tokens, sessions, single-use tickets for actions, and an authenticating proxy.
 
-Secrets are stored and looked up by hash. A copy of the memory is therefore useless to an attacker, and the time of a
-comparison reveals nothing about a secret.
+Secrets are stored as hashes and looked up by hash, so that neither a memory dump nor timing reveals a secret.
 
 A proxy can log people in, and send their names in a header. The header is accepted only in requests with the proxy's
-shared secret. The sender's address proves nothing, because every local program can send from a loopback address.
+shared secret. A loopback address proves nothing, because every local program can send from one.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ _HINT: Final = "create a token with: python -c 'import secrets; print(secrets.to
 _SESSION_SECONDS: Final = 8 * 3600.0  # seconds until a session expires
 _TICKET_SECONDS: Final = 600.0  # seconds until a confirmation form expires
 _MAX_SESSIONS: Final = 200
-# Maximum number of tickets per session; the oldest is dropped. A page with 60 decisions needs 60 tickets.
+# Maximum number of tickets per session. A page with 60 decisions needs 60 tickets.
 _MAX_TICKETS: Final = 256
-# Maximum number of used tickets that a session remembers, to detect a second use. The oldest is dropped.
+# Maximum number of used tickets that a session remembers, to detect a second use.
 _MAX_USED: Final = 1024
 _TOKEN: Final = "the token that you logged in with (--token-file, or MCPFACTORY_DASHBOARD_TOKEN)"  # noqa: S105 - a message
 _PROXY: Final = "the proxy of the dashboard, which logged you in (--proxy-header)"
@@ -65,7 +64,7 @@ def read_access_tokens(
     """Return the tokens of permitted people by name.
 
     `owner` has the token in the environment. The file has a line `name: token` for each person. If `needed` is False,
-    no tokens are required, because a proxy can authenticate people.
+    no token is required, because a proxy can authenticate people.
 
     Raises:
         ConfigError: other users may read the file, a person has two names, or a token is missing, too short or
@@ -92,7 +91,7 @@ def read_access_tokens(
 
 
 def _with(people: Mapping[str, str], name: str, token: str, where: str) -> dict[str, str]:
-    """Add a person. As in approvals, names that differ only in case or spaces belong to one person."""
+    """Add a person. Names that differ only in case or spaces belong to one person."""
     same = next((one for one in people if normalize_person_name(one) == normalize_person_name(name)), None)
     if same is not None or not normalize_person_name(name):
         who, of = printable(name), f" and {printable(same)}" if same not in {None, name} else " twice"
@@ -135,7 +134,7 @@ def _in_file(file: Path) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class ActionTicket:
-    """Confirmation of one action: the action, the expiry, and the values that the user saw."""
+    """Confirmation of one action. `seen` has the values that the user saw."""
 
     about: str
     until: float
@@ -150,8 +149,6 @@ class DashboardSession:
         source: description of the authentication.
         proxied: True if a proxy authenticated the person.
         message: text that the next page displays.
-        tickets: hash of a ticket → ticket.
-        used: hashes of used tickets.
     """
 
     actor: str
@@ -175,11 +172,7 @@ class DashboardAccess:
         self._named: dict[str, DashboardSession] = {}  # person → session, for people whom the proxy authenticated
 
     def login(self, token: str) -> str:
-        """Return the secret of a new session.
-
-        Raises:
-            AccessError: the token is unknown.
-        """
+        """Return the secret of a new session."""
         actor = self._person(token)
         now = self._clock()
         self._sessions = {key: one for key, one in self._sessions.items() if one.until > now}
@@ -204,11 +197,7 @@ class DashboardAccess:
         self._sessions.pop(_hash(secret), None)
 
     def bearer(self, token: str) -> DashboardSession:
-        """Return the session of a program that sends its token with each request.
-
-        Raises:
-            AccessError: the token is unknown.
-        """
+        """Return the session of a program that sends its token with each request."""
         actor = self._person(token)
         return self._bearers.setdefault(actor, DashboardSession(actor, 0.0))
 
@@ -286,7 +275,7 @@ RawHeaders = Iterable[tuple[bytes, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class ProxiedCaller:
-    """The sender of a request. `person` is "" without a proxy login. `proxied` is True for requests from the proxy."""
+    """The sender of a request. `person` is "" without a proxy login."""
 
     person: str = ""
     proxied: bool = False
@@ -323,11 +312,7 @@ class TrustedProxy:
 
 
 def read_proxy(environ: Mapping[str, str], header: str) -> TrustedProxy:
-    """Return a proxy that sends the person's name in `header`.
-
-    Raises:
-        ConfigError: the header is invalid, or the environment has no valid secret.
-    """
+    """Return a proxy that sends the person's name in `header`."""
     if not _HEADER.fullmatch(header) or header.lower() in _TAKEN:
         raise ConfigError(
             f"{header!r} is not a valid header for user names",
@@ -348,11 +333,7 @@ def read_proxy(environ: Mapping[str, str], header: str) -> TrustedProxy:
 
 
 def public_origin(url: str) -> str:
-    """Return the origin of a public URL in the form that browsers send. Return "" for "".
-
-    Raises:
-        ConfigError: the URL is invalid, or has a path.
-    """
+    """Return the origin of a public URL in the form that browsers send."""
     if not url:
         return ""
     parts = split_web_url(url)
@@ -373,7 +354,7 @@ def _values(sent: Iterable[tuple[bytes, bytes]], header: str) -> list[bytes]:
 
 
 def _person(header: str, value: bytes) -> str:
-    """Return a valid name. A comma is refused, because it may separate a client's forged name from the proxy's name."""
+    """Return a valid name. A comma is refused, because a client may have added another name to the header."""
     try:
         name = value.decode("utf-8").strip()
     except UnicodeDecodeError:

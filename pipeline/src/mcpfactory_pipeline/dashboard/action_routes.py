@@ -1,8 +1,7 @@
 """HTTP routes of the dashboard for actions, tool calls, and the cancellation of runs.
 
 Requests are refused before the workspace is read, in this order: a foreign Host, a foreign Origin, a missing login, an
-invalid ticket. Programs send their token with each request instead of a cookie. Programs also need a ticket, because
-the ticket identifies the state that was checked.
+invalid ticket. Programs also need a ticket, because it identifies the state that was checked.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ _MAX_BODY: Final = 64 * 1024  # maximum size of a body in bytes
 _BODY_SECONDS: Final = 30.0  # seconds; timeout for a complete body
 _FORM: Final = "The form again"
 _MAX_QUERY: Final = 4000  # maximum number of characters of a query with form values
-# Actions for a candidate. Their pages show facts for and against the candidate.
+# Actions for a candidate. Their pages show facts for and against it.
 _WEIGHED: Final = {"approve", "reject", "promote", "rollback"}
 _MAX_TOOL_CALLS: Final = 2  # maximum number of simultaneous tool calls
 
@@ -97,7 +96,7 @@ class ActionRoutes:
         return Visitor(session.actor, message, self.runs.going, proxied=session.proxied)
 
     def session(self, request: Request) -> DashboardSession | None:
-        """Return the session of the person whom the proxy names, otherwise the session of the browser's cookie."""
+        """Return the session of the proxy's user, otherwise the session of the browser's cookie."""
         if person := _caller(request).person:
             return self.access.named(person)
         return self.access.session(request.cookies.get(_cookie(request), ""))
@@ -109,7 +108,7 @@ class ActionRoutes:
             AccessError: the origin is foreign, or the request is not logged in.
         """
         kind, _, token = request.headers.get("authorization", "").partition(" ")
-        # If the proxy named a person, ignore the token, because some proxies forward their own token.
+        # If the proxy named a person, ignore the token: some proxies forward their own token.
         program = kind.lower() == "bearer" and not _caller(request).person
         self._refuse_foreign_origin(request, program=program)
         if program:
@@ -161,8 +160,7 @@ class ActionRoutes:
     ) -> Mapping[str, str]:
         """Invalidate a ticket, as `DashboardAccess` does.
 
-        An error page links to `form`. For a used ticket, the error page also links to `after`. A link is a tuple (text,
-        path).
+        An error page links to `form`. For a used ticket, it also links to `after`.
         """
         try:
             return self.access.use_ticket(session, ticket, *about)
@@ -236,7 +234,7 @@ class ActionRoutes:
         return replace(view, ticket=ticket)
 
     def _action_response(self, request: Request, view: ActionPage, error: PipelineError | None = None) -> Response:
-        """Return the page of an action. After an `error`, the page shows the changed facts and asks again."""
+        """Return the page of an action. With an `error`, the page shows the changed facts and asks again."""
         status = 409 if error else 200
         if wants_json(request):
             said = {"error": {"message": str(error), "hint": _hint(error)}} if error else {}
@@ -320,11 +318,7 @@ class ActionRoutes:
         return HTMLResponse(shown, 422 if error else 200)
 
     def perform(self, session: DashboardSession, name: str, action: Action, values: Mapping[str, str]) -> ActionResult:
-        """Perform an action in the name of the session's person.
-
-        Raises:
-            PipelineError: the action failed or was refused.
-        """
+        """Perform an action in the name of the session's person."""
         with acting_as(session.actor, source=session.source):
             workspace = Workspace.find(self._root)
             return action.perform(workspace, name, values, dry_run=False, start=self.runs.start)
@@ -339,11 +333,7 @@ def wants_json(request: Request) -> bool:
 
 
 async def read_body(request: Request) -> Mapping[str, Any]:
-    """Return the fields of a form or of a JSON object.
-
-    Raises:
-        ConfigError: the body is not a form or a JSON object.
-    """
+    """Return the fields of a form or of a JSON object."""
     body = await _whole_body(request)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
@@ -406,7 +396,7 @@ def login_path(request: Request) -> str:
 
 
 def _cookie(request: Request) -> str:
-    """Return the cookie name. It contains the port, because browsers share cookies between the ports of a host."""
+    """Return the cookie name. It contains the port, because all ports of a host share cookies."""
     port = request.url.port
     return f"{_COOKIE}_{port}" if port else _COOKIE
 

@@ -1,8 +1,4 @@
-"""Actions of the dashboard: their forms and pages.
-
-Each action is checked before a person can confirm it. `possible_actions` runs these checks to find the actions that a
-server permits, with their channels and stages.
-"""
+"""Actions of the dashboard: their forms and pages. Each action is checked before a person can confirm it."""
 
 from __future__ import annotations
 
@@ -37,7 +33,6 @@ class ActionResult:
     """Result of a checked or finished action.
 
     Attributes:
-        message: description of the result.
         resolved: values that were chosen by default.
         run: ID of the started run, or "".
         facts: facts that the decision depends on.
@@ -57,7 +52,7 @@ ActionChoices = Callable[[Workspace, ServerDetail], tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class FormInput:
-    """Field of a form. `kind` is text, choice, date, flag or hidden. The first of the `values` is the default."""
+    """Field of a form. `kind` is text, choice, date, flag or hidden. The first value is the default."""
 
     name: str
     label: str
@@ -140,11 +135,7 @@ class Action:
         dry_run: bool,
         start: Callable[[Run], str] = lambda _run: "",
     ) -> ActionResult:
-        """Check the operation, and execute it unless it is a dry run. `start` starts a run and returns its ID.
-
-        Raises:
-            PipelineError: the operation failed or was refused.
-        """
+        """Check the operation, and execute it unless it is a dry run. `start` starts a run and returns its ID."""
         if self.operation is Run:
             wanted = Run.read({"servers": (server,), **values})
             return _run(workspace, server, wanted, None if dry_run else start)
@@ -220,8 +211,6 @@ class ActionPage:
         problem: reason if the action is blocked.
         changes: changes since the user's last view.
         facts: current facts that the decision depends on.
-        evidence: comparison of candidates.
-        tools: tool list of an approval stage.
     """
 
     workspace: str
@@ -276,14 +265,8 @@ def action_page(
 ) -> ActionPage:
     """Return the page for the given values. The action is checked if no required value is missing.
 
-    Args:
-        workspace: the workspace.
-        detail: the server.
-        action: the action.
-        values: values for the form.
-        explain: True to report missing values.
-        before: facts that the user has already seen. The page lists the changes of these facts.
-        possible: channels or stages that the action applies to. An empty form starts with the first.
+    `explain` reports missing values. `before` are facts that the user has already seen; the page lists their changes.
+    `possible` are the channels or stages that the action applies to, and the first is the default.
     """
     inputs = _inputs(workspace, detail, action, values, possible)
     full = {one.name: one.value for one in inputs if one.value}
@@ -359,8 +342,8 @@ def possible_actions(
 ) -> dict[str, tuple[Mapping[str, str], ...]]:
     """Return the available actions of a server, with the channels or stages that each action applies to.
 
-    `goes_through` returns True if a dry run of the command succeeds for some permitted person. A decision that requires
-    a signature is possible only in a terminal.
+    `goes_through` returns True if a dry run of the command succeeds. A decision that requires a signature is possible
+    only in a terminal.
     """
     if detail.facts.row.get("problem"):  # no decision is possible about an unreadable server
         return {}

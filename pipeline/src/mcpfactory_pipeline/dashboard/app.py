@@ -1,7 +1,7 @@
 """Live dashboard: a Starlette application that reads the workspace for every request.
 
-The dashboard is intended for loopback addresses. It refuses requests whose Host is not a loopback name. Otherwise,
-another site whose name resolves to 127.0.0.1 could read the dashboard in the user's browser (DNS rebinding).
+Requests with a foreign Host are refused. Otherwise, another site whose name resolves to 127.0.0.1 could read the
+dashboard in the user's browser (DNS rebinding).
 """
 
 from __future__ import annotations

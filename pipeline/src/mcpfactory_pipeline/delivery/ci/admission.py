@@ -1,8 +1,7 @@
 """Rules for the events that CI accepts from a job.
 
-A job runs server code, so its events are not trusted. `admit_job_events` checks each event against the rules of a
-pipeline run. For example, a stage may start only if all stages that it needs have passed. Only the stage of a channel
-may promote a candidate to this channel.
+A job runs server code, so its events are not trusted. They must follow the rules of a pipeline run: for example, a
+stage may start only if all required stages have passed.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from mcpfactory_pipeline.state.event_schema import Event, stage_and_run_of
 from mcpfactory_pipeline.state.state import ServerState, extend, fold
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 
-# Keys are codes of refusals, values are messages. docs/how-to/run-in-ci.md lists the codes.
+# Code of a refusal → message. docs/how-to/run-in-ci.md also lists these codes.
 REFUSALS: Final[Mapping[str, str]] = {
     "server": "a history of a server that the job was not assigned",
     "history": "a history that cannot be read, or has a future event",
@@ -63,9 +62,8 @@ class AdmissionRules:
 
     Attributes:
         run: ID of the run that all events must belong to.
-        stages: name of each stage → the stage.
         kinds: admitted types of events.
-        files: `file:PATH` → hash in the workspace, for the files that approval stages show.
+        files: `file:PATH` → hash, for the files that approval stages show.
     """
 
     run: str
@@ -80,8 +78,6 @@ class AdmissionRules:
 
 @dataclass(slots=True)
 class _AdmissionState:
-    """State of the server before an event, according to the job."""
-
     rules: AdmissionRules
     branch: ServerState
     state: ServerState
@@ -210,7 +206,7 @@ def _may_finish(admission: _AdmissionState, event: Event, words: str) -> None:
 
 
 def _may_keep(stage: Stage, candidate: str | None, event: Event, words: str) -> None:
-    """Refuse files of an event, except the stage's own log and reports."""
+    """Refuse files other than the stage's own log and reports."""
     log, reports = f"logs/{stage.name}.log", f"{candidate or 'reports'}/{stage.name}/"
     for path in event.get("artifacts", {}):
         if path != log and not path.startswith(reports):
@@ -230,7 +226,6 @@ def _may_build(stage: Stage, event: Event, words: str) -> None:
 
 
 def _may_move(admission: _AdmissionState, stage: Stage, event: Event, words: str) -> None:
-    """Refuse an invalid promotion to the channel of the stage."""
     if stage.channel is None or stage.channel.name != event["channel"] or event["outcome"] != "passed":
         raise ShardResultError("channel", f"{words}: {stage.name} does not promote to {event['channel']}")
     known = admission.state.candidates.get(str(event["candidate"]))
@@ -260,7 +255,7 @@ def _may_move(admission: _AdmissionState, stage: Stage, event: Event, words: str
 
 
 def _rejected_meanwhile(admission: _AdmissionState, stage: Stage, candidate: str) -> str:
-    """Return the people who rejected the candidate, or content shown for it, while the job ran."""
+    """Return the people who rejected the candidate or the shown content while the job was running."""
     known = admission.branch.candidates.get(candidate)
     found = dict(known.rejections.get(stage.channel.name, {})) if known and stage.channel else {}
     for name in needed_stages(tuple(admission.rules.stages.values()), stage.name):
@@ -271,7 +266,7 @@ def _rejected_meanwhile(admission: _AdmissionState, stage: Stage, candidate: str
 
 
 def _may_go_back(admission: _AdmissionState, event: Event, words: str) -> None:
-    """Refuse a rollback or hold, unless a stage with `rollback` failed for the candidate in its channel."""
+    """Refuse a rollback or hold, unless a stage with `rollback` failed for the channel's candidate."""
     stage, channel = admission.rules.stages[str(event["stage"])], str(event["channel"])
     record, release = admission.state.stages.get(stage.name), admission.state.channels.get(channel)
     failed = record is not None and release is not None and record.outcome == "failed"

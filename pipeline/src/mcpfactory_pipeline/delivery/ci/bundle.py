@@ -6,8 +6,7 @@ logs/<server>/<stage>.log  logs for people
 files/<sha256>             candidates' files, logs and reports; the state has their paths
 ```
 
-A file is accepted only if its bytes match the hash in the events. A later promotion therefore uses exactly the bytes
-that the job built and checked.
+A file is accepted only if its bytes match the hash in the events.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _UNSURE: Final = "do not use this folder: download the job's own upload, and fol
 
 @dataclass(frozen=True, slots=True)
 class PackedServer(JsonRecord):
-    """A packed server: its name, the number of files in the bundle, and the total size in bytes."""
+    """A packed server, with the number and the total size of its files."""
 
     server: str
     files: int
@@ -48,7 +47,6 @@ def pack(workspace: Workspace, folder: Path, servers: Iterable[str]) -> list[Pac
     """Copy the histories, logs and local files of the servers into a folder.
 
     Raises:
-        NotFoundError: the server does not exist.
         StateError: the bytes of a candidate differ from the checked bytes.
     """
     store, found = Store(workspace), []
@@ -63,10 +61,9 @@ def pack(workspace: Workspace, folder: Path, servers: Iterable[str]) -> list[Pac
 
 
 def pack_run(workspace: Workspace, folder: Path, recorded: Mapping[str, Sequence[Event]]) -> list[PackedServer]:
-    """Write the events of a run and the files of these events into a folder.
+    """Write the events of a run and their files into a folder.
 
-    The events come from the memory of the run's process, because server code could have changed the history on disk. If
-    a server's files were modified, only the logs of the server are written.
+    The events come from the run's memory, because server code could have changed the history on disk.
 
     Raises:
         StateError: a file differs from its recorded hash. The results of all other servers were written.
@@ -91,7 +88,7 @@ def pack_run(workspace: Workspace, folder: Path, recorded: Mapping[str, Sequence
 
 
 def _about_files(events: Sequence[Event]) -> list[Event]:
-    """Return the events that name files, without the key `channel`, so that their state lists only files of the run."""
+    """Return the events that name files, without the key `channel`."""
     return [
         {key: value for key, value in event.items() if key != "channel"}
         for event in events
@@ -100,7 +97,7 @@ def _about_files(events: Sequence[Event]) -> list[Event]:
 
 
 def _copy_logs(artifacts: Path, into: Path) -> None:
-    """Copy regular log files only, because server code could have replaced a log with a link."""
+    """Copy regular files only, because server code could have replaced a log with a link."""
     into.mkdir(parents=True, exist_ok=True)
     for file in sorted((artifacts / "logs").iterdir()):
         with suppress(OSError), open_below(file, artifacts) as log, (into / file.name).open("wb") as copy:
@@ -108,9 +105,8 @@ def _copy_logs(artifacts: Path, into: Path) -> None:
 
 
 def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> PackedServer:
-    """Pack those files of the state that exist on this machine."""
     (folder / _FILES).mkdir(parents=True, exist_ok=True)
-    # The state does not list unfinished stages, but their logs are useful.
+    # Unfinished stages are not in the state, but their logs are useful.
     if (artifacts / "logs").is_dir():
         _copy_logs(artifacts, folder / "logs" / state.server)
     sizes: list[int] = []
@@ -118,7 +114,7 @@ def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> PackedServ
     for path, content in {**reports, **_candidates(state)}.items():
         place = _inside(artifacts, path)
         if not place.is_file() or (path in reports and hash_file(place) != content):
-            continue  # the log may belong to a later attempt that is not recorded
+            continue  # the log may belong to a later, unrecorded attempt
         data = read_verified_file(place, content)
         (folder / _FILES / _digest(content)).write_bytes(data)
         sizes.append(len(data))
@@ -126,9 +122,7 @@ def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> PackedServ
 
 
 def read_bundle_files(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict[Path, bytes]:
-    """Return the files (path and bytes) that the state lists and `folders` contain, but `artifacts` lacks.
-
-    `artifacts` is the server's artifact folder. No file is written.
+    """Return the files that the bundles in `folders` contain and `artifacts` lacks (path → bytes). No file is written.
 
     Raises:
         StateError: the bytes of a file differ from the state, or a path is outside `artifacts`.
@@ -158,7 +152,7 @@ def _reports(state: ServerState) -> dict[str, str]:
 
 
 def _inside(artifacts: Path, path: str) -> Path:
-    """Return the location of a file. Refuse an unsafe path, because another machine may have written the history."""
+    """Return the location of a file. Unsafe paths are refused, because another machine may have written the history."""
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or "\\" in path or ":" in path or set(parts) & {"..", "."}:
         raise StateError(f"a history contains the path {path!r}, which is outside pipeline/artifacts", hint=_UNSURE)

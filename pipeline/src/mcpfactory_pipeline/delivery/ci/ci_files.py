@@ -45,12 +45,7 @@ def is_ci_file_current(workspace: Workspace, written: CiFile) -> bool:
 
 
 def write_ci_file(workspace: Workspace, written: CiFile) -> list[str]:
-    """Write a CI file and the files of the factory's origin. Return the changed paths.
-
-    Raises:
-        ConfigError: a setting is invalid.
-        StageError: a wheel of the factory cannot be built or found.
-    """
+    """Write a CI file and the files of the factory's origin. Return the changed paths."""
     origin = read_origin(workspace.settings)
     changed = write_origin_files(workspace.root, origin) if origin else []
     return [*changed, *_update(workspace, written)]
@@ -61,7 +56,6 @@ def change_factory_origin(workspace: Workspace, origin: FactoryOrigin) -> list[s
 
     Raises:
         ConfigError: a setting is invalid. Only the wheels were changed.
-        StageError: a wheel of the factory cannot be built or found.
     """
     changed = write_origin_files(workspace.root, origin)
     if record_origin(workspace.root / CONFIG, origin):

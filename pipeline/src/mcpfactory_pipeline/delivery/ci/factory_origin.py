@@ -7,8 +7,8 @@ factory = "git+https://host/repository@1.2.3"     # a commit, a tag or a branch 
 factory = "index"                                 # this version, from the package index of the jobs
 ```
 
-Configuration files are edited in place. Each result is parsed to check that no other setting changed. If a safe edit is
-impossible, the file stays unchanged, and the error contains the line to add.
+Configuration files are edited in place. If a safe edit is impossible, the file stays unchanged, and the error contains
+the line to add.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NEWER: Final = "is newer"
 
 @dataclass(frozen=True, slots=True)
 class WheelDifference(JsonRecord):
-    """A wheel that differs from the running version. `there` is the wheel's version, "" if the wheel is missing."""
+    """A wheel that differs from the running version. `there` is the version of the wheel, or "" for a missing wheel."""
 
     name: str
     there: str
@@ -175,7 +175,7 @@ class FactoryOrigin:
 
 
 def describe_origin(origin: FactoryOrigin) -> str:
-    """Describe the origin for people. For the package index, add what people must ensure."""
+    """Describe the origin for people."""
     if origin.kind == INDEX:
         return (
             f"the package index, mcpfactory {installed_version('mcpfactory')}: make sure that the index has it, and that "
@@ -185,11 +185,7 @@ def describe_origin(origin: FactoryOrigin) -> str:
 
 
 def parse_origin(text: str) -> FactoryOrigin:
-    """Parse the text form of an origin.
-
-    Raises:
-        ConfigError: the text is not a valid origin.
-    """
+    """Parse the text form of an origin."""
     if text == INDEX:
         return FactoryOrigin(INDEX)
     if text.startswith("git+"):
@@ -223,20 +219,12 @@ def _no_ref(text: str) -> FactoryOrigin:
 
 
 def read_origin(settings: WorkspaceSettings) -> FactoryOrigin | None:
-    """Return the origin of mcpfactory in the settings, or None if it is not set.
-
-    Raises:
-        ConfigError: the origin is invalid.
-    """
+    """Return the origin of mcpfactory in the settings, or None if it is not set."""
     return None if settings.workspace.factory is None else parse_origin(settings.workspace.factory)
 
 
 def read_ci_settings(settings: WorkspaceSettings) -> CiSettings:
-    """Return `[ci]` from the settings. `install` defaults to the command that installs mcpfactory from its origin.
-
-    Raises:
-        ConfigError: the origin is invalid.
-    """
+    """Return the settings in `[ci]`. By default, `install` is the command that installs mcpfactory from its origin."""
     line = settings.ci.install or factory_install_command(read_origin(settings) or FactoryOrigin(INDEX))
     return settings.ci.model_copy(update={"install": line})
 
@@ -244,7 +232,7 @@ def read_ci_settings(settings: WorkspaceSettings) -> CiSettings:
 def factory_install_command(origin: FactoryOrigin) -> str:
     """Return the shell command that installs the factory.
 
-    For a folder, the command lists the wheel files, so that pip asks no index for these packages.
+    The command lists wheel files by name, so that pip does not download these packages from an index.
     """
     if origin.kind == INDEX:
         return f"python -m pip install mcpfactory=={installed_version('mcpfactory')}"
@@ -257,7 +245,7 @@ def factory_install_command(origin: FactoryOrigin) -> str:
 def uv_tables(origin: FactoryOrigin) -> str:
     """Return the uv tables for the root `pyproject.toml` that let uv find the runtime ("" for the package index).
 
-    A table names the wheel file, because a stranger could publish another package under the runtime's name.
+    The wheel is given by its path, because a stranger could publish another package under the runtime's name.
     """
     if origin.kind == INDEX:
         return ""
@@ -278,12 +266,12 @@ _PATIENCE: Final = 15  # seconds; timeout of one request to a repository
 def choose_origin(text: str) -> FactoryOrigin:
     """Return the origin for a user's text: `git`, `vendored`, "", or a text for `parse_origin`.
 
-    For "", return the repository that this factory was installed from, if the repository is readable without
-    credentials. Otherwise return `vendored`: the factory's wheels are stored in the workspace.
+    For "", return the repository of this installation if anybody can read it. Otherwise return `vendored`: the
+    factory's wheels are stored in the workspace.
 
     Raises:
         NotFoundError: the text is not a valid origin.
-        ConfigError: the repository cannot be used.
+        ConfigError: mcpfactory was not installed from a repository.
     """
     installed = installed_origin()
     if not text:
@@ -311,7 +299,7 @@ def choose_origin(text: str) -> FactoryOrigin:
 
 
 def installed_origin() -> FactoryOrigin | None:
-    """Return the repository and commit of this installation (PEP 610), or None if it did not come from Git."""
+    """Return the repository and commit of this installation (PEP 610), or None for an installation without Git."""
     try:
         found: Any = json.loads(distribution("mcpfactory").read_text("direct_url.json") or "{}")
         url, vcs = found["url"], found["vcs_info"]
@@ -321,7 +309,7 @@ def installed_origin() -> FactoryOrigin | None:
 
 
 def is_public(url: str) -> bool:
-    """Return True if other machines can probably reach the URL: it uses https and has a public host name or address."""
+    """Return True if a URL uses https and a public host name or address."""
     parts = split_web_url(url)
     host = parts.hostname or "" if parts else ""
     own = "." not in host or host.endswith((".local", ".localhost", ".internal", ".lan"))
@@ -354,21 +342,14 @@ _PROJECT: Final = "pyproject.toml"
 
 
 def record_origin(config: Path, origin: FactoryOrigin) -> bool:
-    """Write the origin into a root `mcpfactory.toml`. Return True if the file changed.
-
-    Raises:
-        ConfigError: the file has no table `[workspace]`.
-    """
+    """Write the origin into a root `mcpfactory.toml`. Return True if the file changed."""
     return write_if_changed(config, with_origin(_read(config), origin).encode())
 
 
 def write_origin_files(root: Path, origin: FactoryOrigin) -> list[str]:
     """Write the wheels and uv tables of the origin below the root. Return the changed paths.
 
-    A `pyproject.toml` that has other uv tables stays unchanged; `unconfigured_uv_error` reports the missing settings.
-
-    Raises:
-        StageError: a wheel cannot be built or found.
+    A `pyproject.toml` with conflicting uv tables stays unchanged.
     """
     changed = []
     folder = root / origin.place
@@ -395,7 +376,7 @@ def stale_factory_wheels_error(root: Path, origin: FactoryOrigin) -> ConfigError
 
 
 def unconfigured_uv_error(root: Path, origin: FactoryOrigin) -> ConfigError | None:
-    """Return an error if the root's `pyproject.toml` exists but does not let uv find the runtime, otherwise None."""
+    """Return an error if the root's `pyproject.toml` does not let uv find the runtime, otherwise None."""
     project = root / _PROJECT
     try:
         if project.is_file() and with_uv_tables(_read(project), origin) != _read(project):
@@ -419,11 +400,7 @@ _HEADER: Final = re.compile(r"\s*\[\s*workspace\s*\]\s*(#.*)?")
 
 
 def with_origin(text: str, origin: FactoryOrigin) -> str:
-    """Return the text of a root `mcpfactory.toml` with the origin in table `[workspace]`.
-
-    Raises:
-        ConfigError: the text has no table `[workspace]`, or the line cannot be inserted safely.
-    """
+    """Return the text of a root `mcpfactory.toml` with the origin in table `[workspace]`."""
     line = f"factory = {json.dumps(str(origin))}"
     lines = text.split("\n")
     header = next((number for number, one in enumerate(lines) if _HEADER.fullmatch(one.rstrip("\r"))), None)

@@ -1,8 +1,4 @@
-"""Merge of CI job results into the workspace.
-
-States are computed from the merged histories. The files of these states are copied from the jobs' bundles, if the bytes
-match the hashes in the events.
-"""
+"""Merge of CI job results into the workspace."""
 
 from __future__ import annotations
 
@@ -51,11 +47,7 @@ class ShardResult:
 
 
 def validate_run_id(text: str) -> str:
-    """Return a run ID if it is valid.
-
-    Raises:
-        ConfigError: the text is not a run ID.
-    """
+    """Validate a run ID and return it."""
     if not _RUN.fullmatch(text):
         raise ConfigError(
             f"{text!r} is not a valid run id", hint="pass the id that mcpfactory ci matrix printed for these jobs"
@@ -64,12 +56,7 @@ def validate_run_id(text: str) -> str:
 
 
 def assigned_shard_results(folders: Sequence[Path], assigned: str) -> list[ShardResult]:
-    """Return the shard results in the subfolders `shard-N`, with the servers that the matrix assigned to each job.
-
-    Raises:
-        NotFoundError: a folder is missing.
-        ConfigError: the matrix cannot be read.
-    """
+    """Return the shard results in the given folders, with the servers that the matrix assigned to each job."""
     try:
         entries: list[dict[str, Any]] = json.loads(assigned)["include"]
         servers = {f"shard-{int(entry['shard'])}": tuple(str(entry["servers"]).split()) for entry in entries}
@@ -86,11 +73,7 @@ def assigned_shard_results(folders: Sequence[Path], assigned: str) -> list[Shard
 
 
 def named_shard_results(folders: Sequence[Path], servers: Iterable[str]) -> list[ShardResult]:
-    """Return one shard result per folder. All `servers` were assigned to every job.
-
-    Raises:
-        NotFoundError: a folder is missing.
-    """
+    """Return one shard result per folder. Each job was assigned all `servers`."""
     return [ShardResult(folder, tuple(servers)) for folder in _folders(folders)]
 
 
@@ -109,8 +92,6 @@ class FoldedServer(JsonRecord):
         events: number of new events.
         files: number of new files.
         lacking: files of the newest candidate that are not on this machine.
-        outcomes: outcome by stage.
-        messages: message by stage.
     """
 
     server: str
@@ -148,19 +129,8 @@ def fold_results(
 ) -> tuple[list[FoldedServer], list[RefusedShardResult]]:
     """Add the job results of one run to the workspace. Return the merged servers and the refusals.
 
-    A server's result is accepted completely or not at all. A second call with the same results changes nothing.
-
-    Args:
-        workspace: the workspace to update.
-        shard_results: the results of the jobs.
-        run: ID of the run.
-        released: True if the publish job made the results. That job may also report promotions and publications.
-        branch: a commit; people's decisions are read from its histories.
-        stages: replaces the stages of the workspace.
-
-    Raises:
-        NotFoundError: the folder or commit does not exist.
-        StateError: a history of the workspace cannot be read or written.
+    A server's result is accepted completely or not at all. `released` permits promotions and publications, which only
+    the publish job reports. `branch` is a commit whose histories contain people's decisions.
     """
     known = stages or workspace_stages(workspace)
     kinds = RELEASE_EVENTS if released else RUN_EVENTS
@@ -204,7 +174,7 @@ def _fold_server(
         state = fold(server, merged)
         files = _files(artifacts, state, folders)
         _require_built(artifacts, taken, files)
-        # Write the files first, because an event whose file is missing would be an error.
+        # Write the files first: an event without its files would be an error.
         for place, data in files.items():
             replace_file(place, data)
         if new:
@@ -244,7 +214,6 @@ def _files(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict
 
 
 def _require_built(artifacts: Path, events: Sequence[Event], files: Mapping[Path, bytes]) -> None:
-    """Refuse the result if files of a built candidate are missing."""
     for event in events:
         for name, content in (event.get("built") or {}).get("files", {}).items():
             place = artifacts / str(event["candidate"]) / name
@@ -305,9 +274,9 @@ def summary(folded: Sequence[FoldedServer], refused: Sequence[RefusedShardResult
 
 
 def changed(steps: Iterable[PlanStep]) -> tuple[list[str], list[str]]:
-    """Return the names of the servers with stages to run. The second list has the invalid names.
+    """Return the servers with stages to run: first the valid names, then the invalid names.
 
-    No job gets a server with an invalid name, because the names become words of a shell script.
+    Servers with invalid names get no job, because the names become words of a shell script.
     """
     found = list(dict.fromkeys(step.server for step in steps if step.verdict in {RUN, BROKEN}))
     return [name for name in found if is_server_name(name)], [name for name in found if not is_server_name(name)]

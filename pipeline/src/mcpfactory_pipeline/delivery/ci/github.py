@@ -1,26 +1,22 @@
 """Workflows for GitHub Actions.
 
-The pipeline workflow has four jobs:
+The pipeline workflow has four jobs. Only `keep` has write access.
 
 - `plan` lists the changed servers, assigns them to jobs and sets the ID of the run.
-- `shard` is a matrix. Each job of the matrix runs the pipeline for some of the servers.
-- `fold` accepts a shard's results only for the servers that `plan` assigned to the shard. It merges and verifies the
-  results, and writes the summary.
-- `keep` commits state and history to the workspace's branch, and uploads the files of the channels. Only this job has
-  write access.
+- `shard` is a matrix of jobs. Each job runs the pipeline for some servers.
+- `fold` merges and verifies the results. It accepts a shard's results only for the servers of that shard.
+- `keep` commits state and history to the newest commit of the branch, and uploads the files of the channels.
 
-Scripts read external input from environment variables only, to prevent injection. A pull request must not change
-histories. Decisions of people are stored on the branch. `keep` works on the newest commit of the branch, so that it
-includes decisions that people made while the shards ran. A push is compared with the commit before the push.
+Scripts read external input from environment variables only, to prevent injection. A push is compared with the commit
+before the push.
 
-The release workflow has four jobs:
+The release workflow has four jobs. Only `publish` has secrets and an identity, and only `keep` has write access.
 
 - `check` inspects the tag before code of the tag runs. The tag must be on the workspace's branch, and must match the
   version of its sources.
-- `run` runs the pipeline for the server. The server's code and tests run in this job, without any permissions.
-- `publish` uses the files that `run` built, and people's decisions on the branch. It determines the candidate itself.
-  Only this job has secrets and an identity, and it runs no server code.
-- `keep` commits state and history. Only this job has write access.
+- `run` runs the pipeline for the server, without any permissions.
+- `publish` uses the files that `run` built, and people's decisions on the branch. It runs no server code.
+- `keep` commits state and history.
 """
 
 from __future__ import annotations
@@ -36,7 +32,7 @@ from mcpfactory_pipeline.workspace.settings import CiSettings
 PLACE: Final = Path(".github", "workflows", "mcpfactory.yml")
 RELEASE_PLACE: Final = Path(".github", "workflows", "mcpfactory-release.yml")
 
-# Actions are pinned by commit, because tags can be moved to other commits.
+# Actions are pinned by commit, because a tag can be moved.
 ACTIONS: Final = {
     "checkout": "actions/checkout@11bd71901bbe5b1630ceea73d27597364c9af683 # v4.2.2",
     "python": "actions/setup-python@a26af69be951a213d495a4c3e4e4022e16d87065 # v5.6.0",
@@ -45,7 +41,7 @@ ACTIONS: Final = {
     "download": "actions/download-artifact@d3f86a106a0bac45b974a628896c90dbdf5c8093 # v4.3.0",
 }
 
-# GitHub treats all later output as plain text, so that servers cannot send workflow commands.
+# Treats all later output as plain text, so that servers cannot send workflow commands.
 _STOP_COMMANDS: Final = """echo "::stop-commands::$(python -c 'import secrets; print(secrets.token_hex(16))')\""""
 
 

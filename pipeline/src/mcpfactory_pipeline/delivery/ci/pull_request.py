@@ -1,15 +1,13 @@
 """Refusal of forbidden changes in a pull request or a push.
 
-A pull request must not add events to a history, except signed approvals for a channel that requires signatures. The key
-of the signature must be listed in the base commit. No second event may use the same nonce.
+A pull request must not add events to a history. The only exceptions are signed approvals for channels that require
+signatures. The base commit must already contain the key of the signature.
 
-A push to the branch may also add people's decisions, but only about candidates that the commit before the push
-contains. If a candidate and its decision arrive in one push, a pull request was merged without review.
+A push to the branch may also add people's decisions, but only about candidates that were already pushed. A candidate
+and its decision arrive together only if a pull request was merged without review.
 
-Promotions in a push are checked again, because `promote` applies the policy of the working tree. For example, a person
-could have written the event by hand, or the same push could have lowered the policy. The stages and channels of the
-commit before the push apply, at the time of the promotion. A stricter policy in the push therefore revokes no
-promotion. If the push adds the channel, the policy in the push applies.
+Promotions in a push are checked again, because the same push could have lowered the policy. The stages and channels of
+the commit before the push apply. For a channel that the push adds, the policy in the push applies.
 """
 
 from __future__ import annotations
@@ -57,16 +55,7 @@ def find_unpermitted_releases(
 ) -> Iterator[str]:
     """Describe the blockers that should have prevented promotions and publications in a push.
 
-    Args:
-        workspace: the workspace after the push.
-        base: the commit before the push.
-        server: name of the server.
-        history: all events of the server.
-        events: the events that `base` lacks.
-        stages: replaces the stages of the workspace and of the commit.
-
-    Raises:
-        ConfigError: the stages or channels cannot be read.
+    `history` are all events of the server, and `events` are those that the commit `base` lacks.
     """
     moves = [event for event in events if event["event"] in {"promoted", "published"}]
     if not moves:
@@ -100,7 +89,7 @@ def _table(settings: bytes) -> WorkspaceSettings:
     try:
         return read_settings(WorkspaceSettings, settings.decode("utf-8-sig"), CONFIG)
     except (SettingsError, UnicodeDecodeError):
-        # No stage could run with invalid settings, so use the default channels.
+        # With invalid settings, no stage could run, so use the default channels.
         return WorkspaceSettings(workspace=WorkspaceTable())
 
 
@@ -153,17 +142,9 @@ class RefusedHistory:
 def refusals(
     workspace: Workspace, base: str, *, pushed: bool = False, stages: Sequence[Stage] | None = None
 ) -> list[RefusedHistory]:
-    """Return the forbidden changes of histories in a pull request. The working tree must contain the changes.
+    """Return the forbidden changes of histories, compared with the commit `base`.
 
-    Args:
-        workspace: the workspace with the changes.
-        base: the commit to compare with.
-        pushed: True if the changes are from a push; `base` must be the commit before the push.
-        stages: replaces the stages of the workspace.
-
-    Raises:
-        NotFoundError: the commit does not exist.
-        ConfigError: the channels cannot be read.
+    With `pushed`, the changes are from a push, and `base` is the commit before the push.
     """
     found = [
         RefusedHistory(one["server"], f"{one['message']}: {one['changes'][0]}", one["hint"])
@@ -172,7 +153,7 @@ def refusals(
     found += [_refused_lock(place) for place in _tracked_locks(workspace)]
     signed = {channel.name for channel in read_channels(workspace) if channel.signed}
     if not _same_signers(workspace, base):
-        signed = set()  # ignore all signatures, because a branch that adds a key could sign with that key
+        signed = set()  # ignore all signatures: a branch that adds a key could sign with that key
     store = Store(workspace)
     for server, events in events_added_since(workspace, base).items():
         history = store.history(server)
@@ -200,10 +181,7 @@ def _about_new_candidates(history: Sequence[Event], events: Sequence[Event]) -> 
 
 
 def _tracked_locks(workspace: Workspace) -> list[str]:
-    """Return the tracked files in pipeline/locks.
-
-    Another clone would read these stale caches instead of the histories.
-    """
+    """Return the tracked files in pipeline/locks, which are valid only on one machine."""
     listed = git_output(
         workspace.root, "ls-files", "-z", "--", Store(workspace).locks.relative_to(workspace.root).as_posix()
     )

@@ -4,14 +4,11 @@
 settings folder of programs: `~/.config` or `$XDG_CONFIG_HOME`, `~/Library/Application Support`, `%APPDATA%`). A
 project's path is relative to the project folder.
 
-An entry is a template with placeholders. A key is omitted if its placeholder has no value.
+An entry is a template. A key is omitted if its placeholder has no value. These placeholders are not obvious:
 
-- `<command>`, `<args>`
 - `<command line>`: command and arguments in one list
-- `<env>`: environment variables with values
 - `<literals>`: environment variables with values, without references
 - `<names>`: names of the variables that the client passes on
-- `<name>`, `<url>`, `<headers>`, `<token variable>`
 """
 
 from __future__ import annotations
@@ -28,8 +25,7 @@ System = Literal["linux", "mac", "windows"]
 class ClientConfigFile:
     """A client's configuration file: its paths, its format, and the content of a new file.
 
-    The first existing path in `paths` is used, otherwise the first path. `systems` replaces `paths` on some operating
-    systems.
+    The first existing path is used, otherwise the first path. `systems` replaces `paths` on some operating systems.
     """
 
     paths: tuple[str, ...]
@@ -40,10 +36,7 @@ class ClientConfigFile:
 
 @dataclass(frozen=True, slots=True)
 class ConfigLayout:
-    """Location of the servers in a client's file, and the forms of their entries.
-
-    `http` is None if the client does not support URLs.
-    """
+    """Location and form of servers in a client's file. `http` is None if the client does not support URLs."""
 
     container: tuple[str, ...]
     stdio: Mapping[str, Any]
@@ -56,21 +49,15 @@ class ClientProfile:
 
     Attributes:
         id: value of `--client`.
-        title: name of the client.
         user: file for all projects of a user.
         project: file in a project; None if the client does not support project files.
-        forms: layouts of the file. The first layout is used, unless the file has the container of a later layout.
-        reference: notation in `env` that refers to a variable of the client's environment, with `VAR` for the name.
-            None if the client has no such notation.
-        header: notation in a header that refers to a variable, with `VAR` for the name; None if the client has no
-            notation.
-        folder: value that stands for the project folder in an entry of a project's file. `.` if the client starts
-            servers in that folder, otherwise a placeholder of the client. None if the client cannot start servers from
-            a project.
+        forms: layouts of the file. A later layout is used only if the file contains its container.
+        reference: reference to an environment variable `VAR`; None if the client does not support references.
+        header: header value with a reference to `VAR`; None if the client does not support references in headers.
+        folder: value for the project folder, such as `.`; None if the client cannot start servers from a project.
         gui: True if the client is started from a desktop, without the PATH of a shell.
         moved: environment variable that sets another folder for the user's file.
-        note: notes for the user.
-        project_note: notes for the user about project files.
+        note: note for the user.
     """
 
     id: str
@@ -286,5 +273,5 @@ CLIENTS: Final = (
 
 
 def find_client(name: str) -> ClientProfile | None:
-    """Return the client with that id; None if unknown."""
+    """Return the client with this ID, or None."""
     return next((row for row in CLIENTS if row.id == name), None)

@@ -1,7 +1,7 @@
 """Edits of a client's configuration text: insert or remove a server.
 
-After an edit, the result is parsed and compared with the expected data. If they differ, the edit is refused. Unknown
-syntax therefore causes an error, but never a loss of settings.
+After an edit, the result is parsed and compared with the expected data. Unknown syntax therefore causes an error, but
+never a loss of settings.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ def read(text: str, config: ClientConfigFile) -> Any:
 
 
 def detect_layout(data: Any, forms: Iterable[ConfigLayout]) -> ConfigLayout:
-    """Return the layout of a configuration: the first layout, unless the container of a later layout exists."""
+    """Return the first layout, unless the configuration contains the container of a later layout."""
     usual, *others = forms
     return next((form for form in others if _is_container(_at(data, form.container))), usual)
 
 
 def entries(data: Any, form: ConfigLayout, config: ClientConfigFile) -> dict[str, Any]:
-    """Return the valid entries in a configuration: name of the server → entry."""
+    """Return the valid entries in a configuration by server name."""
     found = _at(data, form.container)
     if config.format == "yaml list":
         items = found if isinstance(found, list) else []
@@ -68,14 +68,7 @@ def entries(data: Any, form: ConfigLayout, config: ClientConfigFile) -> dict[str
 
 
 def install(text: str | None, config: ClientConfigFile, form: ConfigLayout, name: str, entry: Mapping[str, Any]) -> str:
-    """Return the text with the entry. The text stays unchanged if it already has an identical entry.
-
-    Args:
-        text: text of the configuration; None if the file does not exist.
-        config: format of the configuration, and the content of a new file.
-        form: layout of the configuration.
-        name: name of the server.
-        entry: the entry to insert.
+    """Return the text with the entry. `text` is None for a new file.
 
     Raises:
         ConfigSyntaxError: the text violates its format, or cannot be changed in place.
@@ -93,13 +86,9 @@ def install(text: str | None, config: ClientConfigFile, form: ConfigLayout, name
 def uninstall(
     text: str, config: ClientConfigFile, form: ConfigLayout, name: str, *, backups: Iterable[str | None] = ()
 ) -> str | None:
-    """Return the text without the entry, or None if `install` created the file, so that the file can be removed.
+    """Return the text without the entry, or None if `install` created the file.
 
-    `backups` are earlier texts of the file. A backup is returned if the installation of the entry into this backup
-    results in the current text. An empty container that `install` added is thus also removed.
-
-    Raises:
-        ConfigSyntaxError: the text violates its format, or cannot be changed in place.
+    `backups` are earlier texts of the file. If `install` made the current text from a backup, that backup is returned.
     """
     mark, body = _split(text)
     before = read(body, config)

@@ -1,4 +1,4 @@
-"""Entries for servers in client configurations. Entries contain references to secrets, never the secrets."""
+"""Entries for servers in client configurations. They refer to secrets, but never contain secrets."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ class LaunchEntry:
     """A program that a client starts.
 
     Attributes:
-        program: name of the program.
         path: location of the program on this machine.
-        arguments: arguments of the program.
         variables: names of secret variables.
         plain: names of other variables that the program reads.
         literals: variables with values in the configuration.
@@ -44,7 +42,7 @@ class LaunchEntry:
 
 @dataclass(frozen=True, slots=True)
 class RemoteEntry:
-    """A URL that a client connects to. `variable` is the name of the variable with the bearer token, or ""."""
+    """A URL that a client connects to. `variable` is the environment variable with the bearer token, or ""."""
 
     url: str
     variable: str = ""
@@ -69,16 +67,8 @@ def build_entry(
 ) -> ClientEntry:
     """Return the entry of a server for a client.
 
-    Args:
-        client: the client's profile.
-        form: layout of the client's configuration.
-        name: name of the server in the configuration.
-        target: the program to start, or the URL to connect to.
-        secrets: folder for secret files, for clients that cannot refer to environment variables.
-        shared: True if other people use the configuration. Entries then contain program names instead of paths.
-
-    Raises:
-        ClientConfigError: the client does not support an entry of this kind.
+    `secrets` is the folder for secret files, for clients that cannot refer to environment variables. A `shared` entry
+    contains program names instead of paths.
     """
     if isinstance(target, RemoteEntry):
         return _remote(client, form, name, target)
@@ -107,7 +97,6 @@ def build_entry(
 def _command_line(
     client: ClientProfile, target: LaunchEntry, *, shared: bool
 ) -> tuple[str, list[str], tuple[str, ...]]:
-    """Return program, arguments and remaining tasks. A shared entry has the program's name instead of its path."""
     if not shared:
         return target.path, [*target.before, *target.arguments], target.todo
     if client.folder is None and any(PROJECT in argument for argument in target.arguments):
@@ -163,10 +152,10 @@ def _fill(shape: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def merge_entry(before: Mapping[str, Any] | None, entry: Mapping[str, Any], form: ConfigLayout) -> dict[str, Any]:
-    """Return the entry that replaces an existing entry, with the user's changes to the existing entry.
+    """Return a new entry that keeps the user's changes to the existing entry.
 
-    These changes are kept: keys that no layout of the client has, changed switches and numbers (`enabled`, `timeout`),
-    additional variables, and values that replace our reference to a variable.
+    Changes are unknown keys, changed switches and numbers (`enabled`, `timeout`), additional variables, and values in
+    place of a reference.
     """
     if before is None:
         return dict(entry)

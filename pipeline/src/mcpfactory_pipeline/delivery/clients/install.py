@@ -1,4 +1,4 @@
-"""Installation of a server in a client's configuration, and its removal."""
+"""Installation of a server into a client's configuration, and its removal."""
 
 from __future__ import annotations
 
@@ -55,11 +55,8 @@ def select_entry_variables(
 ) -> tuple[list[str], list[str]]:
     """Return the variables for an entry (`NAME` or `NAME=VALUE`), and notes about omitted variables of the shell.
 
-    Args:
-        server: the server.
-        given: variables from the command line.
-        environ: environment of the shell. The server's variables are added if the user agrees. Secrets are never added.
-        ask: asks the user a question; None if nobody can answer.
+    Variables of the shell are added only if the user agrees, and secrets are never added. `ask` is None if nobody can
+    answer.
 
     Raises:
         ClientConfigError: a value is a URL with a password.
@@ -127,8 +124,6 @@ class InstallTarget:
         reached: the program to start, or the URL to connect to.
         source: channel, `index`, `source`, or `url`.
         recognizes: returns True if an existing entry belongs to this server.
-        version: version of the server.
-        warnings: notes for the user.
     """
 
     name: str
@@ -152,8 +147,6 @@ class ClientChange(JsonRecord):
     Attributes:
         outcome: installed, updated, unchanged, removed or absent.
         kept: path of the backup; None if the file is new or unchanged.
-        entry: the server's entry in the file.
-        todo: tasks for the user.
     """
 
     client: str
@@ -168,11 +161,7 @@ class ClientChange(JsonRecord):
 
 
 def select_clients(names: Sequence[str]) -> list[ClientProfile]:
-    """Return the clients with the given IDs, without duplicates.
-
-    Raises:
-        NotFoundError: a client is unknown.
-    """
+    """Return the clients with the given IDs, without duplicates."""
     found = []
     for name in dict.fromkeys(names):
         row = find_client(name)
@@ -197,19 +186,10 @@ def server_target(
 ) -> InstallTarget:
     """Return a server of the workspace as an install target.
 
-    Args:
-        workspace: workspace of the server.
-        server: name of the server.
-        name: name in configurations; defaults to the server's name.
-        source: source of the server, as for `launch`.
-        environ: variables for the entry. `NAME=VALUE` sets a value; `NAME` refers to a variable of the client's
-            environment.
-        literal: allow values that look like secrets.
-        project: the folder of the project whose configuration is changed; None for the user's configuration.
-        ask: if the server is at a URL, query its current offer.
+    `NAME=VALUE` in `environ` sets a variable, and `NAME` refers to a variable of the client's environment. `literal`
+    allows values that look like secrets. `ask` queries the current offer of a server at a URL.
 
     Raises:
-        NotFoundError: the server or channel is unknown.
         ClientConfigError: the source does not have the server, or a secret would be written.
         RefusedError: the server at a URL differs from its adopted version, or does not respond.
     """
@@ -255,7 +235,7 @@ def _with_variables(reached: LaunchEntry, environ: Sequence[str], *, literal: bo
 def _adopted_url(
     workspace: Workspace, server: WorkspaceServer, url: str, name: str, source: str, *, given: bool, ask: bool
 ) -> InstallTarget:
-    """Return an adopted server at a URL as an install target. The entry has only the URL, even with a channel."""
+    """Return an adopted server at a URL as an install target. Its entry has only the URL, even with a channel."""
     if given:
         raise ClientConfigError(
             f"{server.name} runs at {url}, but variables can be set only for a local process", hint="leave out --env"
@@ -277,11 +257,7 @@ def _adopted_url(
 
 
 def remote_target(url: str, *, name: str = "", variable: str = "") -> InstallTarget:
-    """Return a server at a URL as an install target. `variable` is the name of the variable with the bearer token.
-
-    Raises:
-        ClientConfigError: the URL, the name or the variable is invalid.
-    """
+    """Return a server at a URL as an install target. `variable` is the environment variable with the bearer token."""
     parts = split_web_url(url)
     if parts is None or parts.hostname is None:
         raise ClientConfigError(f"{url} is not a valid http or https URL", hint="https://host/mcp")
@@ -321,8 +297,7 @@ def install(
     `force` replaces an entry with the same name that belongs to another server.
 
     Raises:
-        ClientConfigError: the client does not support the entry, another server has the name, or the file cannot be
-            changed. The file stays unchanged.
+        ClientConfigError: the entry is not possible. The file stays unchanged.
     """
     file, config = client_config_path(row, home, project)
     text = read_text(file)
@@ -355,11 +330,7 @@ def install(
 def uninstall(
     row: ClientProfile, name: str, home: UserPaths, *, project: Path | None = None, dry_run: bool = False
 ) -> ClientChange:
-    """Remove a server from a client's configuration. The rest of the file stays unchanged, byte for byte.
-
-    Raises:
-        ClientConfigError: the file cannot be changed.
-    """
+    """Remove a server from a client's configuration. The rest of the file stays unchanged, byte for byte."""
     file, config = client_config_path(row, home, project)
     text = read_text(file)
     data = _data(file, text, config)

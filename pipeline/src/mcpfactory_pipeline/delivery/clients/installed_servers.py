@@ -1,4 +1,4 @@
-"""Servers that are installed in this machine's clients, with their source, version and state."""
+"""Servers that are installed in this machine's clients."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _URLS: Final = ("url", "serverUrl", "httpUrl", "uri")
 class InstalledServer(JsonRecord):
     """An installed server in a client's configuration.
 
-    `server` is "" for a server from outside this workspace. `message` is the reason for the `state`:
+    `server` is "" for a server from outside this workspace. `state` has one of these values:
 
     - `current`: the entry is up to date.
     - `stale`: the workspace has another version.
@@ -75,7 +75,7 @@ class InstalledServer(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class _KnownServer:
-    """Facts about a server of the workspace, for comparison with entries. `offered` maps channels to versions."""
+    """A server of the workspace. `offered` maps channels to versions."""
 
     workspace: Workspace
     server: WorkspaceServer
@@ -86,7 +86,7 @@ class _KnownServer:
 
 @dataclass(frozen=True, slots=True)
 class _EntryTarget:
-    """Target of an entry. `one` is None for a server from outside this workspace. `file` is the wheel of a channel."""
+    """Target of an entry. `one` is None for a server from outside this workspace."""
 
     one: _KnownServer | None
     source: str = ""
@@ -97,8 +97,7 @@ class _EntryTarget:
 def installed(workspace: Workspace | None, home: UserPaths, project: Path | None = None) -> list[InstalledServer]:
     """Return the servers in all client configurations of the user and of the project, grouped by client.
 
-    Without a workspace, all servers count as unknown. An unreadable file is reported as one server with the state
-    `unreadable`.
+    An unreadable file is returned as one server with the state `unreadable`.
     """
     known = _known(workspace, workspace.servers()) if workspace is not None else []
     found: list[InstalledServer] = []
@@ -110,10 +109,7 @@ def installed(workspace: Workspace | None, home: UserPaths, project: Path | None
 
 
 def starts_server(entry: Mapping[str, Any], workspace: Workspace, server: WorkspaceServer) -> bool:
-    """Return True if an entry starts this server from sources, a channel or an index.
-
-    A handwritten entry is recognized if it has the form that `install` writes.
-    """
+    """Return True if an entry starts this server. A handwritten entry must have the form that `install` writes."""
     return not entry_url(entry) and _recognised(_command(entry), tuple(_known(workspace, [server]))).one is not None
 
 
@@ -210,10 +206,7 @@ def _recognised(words: list[str], known: tuple[_KnownServer, ...]) -> _EntryTarg
 
 
 def _from_source(name: str, folder: str, known: tuple[_KnownServer, ...]) -> _EntryTarget:
-    """Return the server with this name and source folder.
-
-    A relative folder always matches, because project files contain relative folders.
-    """
+    """Return the server with this name and source folder. A relative folder, as in a project's file, always matches."""
     for one in known:
         if one.server.name == name and (not Path(folder).is_absolute() or Path(folder) == one.workspace.root):
             return _EntryTarget(one, SOURCE, one.package.version)

@@ -1,7 +1,4 @@
-"""In-place edits of JSON with comments and trailing commas.
-
-Any other deviation from JSON is refused, because a wrong guess could change the user's settings.
-"""
+"""In-place edits of JSON with comments and trailing commas. Other deviations from JSON are refused."""
 
 from __future__ import annotations
 
@@ -17,8 +14,8 @@ _DEEPEST: Final = 100
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _STRING: Final = r'"(?:\\.|[^"\\])*"'
 _COMMENT: Final = re.compile(rf"{_STRING}|(?P<comment>//[^\r\n]*|/\*.*?\*/)", re.DOTALL)
-# A trailing comma: a comma before a closing bracket. Without a preceding value, the comma is an error.
-# For speed, one step skips a run of blanks that no comma follows.
+# A trailing comma is a comma before a closing bracket. Without a preceding value, the comma is an error.
+# Blanks before anything except a comma are skipped in one step, for speed.
 _TRAILING: Final = re.compile(
     rf"{_STRING}|[ \t\r\n]++(?!,)|(?P<no_value>[\[{{,:]?)[ \t\r\n]*+(?P<comma>,)(?=[ \t\r\n]*+[\]}}])", re.DOTALL
 )
@@ -33,8 +30,6 @@ _DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant)
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """Member of an object: key, start of the key, start of the value, and end of the value."""
-
     key: str
     start: int
     value: int
@@ -43,7 +38,7 @@ class _Member:
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """An object and its positions. `comma` is the position of a trailing comma, or None."""
+    """An object. `comma` is the position of a trailing comma, or None."""
 
     start: int
     end: int
@@ -59,7 +54,7 @@ class _Object:
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """A text and two forms of equal length: `plain` has no comments, `strict` has also no trailing commas."""
+    """A text and two forms with equal positions: `plain` has no comments, and `strict` is valid JSON."""
 
     text: str
     plain: str
@@ -85,12 +80,12 @@ class _Document:
             raise ConfigSyntaxError(str(error)) from error
 
     def after_blank(self, place: int) -> int:
-        """Return the first position from `place` on that is neither blank nor in a comment."""
+        """Skip blanks and comments. Return the new position."""
         found = _SPACE.match(self.plain, place)
         return found.end() if found else place
 
     def object_at(self, place: int) -> _Object | None:
-        """Return the object that starts at the position, or None for another kind of value."""
+        """Return the object at the position, or None for another kind of value."""
         if self.strict[place] != "{":
             return None
         members: list[_Member] = []
@@ -117,11 +112,7 @@ def parse(text: str) -> Any:
 
 
 def insert(text: str, path: Sequence[str], value: Any) -> str:
-    """Return the text with the value at the path. Missing parents are created, and all other bytes stay unchanged.
-
-    Raises:
-        ConfigSyntaxError: the text is not JSON, or a parent on the path is not an object.
-    """
+    """Return the text with the value at the path. Missing parents are created, and all other bytes stay unchanged."""
     document = _Document.read(text if text.strip() else "{}" + text)
     text, at = document.text, document.after_blank(0)
     for depth, key in enumerate(path):
@@ -142,11 +133,7 @@ def insert(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def remove(text: str, path: Sequence[str]) -> str:
-    """Return the text without the member at the path. Its parents and all comments stay.
-
-    Raises:
-        ConfigSyntaxError: the text is not JSON.
-    """
+    """Return the text without the member at the path. All comments stay."""
     document = _Document.read(text)
     at = document.after_blank(0)
     for depth, key in enumerate(path):
@@ -161,7 +148,6 @@ def remove(text: str, path: Sequence[str]) -> str:
 
 
 def _insert(text: str, node: _Object, key: str, value: Any) -> str:
-    """Append a member in the style of the other members. Comments after the last member stay before the new member."""
     close = node.end - 1
     inside = text[node.start + 1 : close]
     # position of the blanks before the closing brace
@@ -186,7 +172,6 @@ def _insert(text: str, node: _Object, key: str, value: Any) -> str:
 
 
 def _remove(document: _Document, node: _Object, member: _Member) -> str:
-    """Remove a member with its comma and the preceding blanks."""
     text, place = document.text, node.members.index(member)
     start, end = len(text[: member.start].rstrip(" \t\r\n")), member.end
     if len(node.members) == 1:
@@ -224,7 +209,6 @@ def _compact(value: Any) -> str:
 
 
 def _render(text: str, value: Any, indent: str) -> str:
-    """Return a value as JSON. Objects take several lines, lists take one line."""
     if not isinstance(value, Mapping) or not value:
         return _compact(value)
     end, inner = _newline(text), indent + _unit(text)

@@ -1,9 +1,8 @@
 """Commands and URLs that clients use to start a server: from a channel, a package index, a URL or sources.
 
-An entry for a channel contains the paths of the promoted wheels of server and runtime, so that no index is queried. An
-entry for an index contains a package name. If the name is unpublished, a stranger could publish it and receive the
-server's credentials. A name is therefore trusted only in two cases: the state records its publication, or the index has
-the promoted candidate, byte for byte.
+An entry for a channel contains the paths of the promoted wheels, so that no index is queried. An entry for an index
+contains a package name. A stranger could publish an unpublished name and receive the server's credentials. A name is
+therefore trusted only if the state records its publication, or if the index has the promoted candidate.
 """
 
 from __future__ import annotations
@@ -42,11 +41,10 @@ def entry_channel_and_version(
 ) -> tuple[str, str]:
     """Return the channel and version for an adopted server's entry. Two empty strings stand for the local files.
 
-    By default, the last channel in the workspace's order that offers the server on this machine is used.
+    The default is the last channel that offers the server on this machine.
 
     Raises:
         ClientConfigError: the channel does not offer the server on this machine, or the configuration is shared.
-        NotFoundError: the channel does not exist.
     """
     state = Store(workspace).state(server.name)
     if not channel:
@@ -97,10 +95,7 @@ class IndexedPackage(NamedTuple):
 
 
 def recorded_package(workspace: Workspace, server: WorkspaceServer, project: str) -> IndexedPackage | None:
-    """Return the recorded publication of a project, or None. No request is sent.
-
-    `project` is the normalized name.
-    """
+    """Return the recorded publication of a project, or None. No request is sent."""
     live = Store(workspace).state(server.name).published.get(_TARGET)
     known = live.evidence if live and "index" in live.evidence else {}
     if live is None or project not in {wheel_name(file) for file in known if file.endswith(".whl")}:
@@ -154,10 +149,10 @@ def query_index_release(
 
 SOURCE: Final = "source"
 INDEX: Final = "index"
-_CLIENT_ID: Final = 1  # index of the client ID in a login scheme's variables: access token, client ID, client secret
+_CLIENT_ID: Final = 1  # position of the client ID among a login scheme's variables
 
 _NAME: Final = "mcpfactory"
-# Prefixes of the folders in uv's cache that `uvx mcpfactory` runs from.
+# Folders in uv's cache that `uvx mcpfactory` runs from begin with these names.
 _CACHE_FOLDERS: Final = ("archive-v", "environments-v")
 
 _INDEXES: Final = ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS")
@@ -177,11 +172,7 @@ class ServerPackage(NamedTuple):
 
 
 def server_package(server: WorkspaceServer) -> ServerPackage:
-    """Return the Python package of a server. For an adopted server, name and program are the server's name.
-
-    Raises:
-        ConfigError: `pyproject.toml` cannot be read, or has no project name.
-    """
+    """Return the Python package of a server. An adopted server's name and program are the server's name."""
     if server.adopted is not None:
         return ServerPackage(server.name, server.name, read_source_version(server) or "0")
     file = server.folder / "pyproject.toml"
@@ -197,12 +188,7 @@ def server_package(server: WorkspaceServer) -> ServerPackage:
 
 
 def versions_by_channel(workspace: Workspace, server: WorkspaceServer) -> dict[str, str]:
-    """Return the offered version by channel. The last channel in the workspace's order comes first.
-
-    Raises:
-        StateError: the state of the server cannot be read.
-        ConfigError: the channels of the workspace cannot be read.
-    """
+    """Return the offered version by channel. The last channel comes first."""
     offered = Store(workspace).state(server.name).channels
     return {row.name: offered[row.name].version for row in reversed(read_channels(workspace)) if row.name in offered}
 
@@ -229,18 +215,12 @@ def launch(
 ) -> tuple[LaunchEntry, str, str]:
     """Return the launch entry of a server, the source, and the version.
 
-    Args:
-        workspace: workspace of the server.
-        server: a server of the workspace.
-        source: a channel, `index` or `source`. "" selects the last channel that offers the server on this machine,
-            otherwise `source`. For a project, "" selects `index` if the server is published on an index, otherwise
-            `source`.
-        project: the folder of the project whose shared configuration is changed; None for the user's configuration.
-        environ: environment of the shell, with the index token and uv's package sources.
+    `source` is a channel, `index` or `source`. The default is the last channel that offers the server on this machine,
+    otherwise `source`. For a `project`, the default is `index` if the server is published on an index, otherwise
+    `source`.
 
     Raises:
         ClientConfigError: the server is not available from the source, or a stranger could publish its package.
-        NotFoundError: the channel does not exist.
     """
     if server.adopted is not None:
         return _adopted(workspace, server, source, project)
@@ -286,7 +266,6 @@ def _default_source(workspace: Workspace, server: WorkspaceServer, package: Serv
 def _from_source(
     workspace: Workspace, server: WorkspaceServer, package: ServerPackage, project: Path | None, channel: str = ""
 ) -> tuple[LaunchEntry, str]:
-    """Return an entry that starts the workspace's sources. In a project's file, `PROJECT` stands for the path."""
     place = str(workspace.root) if project is None else PROJECT
     offered = ("--channel", channel) if channel else ()
     return replace(find_mcpfactory(), arguments=("run", server.name, *offered, "--workspace", place)), package.version
@@ -314,7 +293,7 @@ def _not_here(server: WorkspaceServer, channel: str) -> ClientConfigError:
 def _from_channel(
     workspace: Workspace, server: WorkspaceServer, package: ServerPackage, channel: str, environ: Mapping[str, str]
 ) -> tuple[LaunchEntry, str]:
-    """Return an entry with file paths, because an index could have other files with the same names."""
+    """Return an entry with file paths: an index could have other files with the same names."""
     find_channel(read_channels(workspace), channel)
     wheel = promoted_wheel(workspace, server, channel)
     if wheel is None:
@@ -350,8 +329,7 @@ def _report(server: WorkspaceServer) -> Mapping[str, Any]:
 def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
     """Return the environment variables in a report.
 
-    A login scheme contributes only the client ID, because unset references to its other variables would block the
-    login.
+    Of a login scheme, only the client ID is returned. Unset references to its other variables would block the login.
     """
     schemes = report.get("credentials", {}).get("schemes", [])
     logins = [row for row in schemes if {flow["grant"] for flow in row["flows"]} & set(LOGIN_GRANTS)]
@@ -374,11 +352,7 @@ def find_mcpfactory() -> LaunchEntry:
 
 
 def find_uvx(environ: Mapping[str, str]) -> LaunchEntry:
-    """Return `uvx`, which starts servers from packages.
-
-    Raises:
-        ClientConfigError: uvx is not installed.
-    """
+    """Return `uvx`, which starts servers from packages."""
     found = shutil.which("uvx") or shutil.which("uvx", path=str(Path(sys.executable).parent))
     if found is None:
         raise ClientConfigError(

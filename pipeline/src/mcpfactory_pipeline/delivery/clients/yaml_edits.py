@@ -1,6 +1,6 @@
 """In-place edits of YAML text: entries of a mapping, or of a list of mappings with a `name`.
 
-Only block style and empty containers (`{}`, `[]`) can be changed. Other flow style is refused.
+Flow style is refused, except for empty containers (`{}`, `[]`).
 """
 
 from __future__ import annotations
@@ -34,11 +34,8 @@ def parse(text: str) -> Any:
 def insert(text: str, path: Sequence[str], value: Mapping[str, Any], *, listed: bool) -> str:
     """Return the text with the entry at the path. All other bytes stay unchanged.
 
-    Args:
-        text: the current text.
-        path: key of the container, and key of the entry.
-        value: value of the entry. In a list, the value includes the key `name`.
-        listed: True if the container is a list.
+    `path` has two parts: the key of the container, and the key of the entry. `listed` is True if the container is a
+    list.
 
     Raises:
         ConfigSyntaxError: the text is not YAML, or cannot be changed in place.
@@ -68,11 +65,7 @@ def insert(text: str, path: Sequence[str], value: Mapping[str, Any], *, listed: 
 
 
 def remove(text: str, path: Sequence[str], *, listed: bool) -> str:
-    """Return the text without the entry. An empty container becomes `{}` or `[]`.
-
-    Raises:
-        ConfigSyntaxError: the text is not YAML, or cannot be changed in place.
-    """
+    """Return the text without the entry. An empty container becomes `{}` or `[]`."""
     top, key = path
     root = _root(text)
     found = _pair(root, top) if root is not None else None
@@ -130,7 +123,7 @@ def _place(container: Any, key: str, listed: bool) -> tuple[int, int] | None:
 
 
 def _last(node: Any) -> int:
-    """Return the end of a node's last value. The end mark of a block is too late: it points to the next token."""
+    """Return the end of a node's last value. The end mark of a block points to the next token."""
     if isinstance(node, yaml.ScalarNode) or node.flow_style or not node.value:
         return int(node.end_mark.index)
     last = node.value[-1]
@@ -138,7 +131,6 @@ def _last(node: Any) -> int:
 
 
 def _lines(text: str, start: int, stop: int) -> tuple[int, int]:
-    """Extend a range to whole lines, without the last newline."""
     stop = len(text[:stop].rstrip())
     end = text.find("\n", stop)
     end = len(text) if end < 0 else end - (text[end - 1] == "\r")

@@ -68,7 +68,7 @@ def bundle_launcher_script(release: CandidateRelease) -> bytes:
 
 
 def read_server_icon(release: CandidateRelease) -> bytes | None:
-    """Return `icon.png` in the root of the sdist, or None if it is missing, larger than 2 MB, or not a PNG."""
+    """Return `icon.png` in the root of the sdist. Return None if the icon is missing, larger than 2 MB, or not a PNG."""
     if release.sdist is None:
         return None
     with tarfile.open(fileobj=io.BytesIO(release.files[release.sdist]), mode="r:gz") as archive:
@@ -112,9 +112,9 @@ EVERY: Final = "every"  # a lock for all platforms
 
 @dataclass(frozen=True, slots=True)
 class BundlePlatform:
-    """Platform for packages. `triple` is uv's name of the platform, and `python` is Python's `major.minor` version.
+    """Target platform of a bundle. `triple` is uv's name of the platform, and `python` is the minor version of Python.
 
-    With the platform `EVERY`, the version is the minimum version of Python.
+    For `EVERY`, `python` is the minimum version.
     """
 
     triple: str
@@ -126,12 +126,7 @@ def lock_requirements(
 ) -> str:
     """Return pinned requirements with hashes for the release, the `extra` requirements and all dependencies.
 
-    The requirements are resolved only once, and are stored in `folder`. Later calls for the same release return the
-    stored text.
-
-    Raises:
-        PublishError: the requirements have no solution.
-        StageError: uv cannot be run.
+    The result is stored in `folder`. Later calls for the same release return the stored text.
     """
     wheelhouse = wheels(release)
     wanted = (f"{release.metadata.name}=={release.metadata.version}", *extra)
@@ -163,12 +158,7 @@ def lock_requirements(
 
 
 def install(release: CandidateRelease, requirements: str, platform: BundlePlatform) -> dict[str, bytes]:
-    """Return the files of an installation of pinned requirements (path → bytes), without scripts and local metadata.
-
-    Raises:
-        PublishError: a package cannot be installed.
-        StageError: uv cannot be run.
-    """
+    """Return the files of an installation of pinned requirements (path → bytes)."""
     with _work_folder() as work:
         target = work / "installed"
         (work / "locked.txt").write_text(requirements, encoding="utf-8")
@@ -192,7 +182,6 @@ def install(release: CandidateRelease, requirements: str, platform: BundlePlatfo
 
 @contextlib.contextmanager
 def _work_folder() -> Iterator[Path]:
-    """Yield a temporary folder. Hide uv's output, and convert rejections by uv to `PublishError`."""
     with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work, contextlib.redirect_stdout(io.StringIO()):
         try:
             yield Path(work)
@@ -217,7 +206,7 @@ def _wheelhouse(wheels: Mapping[str, bytes], work: Path) -> Path:
 
 
 def _is_local(path: str) -> bool:
-    """Return True for files that depend on the local installation: scripts, caches, and metadata of the installer."""
+    """Return True for files that depend on the local installation."""
     parts = PurePosixPath(path).parts
     return (
         parts[0] in {"bin", "Scripts", ".lock"}
@@ -227,7 +216,7 @@ def _is_local(path: str) -> bool:
 
 
 def _content(path: str, file: Path) -> bytes:
-    """Return the bytes of a file. A `RECORD` file is reduced to lines about included files."""
+    """Return the bytes of a file. A `RECORD` file keeps only the lines about included files."""
     data = file.read_bytes()
     if not path.endswith(".dist-info/RECORD"):
         return data

@@ -1,4 +1,4 @@
-"""Release: the candidate that a channel offers. All data come from the candidate's files, not from the working tree."""
+"""Release: the candidate that a channel offers. It is read from the candidate's files, not from the working tree."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class WheelMetadata:
         return canonicalize_name(self.name)
 
     def link(self, *labels: str) -> str:
-        """Return the first URL with one of the labels, or "". Labels are not case-sensitive."""
+        """Return the first URL with one of the labels, or "". Case is ignored."""
         links = {label.lower(): url for label, url in self.urls.items()}
         return next((links[label] for label in labels if label in links), "")
 
@@ -79,7 +79,7 @@ class WheelMetadata:
 
     @property
     def program(self) -> str:
-        """Return the program that starts the server: the program with the package's name, or the first program."""
+        """Return the program that starts the server: by default, the program with the package's name."""
         return self.name if self.name in self.scripts else next(iter(self.scripts), self.name)
 
 
@@ -92,11 +92,8 @@ class CandidateRelease:
         hashes: file name → `sha256:…`.
         files: file name → bytes.
         config: the `mcpfactory.toml` in the source distribution.
-        title: title in the generated manifest, if the manifest exists.
-        instructions: instructions in the generated manifest.
-        tools: tools in the manifest, and the handwritten tools.
-        companions: required wheels that a public index may lack, such as a runtime that was built from sources.
-        adopted: True for an adopted project. Its candidate has no source distribution.
+        tools: tools in the manifest, and handwritten tools.
+        companions: required wheels that a public index may lack, such as the runtime's wheel.
     """
 
     server: str
@@ -139,16 +136,8 @@ def read_release(
 ) -> CandidateRelease:
     """Return the release from a candidate's files on this machine.
 
-    Args:
-        server: name in the workspace.
-        channel: channel that offers the candidate.
-        artifact: the candidate.
-        kept_tools: tools that `validate` found in the candidate, including handwritten tools.
-        companions: additional required wheels.
-
-    Raises:
-        StateError: a file is missing, differs from the checked file, or is not a readable package.
-        ConfigError: the server's configuration in the candidate is invalid.
+    `kept_tools` are the tools that `validate` found, including handwritten tools. `companions` are further required
+    wheels.
     """
     files = {name: read_verified_file(artifact.folder / name, content) for name, content in artifact.files.items()}
     try:
@@ -182,11 +171,7 @@ def read_release(
 def read_adopted_release(
     server: str, channel: str, artifact: Artifact, kept_tools: tuple[Mapping[str, Any], ...] = ()
 ) -> CandidateRelease:
-    """Return the release of an adopted project. `environment` in the project's record lists its variables.
-
-    Raises:
-        StateError: a file is missing, differs from the checked file, or is not a readable package.
-    """
+    """Return the release of an adopted project. The project's record lists its variables."""
     record = read_record(artifact.folder, artifact.files)
     own = {name: hash_ for name, hash_ in artifact.files.items() if name.endswith(".whl")}
     config = ServerConfig(server=ServerTable(environment=record.environment))
@@ -226,7 +211,7 @@ def _metadata(wheel: zipfile.ZipFile) -> WheelMetadata:
 
 
 def _api_module(wheel: zipfile.ZipFile) -> ast.Module:
-    """Parse the generated `api.py` without running it. The result is empty for a server without an API document."""
+    """Parse the generated `api.py` without running it. Without an API document, the result is empty."""
     for entry in wheel.infolist():
         if _API.fullmatch(entry.filename) and entry.file_size <= _LARGEST:
             return ast.parse(wheel.read(entry))
@@ -239,16 +224,14 @@ def _calls(code: ast.Module, name: str) -> list[ast.Call]:
 
 
 def _schemes(code: ast.Module) -> list[tuple[str, str, tuple[str, ...]]]:
-    """Return name, kind and variables of each `SecurityScheme(…)` call."""
     created = [call.args for call in _calls(code, "SecurityScheme")]
     return [tuple(ast.literal_eval(arg) for arg in args[:3]) for args in created if len(args) >= 3]
 
 
 def _addresses(code: ast.Module, *, several: bool) -> Iterator[ServerVariable]:
-    """Yield variables for API addresses that a user on another machine may have to set.
+    """Yield variables for API addresses that a user may have to set.
 
-    An API with several addresses may have no base URL. If several documents make one server, each address has a
-    variable.
+    If several documents make one server, each address has a variable.
     """
     servers = [tuple(str(ast.literal_eval(arg)) for arg in call.args) for call in _calls(code, "ServerAddress")]
     for call in _calls(code, "Upstream"):
@@ -281,10 +264,7 @@ def _config(server: str, sdists: list[bytes]) -> ServerConfig:
 
 
 def _variables(code: ast.Module, config: ServerConfig) -> Iterator[ServerVariable]:
-    """Yield the environment variables from API addresses, security schemes and `[server] environment`.
-
-    Fields in `[publish.environment.<NAME>]` take precedence.
-    """
+    """Yield the server's environment variables. Fields in `[publish.environment.<NAME>]` take precedence."""
     several = any(api.label for api in config.apis)
     found = {one.name: one for one in _addresses(code, several=several)}
     for name, kind, variables in _schemes(code):

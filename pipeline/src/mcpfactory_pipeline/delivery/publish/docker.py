@@ -42,7 +42,7 @@ ENTRYPOINT ["python3", "/app/main.py"]
 
 
 def dockerfile(release: CandidateRelease, base: str) -> bytes:
-    """Return the Dockerfile. The image has an unprivileged user, and its base image and packages are pinned by hash."""
+    """Return the Dockerfile. Its base image and packages are pinned by hash."""
     rows = [f"LABEL {json.dumps(label)}={_quoted(value)}" for label, value in sorted(labels(release).items())]
     return _DOCKERFILE.format(
         name=release.metadata.name,
@@ -56,7 +56,7 @@ def dockerfile(release: CandidateRelease, base: str) -> bytes:
 
 
 def labels(release: CandidateRelease) -> dict[str, str]:
-    """Return OCI image labels: metadata of the release, candidate, and name in the MCP registry."""
+    """Return OCI image labels."""
     about = release.metadata
     found = {
         "org.opencontainers.image.title": release.title or release.server,
@@ -95,7 +95,7 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
 
 
 def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
-    """Return problems that make the image unusable, or builds not reproducible."""
+    """Return problems that make the image unusable or not reproducible."""
     problems = [*bundle_program.find_start_problems(release, "docker")]
     if not _PINNED.fullmatch(settings["base"]):
         message = "the base image is not pinned by its hash, so later builds could use another image"

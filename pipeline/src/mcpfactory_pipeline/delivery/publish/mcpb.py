@@ -1,8 +1,7 @@
 """MCPB target: one zip file that desktop clients install with a click.
 
-A bundle of type `uv` contains only the candidate's wheel. The client installs the dependencies, so the bundle is small
-and works on every platform. A bundle of type `python` also contains the installed dependencies. It works on one
-platform with one minor version of Python.
+A bundle of type `uv` contains only the candidate's wheel. The client installs the dependencies, so the bundle works on
+every platform. A bundle of type `python` also contains the dependencies, for one platform and Python version.
 """
 
 from __future__ import annotations
@@ -117,7 +116,7 @@ def _setting(variable: ServerVariable) -> dict[str, Any]:
 
 
 def bundle_pyproject(release: CandidateRelease) -> bytes:
-    """Return the `pyproject.toml` of a `uv` bundle. It requires the included wheels."""
+    """Return the `pyproject.toml` of a `uv` bundle, which requires the included wheels."""
     rows = {wheel_name(name): name for name in wheels(release)}
     needs = ", ".join(json.dumps(f"{project}=={wheel_version(name)}") for project, name in sorted(rows.items()))
     sources = "\n".join(f'{project} = {{ path = "wheels/{name}" }}' for project, name in sorted(rows.items()))
@@ -132,10 +131,7 @@ def bundle_pyproject(release: CandidateRelease) -> bytes:
 
 
 def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
-    """Return the bundle. The same release and settings always give the same bytes.
-
-    For the type `python`, the resolved requirements are stored and reused in later builds.
-    """
+    """Return the bundle. The same release and settings always give the same bytes."""
     options = settings.options
     files = {
         "manifest.json": (json.dumps(bundle_manifest(release, options), indent=2, ensure_ascii=False) + "\n").encode(),
@@ -156,7 +152,7 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
 
 
 def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
-    """Return reasons for clients to reject the bundle. The official `mcpb` also checks the manifest, if installed."""
+    """Return reasons for clients to reject the bundle. If `mcpb` is installed, it also validates the manifest."""
     problems = [*_problems(release)]
     options = settings.options
     return problems or [*_second_opinion(release, options)]

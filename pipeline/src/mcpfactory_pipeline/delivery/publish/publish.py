@@ -1,8 +1,7 @@
 """Publication of servers: table of targets, checks for problems and secrets, and upload.
 
-Each publication records two events: `publish.started` before the upload, and `published` with evidence afterwards. If
-the process is killed in between, `inbox` shows the unfinished publication. Another `publish` inspects the target,
-uploads missing files, and records the evidence.
+Each publication records `publish.started` before the upload, and `published` afterwards. If the process is killed in
+between, `inbox` shows the unfinished publication. Another `publish` uploads the missing files.
 """
 
 from __future__ import annotations
@@ -49,11 +48,7 @@ TARGETS: Final[Mapping[str, PublishTarget]] = {row.id: row for row in _ROWS}
 
 
 def targets_named(names: Iterable[str], table: Mapping[str, PublishTarget] = TARGETS) -> Sequence[PublishTarget]:
-    """Return the targets with these names, in the order of the table.
-
-    Raises:
-        NotFoundError: a name is unknown.
-    """
+    """Return the targets with these names, in the order of the table."""
     wanted = set(names)
     if unknown := sorted(wanted - set(table)):
         raise NotFoundError(f"unknown target {unknown[0]!r}", hint=did_you_mean(unknown[0], table, "targets"))
@@ -66,8 +61,7 @@ _INSTALLED: Final = f"server/{LIBRARY}/"  # folder with the installed files in a
 def find_published_secrets(release: CandidateRelease, files: Mapping[str, bytes]) -> Iterator[str]:
     """Yield secrets in the files for a target: the file and the kind of secret, never its value.
 
-    Third-party files in a bundle are skipped, because they are already public. A file is third-party if no wheel of the
-    release contains it.
+    Third-party files in a bundle are skipped, because they are already public.
     """
     own = {member for name, wheel in wheels(release).items() for member, _ in _members(name, wheel, ())}
     found = [(name, *member) for name, content in files.items() for member in _members(name, content, own)]
@@ -75,7 +69,7 @@ def find_published_secrets(release: CandidateRelease, files: Mapping[str, bytes]
 
 
 def _members(name: str, content: bytes, own: Collection[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the files in an archive and its wheels. A file that is not an archive is yielded itself."""
+    """Yield the files in an archive and its wheels, or the file itself if it is not an archive."""
     if name.endswith((".mcpb", ".whl")) and zipfile.is_zipfile(io.BytesIO(content)):
         for member, data in _zip_members(content):
             if not member.startswith(_INSTALLED) or member.removeprefix(_INSTALLED) in own:
@@ -103,12 +97,10 @@ class PublishOutcome(JsonRecord):
 
     - `published`: the release was uploaded.
     - `there`: the target already has the release.
-    - `made`: the files of a file target were built.
+    - `made`: the files were built for a target without upload.
     - `would`: in a dry run, the release would be uploaded.
     - `fit`: a check found no problems.
     - `refused`: `problems` has the reasons.
-
-    `files` maps the names of built files to hashes, and `folder` is their location.
     """
 
     target: str
@@ -126,8 +118,6 @@ class PublishOutcome(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class _Delivery:
-    """A release that was checked and built for one target."""
-
     target: PublishTarget
     settings: TargetSettings
     files: Mapping[str, bytes]
@@ -149,21 +139,10 @@ def publish(
 ) -> list[PublishOutcome]:
     """Publish the candidate that a channel offers.
 
-    Args:
-        workspace: workspace of the server.
-        server: name of the server.
-        targets: IDs of targets; defaults to `[publish] targets` in the candidate.
-        channel: channel whose candidate is published.
-        candidate: ID of the candidate that the channel must offer; "" for any candidate.
-        mode: `send`, `dry-run` or `check`. A dry run reads the state of the targets, but sends nothing. A check uses no
-            network.
-        given: options per target, which override the workspace's options.
-        environ: environment with secrets; defaults to this process's environment.
-        clock: returns the time of the events.
-        table: the known targets.
-
-    Returns:
-        One outcome per target, in the order of the table. If one target has a problem, nothing is sent to any target.
+    If one target has a problem, nothing is sent to any target. `targets` defaults to `[publish] targets` in the
+    candidate. `candidate` is the ID that the channel must offer, or "" for any candidate. `given` options override the
+    workspace's options. The `mode` `dry-run` reads the state of the targets, but sends nothing. The `mode` `check` uses
+    no network.
 
     Raises:
         NotFoundError: the server, the channel, a target, or the target of an option is unknown.
@@ -197,7 +176,6 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
     """Return the server's release in a channel.
 
     Raises:
-        NotFoundError: the server or channel does not exist.
         PublishError: the channel offers nothing, or the server is retired or cannot be published.
         RefusedError: `verify` would refuse the server.
         StateError: the candidate's files are not on this machine.
@@ -268,11 +246,7 @@ def resolve_target_settings(
     environ: Mapping[str, str],
     given: Mapping[str, str] = MappingProxyType({}),
 ) -> TargetSettings:
-    """Return the settings of a target for a release. The `given` options override the workspace's settings.
-
-    Raises:
-        ConfigError: the settings are invalid.
-    """
+    """Return the settings of a target for a release. The `given` options take precedence."""
     table = getattr(workspace.settings.publish, target.id, Settings())
     folder = workspace.artifacts / release.server / release.candidate / "publish" / target.id
     return target.settings(table, environ, folder, given)

@@ -1,7 +1,7 @@
-"""PyPI target, also for compatible indexes. `uv publish` uploads the candidate's wheel and source distribution.
+"""PyPI target, also for compatible indexes.
 
-The index lists the published files with hashes (PEP 503 and 691). Published files are not sent again. If a published
-file has other bytes, publishing is refused, because an index never replaces a file.
+The index lists the published files with hashes (PEP 503 and 691). Published files are not sent again. A published file
+with other bytes is refused, because an index never replaces a file.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def has_registry_marker(text: str, name: str) -> bool:
 
 
 def check(release: CandidateRelease, _settings: TargetSettings) -> Sequence[TargetProblem]:
-    """Return reasons for an index to reject the package, and problems that make the published package useless."""
+    """Return reasons for an index to reject the package, and other problems of the package."""
     return [*_packages(release), *_requirements(release), *_marker(release)]
 
 
@@ -112,7 +112,7 @@ def _marker(release: CandidateRelease) -> Iterator[TargetProblem]:
 
 @dataclass(frozen=True, slots=True)
 class _IndexFile:
-    """A file on an index. `digest` is "" if the index has no hash. Yanked files (PEP 592) are withdrawn."""
+    """A file on an index. `digest` is "" if the index has no hash."""
 
     url: str
     digest: str
@@ -166,7 +166,7 @@ class _Index:
         self._home = urlsplit(http.require_secure_url(settings["url"], "publish.pypi.url"))[:2]
 
     def files(self, project: str) -> Mapping[str, _IndexFile]:
-        """Return the files of a project by name. The result is empty if the project is unknown, or on another host."""
+        """Return the files of a project by name."""
         page = f"{self._url}/{project}/"
         answer = self._get(page, {"Accept": _ACCEPT})
         if answer.is_redirect or answer.status_code == 404:
@@ -222,8 +222,6 @@ def _html_files(answer: http.HttpResponse, page: str) -> Iterator[tuple[str, _In
 
 
 class _Links(HTMLParser):
-    """Parser of the links in an HTML page."""
-
     def __init__(self) -> None:
         super().__init__()
         self.found: list[tuple[str, str, bool]] = []
@@ -294,10 +292,7 @@ def build(release: CandidateRelease, _settings: TargetSettings) -> Mapping[str, 
 
 
 def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEvidence:
-    """Upload the missing files.
-
-    The runtime is first and the wheel is last, so that installers see only complete versions.
-    """
+    """Upload the missing files. The wheel is last, so that installers see only complete versions."""
     missing = inspect(release, settings).missing
     with http.open_client() as client:
         token = _token(client, settings)
@@ -307,7 +302,7 @@ def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEviden
 
 
 def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -> None:
-    """Upload a file with `uv publish`, without retries. Another publication continues the upload."""
+    """Upload a file with `uv publish`, without retries."""
     url = settings["url"]
     with tempfile.TemporaryDirectory(prefix="mcpfactory-") as folder:
         Path(folder, name).write_bytes(data)

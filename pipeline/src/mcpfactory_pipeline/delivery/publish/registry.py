@@ -1,8 +1,7 @@
 """MCP registry target: send `server.json` once, and read it back.
 
-The registry requires a short-lived token that the registry itself issues. If no token is set, mcpfactory requests one
-with a GitHub token (`auth = "github"`), or with the identity of a GitHub Actions job (`auth = "github-oidc"`). The
-token is never written to disk.
+The registry issues short-lived tokens. mcpfactory requests one with a GitHub token (`auth = "github"`), or with the
+identity of a GitHub Actions job (`auth = "github-oidc"`).
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def _bundle(settings: TargetSettings) -> str:
 
 
 def needs(release: CandidateRelease) -> Sequence[str]:
-    """Return `pypi` if `server.json` refers to a PyPI package, because the registry reads the marker in the package."""
+    """Return `pypi` if `server.json` has a PyPI package, because the registry reads the marker in the package."""
     packages = server_json(release).get("packages", [])
     return ("pypi",) if any(package.get("registryType") == "pypi" for package in packages) else ()
 
@@ -183,10 +182,7 @@ def server_json_bytes(release: CandidateRelease, bundle: str = "") -> bytes:
 def server_json(release: CandidateRelease, bundle: str = "") -> dict[str, Any]:
     """Return `server.json` without empty fields.
 
-    `bundle` is a hexadecimal SHA-256 hash. It replaces the placeholder `{bundle}` in a package's hash field.
-
-    Raises:
-        ConfigError: `[publish]` of the server is invalid.
+    `bundle` is a hexadecimal SHA-256 hash, which replaces the placeholder `{bundle}`.
     """
     document = {
         "$schema": SCHEMA,
@@ -276,7 +272,6 @@ def _hashes(release: CandidateRelease) -> Mapping[str, str]:
 
 
 def _packages(release: CandidateRelease, bundle: str) -> list[dict[str, Any]]:
-    """Return the packages. Replace `{version}` in identifiers, and `{bundle}` in hash fields."""
     tables = [dict(table) for table in release.config.publish.packages]
     for table in tables:
         if isinstance(identifier := table.get("identifier"), str):

@@ -43,10 +43,7 @@ class LockedPackage:
 
 
 def sbom_document(release: CandidateRelease, packages: Sequence[LockedPackage]) -> dict[str, Any]:
-    """Return the bill of materials.
-
-    Only direct dependencies are listed as edges. Deeper levels are marked as incomplete.
-    """
+    """Return the bill of materials. Only direct dependencies are listed as edges."""
     root = LockedPackage(release.metadata.project, release.version)
     direct = {package.name: package.required for package in _declared(release)}
     ordered = sorted(packages, key=lambda package: package.purl)
@@ -131,7 +128,7 @@ def locked_packages(requirements: str, release: CandidateRelease) -> list[Locked
 
 
 def _declared(release: CandidateRelease) -> Iterator[LockedPackage]:
-    """Yield the release's direct requirements, without extras. The version is known only for included wheels."""
+    """Yield the release's direct requirements, without extras."""
     here = {wheel_name(name): (name.split("-")[1], hash_bytes(data)) for name, data in release.companions.items()}
     for text in release.metadata.requires:
         try:

@@ -1,7 +1,6 @@
 """Rules of `server.json`: schema 2025-12-11 and additional rules of the official MCP registry.
 
-A JSON Schema describes fields, types, lengths and fixed choices. Each rule checks a constraint that a schema cannot
-express. A rule treats a field with a wrong type as missing.
+A JSON Schema checks the form of the document. Each rule checks a constraint that a schema cannot express.
 """
 
 from __future__ import annotations
@@ -88,20 +87,16 @@ _SHAPES: Final[Mapping[str, Mapping[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """An object in `server.json`."""
-
     shape: str
     path: str
     value: Mapping[str, Any]
     parent: Mapping[str, Any]
 
     def text(self, field: str) -> str:
-        """Return a text field, or "" if it is not a string."""
         value = self.value.get(field)
         return value if isinstance(value, str) else ""
 
     def rows(self, field: str) -> list[Any]:
-        """Return a list field, or an empty list if it is not a list."""
         value = self.value.get(field)
         return value if isinstance(value, list) else []
 
@@ -110,7 +105,6 @@ class _Node:
 
 
 def _nodes(node: _Node) -> Iterator[_Node]:
-    """Yield the node and all nested nodes."""
     yield node
     for name, part in _SHAPES[node.shape]["properties"].items():
         inside: list[tuple[str, Any]] = []
@@ -136,7 +130,7 @@ class DocumentRule:
     """A rule for the objects with one of the `shapes`.
 
     `find` yields field and message of each violation. `source` is the origin of the rule: `schema`, `registry`, or
-    `mcpfactory`. Rules of mcpfactory refuse unusable values.
+    `mcpfactory`.
     """
 
     id: str
@@ -184,8 +178,6 @@ _ROWS: Final[list[DocumentRule]] = []
 
 
 def _rule(name: str, source: str, shapes: str, statement: str) -> Callable[[Finder], Finder]:
-    """Register a function that finds violations of a rule."""
-
     def register(find: Finder) -> Finder:
         _ROWS.append(DocumentRule(f"server-json/{name}", tuple(shapes.split()), source, statement, find))
         return find
@@ -285,7 +277,7 @@ _VARIABLE: Final = re.compile(r"\{([^}]+)\}")
 
 
 def _host(url: str) -> str:
-    """Return the host of a URL template, with sample values for variables."""
+    """Return the host of a URL template."""
     try:
         return urlsplit(_VARIABLE.sub("x", re.sub(r":\{[^}]+\}", ":80", url))).hostname or ""
     except ValueError:

@@ -39,8 +39,7 @@ class TargetReleaseState:
     Attributes:
         same: evidence that the target has the whole release, byte for byte.
         missing: parts that the target lacks.
-        other: description of other content under the same name and version. The target can then no longer accept the
-            release.
+        other: description of different content with the same version, which blocks the release.
     """
 
     same: PublishEvidence | None = None
@@ -53,9 +52,7 @@ class TargetSettings:
     """Settings of a target.
 
     Attributes:
-        target: ID of the target.
         options: values by name. For a secret, the value is the name of a variable in `environ`.
-        environ: environment with secrets.
         folder: folder in which the target stores data between runs.
     """
 
@@ -86,16 +83,11 @@ class TargetSettings:
 class PublishTarget:
     """A target for publication.
 
-    All functions raise `ConfigError` for invalid settings. `inspect` and `upload` raise `TargetUnavailableError` if the
-    target fails or is unreachable, and `PublishError` if the target refuses the release.
-
     Attributes:
         id: value of `--target`.
-        title: description for people.
         build: returns the files for the target (name → bytes). The same release always gives the same bytes.
         check: validates the release without a network.
-        upload: sends only the missing parts, so that it can continue an interrupted upload. None for a target that only
-            builds files; its publications record no event.
+        upload: sends only the missing parts. None for a target that only builds files.
         inspect: returns the current state of the target.
         options: model of the target's settings.
         needs: returns the targets that must have the release first.
@@ -113,11 +105,7 @@ class PublishTarget:
     def settings(
         self, table: Settings, environ: Mapping[str, str], folder: Path, given: Mapping[str, str]
     ) -> TargetSettings:
-        """Return the settings in `[publish.<target>]`. The `given` options of the command line take precedence.
-
-        Raises:
-            ConfigError: an option does not exist, or its value is invalid.
-        """
+        """Return the settings in `[publish.<target>]`. The `given` options of the command line take precedence."""
         try:
             options = check_settings(self.options, {**table.model_dump(), **given}, f"{CONFIG}: [publish.{self.id}]")
         except SettingsError as error:

@@ -1,8 +1,8 @@
 """Execution of a release plan: one commit for all releases, and one tag per release.
 
-All contents are computed before a file is written. If the commit fails, the files are restored at once. If the process
-is killed, the next process restores the files. The commit message has a trailer for each release (`Release:
-<server>-vX.Y.Z`), so that another process or clone can create missing tags.
+If the commit fails, the files are restored at once. If the process is killed, the next process restores the files. The
+commit message has a trailer for each release (`Release: <server>-vX.Y.Z`), so that another process can create missing
+tags.
 """
 
 from __future__ import annotations
@@ -34,10 +34,7 @@ _SHOWN: Final = 5  # maximum number of dirty files in a message, and of releases
 
 @dataclass(frozen=True, slots=True)
 class ReleaseResult(JsonRecord):
-    """Result for one server. `outcome` is `released`, `continued` or `current`.
-
-    `continued` means that the commit existed, and only the tag was added.
-    """
+    """Result for one server. `outcome` is `released`, `continued` (only the tag was missing) or `current`."""
 
     server: str
     outcome: str
@@ -50,19 +47,11 @@ class ReleaseResult(JsonRecord):
 def apply_releases(
     workspace: Workspace, names: Sequence[str] | None, read: Reader, *, dry_run: bool = False, clock: Clock = utc_now
 ) -> list[ReleaseResult]:
-    """Release the changed servers: version, changelog, commit and tags.
+    """Release the changed servers: version, changelog, commit and tags. Either all of them are released, or none.
 
-    Either all changed servers are released, or none. A dry run computes all changes, but writes no file.
-
-    Args:
-        workspace: the workspace.
-        names: servers to release; None for all servers.
-        read: returns the tool list of a server.
-        dry_run: True to write no file.
-        clock: returns the date of the release.
+    `names` are the servers to release, or None for all. `read` returns the tool list of a server.
 
     Raises:
-        NotFoundError: the server does not exist.
         ReleaseError: `plan_releases` refuses a server, the tree has uncommitted changes, or Git refuses.
     """
     repository = Repository.around(workspace.root)
@@ -121,7 +110,7 @@ def _files(workspace: Workspace, packages: PackageGroup | None, one: ReleaseProp
 
 
 def _server_files(server: WorkspaceServer, one: ReleaseProposal, clock: Clock) -> dict[str, bytes | None]:
-    """Return the new content of each changed file of a server, by path. None deletes the file."""
+    """Return the new content of each file that the release changes. None deletes the file."""
     folder = server.folder
     place, text = replace_source_version(folder, server.package, one.version)
     news = changelog.changelog_section(one.version, clock().date(), one.notes, one.changes, first=not one.before)
@@ -151,7 +140,6 @@ def _changelog(server: WorkspaceServer, news: str) -> bytes:
 
 
 def _generated(server: WorkspaceServer, files: Mapping[str, bytes | None]) -> _Files:
-    """Generate the files for the new version in a copy of the server, and return them."""
     from mcpfactory_codegen.servers.create import regenerate  # noqa: PLC0415 - heavy; only generated servers need it
     from mcpfactory_codegen.servers.generation import CreateError  # noqa: PLC0415 - heavy; only generated servers need it
 
@@ -218,7 +206,7 @@ def _end_journal(workspace: Workspace) -> None:
 
 
 def _roll_back(workspace: Workspace, repository: Repository) -> None:
-    """Revert the writes of a release process that was killed before its commit."""
+    """Revert the writes of a process that was killed before its commit."""
     try:
         noted = json.loads(_journal_file(workspace).read_bytes())
         head, hashes = str(noted["head"]), dict(noted["files"])

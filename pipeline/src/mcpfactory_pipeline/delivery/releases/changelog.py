@@ -1,7 +1,7 @@
 """Changelogs and changelog fragments.
 
-Each fragment is a separate file, so that branches with new fragments never conflict. The next release moves all
-fragments into the changelog.
+Each fragment is a separate file, so that branches with new fragments never conflict. The next release moves them into
+the changelog.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LONGEST: Final = 40  # maximum number of characters for the text in a file name
 
 @dataclass(frozen=True, slots=True)
 class ChangelogFragment:
-    """A changelog fragment. `file` is relative to the server's folder. `stated` is the version step in its name."""
+    """A changelog fragment. `stated` is the version step in the file name, if any."""
 
     file: str
     kind: str
@@ -53,22 +53,14 @@ class ChangelogFragment:
 
 
 def read_changelog_fragments(folder: Path) -> tuple[ChangelogFragment, ...]:
-    """Return the fragments of the server in `folder`, sorted by kind and file name.
-
-    Raises:
-        ReleaseError: a fragment is invalid.
-    """
+    """Return the fragments of the server in `folder`, sorted by kind and file name."""
     order = list(KINDS)
     found = [_read(file) for file in sorted((folder / FOLDER).glob("*.md")) if file.name.lower() != "readme.md"]
     return tuple(sorted(found, key=lambda note: (order.index(note.kind), note.file)))
 
 
 def write_changelog_fragment(folder: Path, text: str, kind: str) -> ChangelogFragment:
-    """Write a fragment for the server in `folder`.
-
-    Raises:
-        ReleaseError: the text is empty or not UTF-8, or the kind is unknown.
-    """
+    """Write a fragment for the server in `folder`."""
     text = text.strip()
     if not text:
         raise ReleaseError("note", "the note is empty", hint='mcpfactory release note NAME "what changed"')
@@ -138,7 +130,7 @@ def changelog_section(
 
 
 def insert_release_section(text: str, new: str) -> str:
-    """Insert a section before all other releases, but after unreleased changes. An empty text becomes a new file."""
+    """Insert a section before all other releases, but after unreleased changes."""
     if not text.strip():
         return f"{_TITLE}\n{new}"
     for found in _HEADING.finditer(text):

@@ -131,11 +131,7 @@ class Repository:
         return self._git("rev-parse", "HEAD").strip()
 
     def commit(self, paths: Sequence[str], message: str) -> str:
-        """Commit only these files, and return the commit.
-
-        Raises:
-            ReleaseError: Git refuses.
-        """
+        """Commit only these files, and return the commit."""
         listed = "".join(f"{path}\0" for path in paths)
         self._git("--literal-pathspecs", "add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=listed)
         self._git("commit", "--quiet", "--file=-", "--cleanup=whitespace", stdin=message)
@@ -149,11 +145,7 @@ class Repository:
             self._git("--literal-pathspecs", *words, stdin=listed)
 
     def tag(self, tag: ReleaseTag, message: str) -> None:
-        """Create an annotated tag.
-
-        Raises:
-            ReleaseError: Git refuses, for example because the tag exists.
-        """
+        """Create an annotated tag."""
         self._git("tag", "--annotate", "--file=-", "--cleanup=whitespace", tag.name, tag.commit, stdin=message)
 
     def _ask(self, *words: str) -> str | None:

@@ -1,7 +1,7 @@
 """Packages that are released together, and the check of a release tag.
 
-The release notes are below `## Unreleased` in the workspace's CHANGELOG.md. The packages are released if this section
-has notes. Headings such as `### Added` determine the version step.
+The packages are released if the workspace's CHANGELOG.md has notes below `## Unreleased`. Headings such as `### Added`
+determine the version step.
 """
 
 from __future__ import annotations
@@ -55,11 +55,7 @@ class PackageGroup:
 
     @property
     def unreleased(self) -> str:
-        """Return the changelog text below `## Unreleased`, or "".
-
-        Raises:
-            ReleaseError: the changelog is not UTF-8.
-        """
+        """Return the changelog text below `## Unreleased`, or ""."""
         return changelog.unreleased_of(self._log())
 
     @property
@@ -69,7 +65,7 @@ class PackageGroup:
         return max((KINDS.get(kind, "patch") for kind in kinds), key=STEPS.index, default="patch")
 
     def files(self, version: str, day: date) -> dict[str, bytes]:
-        """Return the files that a release changes, by path: version, pins between the packages, and changelog."""
+        """Return the new content of the files that a release changes, by path."""
         names = [str(self._project(folder).get("name", "")) for folder in self.folders]
         found = {changelog.FILE: changelog.release_unreleased_section(self._log(), version, day).encode()}
         for folder in self.folders:
@@ -103,11 +99,7 @@ class PackageGroup:
 
 
 def read_package_group(workspace: Workspace) -> PackageGroup | None:
-    """Return the packages in `[release]`, or None if the table is missing.
-
-    Raises:
-        ConfigError: the table is invalid.
-    """
+    """Return the packages in `[release]`, or None if the table is missing."""
     release = workspace.settings.release
     if release is None:
         return None
@@ -140,7 +132,7 @@ def _with_pins(text: str, names: list[str], version: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CheckedReleaseTag(JsonRecord):
-    """A valid release tag. `candidate` is the candidate on this machine with the same version, or ""."""
+    """A valid release tag. `candidate` is the local candidate with the same version, or ""."""
 
     tag: str
     server: str
@@ -150,12 +142,7 @@ class CheckedReleaseTag(JsonRecord):
 
 
 def check_release_tag(workspace: Workspace, name: str, *, branch: str = "") -> CheckedReleaseTag:
-    """Check that a tag exists, is checked out, matches the version of its sources, and is on `branch`.
-
-    Raises:
-        NotFoundError: the server is unknown.
-        ReleaseError: a check failed.
-    """
+    """Check that a tag exists, is checked out, matches the version of its sources, and is on `branch`."""
     repository, wanted = Repository.around(workspace.root), ReleaseTag.read(name)
     if wanted is None:
         raise ReleaseError(

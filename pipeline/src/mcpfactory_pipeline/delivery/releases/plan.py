@@ -1,10 +1,8 @@
 """Release plan: the servers to release, and their new versions.
 
 A server is released if its package has changed since the last release, or if it has a changelog fragment. The newest
-tag `<server>-vX.Y.Z` on this branch marks the last release. Without a tag, the server is compared with its candidate in
-the last channel that people promote into. Without such a candidate, the version in the sources is used.
-
-Changes of the tools determine the new version, and fragments can raise the version.
+tag `<server>-vX.Y.Z` on this branch marks the last release. Without a tag, the last candidate that people promoted
+counts as the last release. Changes of the tools determine the new version, and fragments can raise it.
 """
 
 from __future__ import annotations
@@ -70,7 +68,6 @@ class ReleaseProposal:
 
     Attributes:
         before: version of the previous release, or "".
-        version: the new version.
         step: version step that the tool changes and fragments require.
         tools: tools of the new version.
         commit: commit of a release without a tag.
@@ -104,12 +101,7 @@ class ReleaseProposal:
 def plan_releases(
     workspace: Workspace, repository: Repository, names: Sequence[str] | None, read: Reader
 ) -> list[ReleaseProposal]:
-    """Return release proposals for the named servers, or for all. An error affects the proposal of only one server.
-
-    Raises:
-        NotFoundError: the server does not exist.
-        ReleaseError: Git cannot be run.
-    """
+    """Return release proposals for the named servers, or for all. An error affects only the proposal of its server."""
     planner, packages = _Planner(workspace, repository, read), read_package_group(workspace)
     wanted = [name for name in names or () if packages is None or name != packages.name]
     servers, broken = workspace.load_servers(wanted) if wanted or not names else ([], [])
@@ -134,12 +126,11 @@ class _Planner:
 
     @cached_property
     def last(self) -> dict[str, ReleaseTag]:
-        """Return the last release of each server."""
         return _newest(self.repository.tags(merged=True))
 
     @cached_property
     def committed(self) -> dict[str, ReleaseTag]:
-        """Return each server's newest release that the commit trailers of this branch declare, even without a tag."""
+        """Return each server's newest release according to commit trailers. Its tag may be missing."""
         return _newest(self.repository.committed())
 
     @cached_property
@@ -156,7 +147,6 @@ class _Planner:
         return self.guarded(server.name, lambda: self._proposal(server))
 
     def guarded(self, name: str, propose_one: Callable[[], ReleaseProposal]) -> ReleaseProposal:
-        """Return a proposal. An error becomes a refusal."""
         try:
             return propose_one()
         except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the other servers
@@ -166,7 +156,7 @@ class _Planner:
             return ReleaseProposal(name, "refused", before, code=code, message=message, hint=broke.hint)
 
     def propose_packages(self, packages: PackageGroup) -> ReleaseProposal:
-        """Return the proposal for packages that share one version. Unreleased notes require a release."""
+        """Return the proposal for packages that share one version."""
         stated, last = packages.version, self.last.get(packages.name)
         if pending := self._pending(packages.name, stated):
             return pending
@@ -273,10 +263,7 @@ class _Planner:
         return [path for path in inner if path.partition("/")[0] not in {*NOT_BUILT, changelog.FILE}]
 
     def _released(self, last: ReleaseTag, state: ServerState) -> Contract:
-        """Return the tool list of the last release.
-
-        The commit contains this list. If a person made the tag by hand, use the channel's tool list instead.
-        """
+        """Return the tool list of the last release, or of a channel if a person made the tag by hand."""
         text = self.repository.read(last.commit, f"servers/{last.server}/{CONTRACT}")
         if text is not None:
             return parse_contract(text, last.name)
@@ -297,13 +284,12 @@ def _newest(tags: Mapping[str, ReleaseTag]) -> dict[str, ReleaseTag]:
 
 
 def _promoted(workspace: Workspace, state: ServerState) -> str:
-    """Return the last channel that people promote into and that offers the server, or ""."""
+    """Return the last channel with an offer that people promote into, or ""."""
     names = [channel.name for channel in read_channels(workspace) if channel.source]
     return next((name for name in reversed(names) if name in state.channels), "")
 
 
 def _refuse_stale(server: WorkspaceServer, state: ServerState) -> None:
-    """Refuse a release whose tools were generated from an older API document."""
     record = state.stages.get("generate")
     if server.document and record and record.inputs.get("document") != INPUTS["document"](InputReader(server, state)):
         raise ReleaseError(
