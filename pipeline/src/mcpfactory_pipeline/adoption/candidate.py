@@ -86,9 +86,6 @@ class AdoptionRecord:
     """Record of an adopted server's candidate. The record is a file of the candidate.
 
     Attributes:
-        server: name of the server in the workspace.
-        kind: a key of `KINDS`.
-        name: name of the package or server.
         start: command line, or empty for a server at a `url`.
         environment: variables that the server reads.
         files: hashes of all other files of the candidate.
@@ -109,16 +106,12 @@ class AdoptionRecord:
 
 
 def record_file_name(server: str, version: str) -> str:
-    """Return the file name of the record. Like a wheel's name, it contains project and version for channels."""
+    """Return the file name of the record. Like a wheel's name, it contains project and version."""
     return f"{re.sub(r'[-_.]+', '_', server).lower()}-{re.sub(r'[^A-Za-z0-9.+!_]+', '_', version) or '0'}{RECORD}"
 
 
 def read_record(folder: Path, files: Mapping[str, str]) -> AdoptionRecord:
-    """Return the adoption record of a candidate.
-
-    Raises:
-        StateError: the record is missing or unreadable.
-    """
+    """Return the adoption record of a candidate."""
     name = next((name for name in sorted(files) if name.endswith(RECORD)), None)
     hint = "build and check a new candidate with 'mcpfactory pipeline run NAME --force'"
     if name is None:
@@ -139,8 +132,6 @@ def build_adopted_candidate(sources: AdoptionSources, environment: tuple[str, ..
 
     Raises:
         ToolRejectedInputError: the server does not build, or differs from the adopted version.
-        ConfigError: source files are missing.
-        StageError: a package index did not respond.
     """
     adopted = sources.adopted
     made = KINDS[adopted.kind].collect(sources)
@@ -175,7 +166,6 @@ class InstalledCandidate:
     """A candidate that can be started.
 
     Attributes:
-        command: command line with an absolute program path.
         readable: paths that the process must read, in addition to system paths.
         holds: hashes of the installed files. Empty if they were not verified.
     """
@@ -196,17 +186,11 @@ def ensure_candidate_installed(
 ) -> InstalledCandidate:
     """Install a candidate in the folder `place` if it is missing there or was modified, and return it.
 
-    Args:
-        files: folder of the candidate's files.
-        hashes: verified hashes of the files.
-        place: folder for the installation.
-        log: True to print the output of programs.
-        verify: True to verify all files of an existing installation.
+    `hashes` are the verified hashes of the `files`. `log` prints the output of programs. `verify` also checks all files
+    of an existing installation.
 
     Raises:
         StateError: a file of the candidate is missing, or differs from its hash.
-        ToolRejectedInputError: a locked dependency is not available.
-        StageError: a package index did not respond.
     """
     for name, wanted in hashes.items():
         if (found := hash_file(files / name)) != wanted:
@@ -229,7 +213,6 @@ def ensure_candidate_installed(
 
 
 def _located(command: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the command with an absolute program path."""
     found = shutil.which(command[0], path=path_without_mcpfactory())
     if found is None:
         raise ToolRejectedInputError(

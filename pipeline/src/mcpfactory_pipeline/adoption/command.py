@@ -27,7 +27,7 @@ _RUNS: Final = 0o755
 
 
 def collect(sources: AdoptionSources) -> CollectedFiles:
-    """Pack the files of a command into an archive with reproducible bytes."""
+    """Pack the files of a command into a reproducible archive."""
     adopted = sources.adopted
     names = adopted_files(adopted, sources.root)
     entries = list(_entries(sources.own(), names)) if names else []
@@ -84,7 +84,7 @@ _FETCHERS: Final = {
     **dict.fromkeys(("docker", "podman", "nerdctl"), NO_IMAGE),
     **dict.fromkeys(("dnx", "wget", "curl"), _PROGRAM),
 }
-# Program → addresses. With such an address after its subcommand, the program downloads code.
+# Program → pattern of addresses. With such an address after its subcommand, the program downloads code.
 _ADDRESSES: Final = {"deno": re.compile(r"(npm|jsr|https?):"), "go": re.compile(r"[^@]+@")}
 _PROJECT_RUNNERS: Final = frozenset({"npm", "pnpm", "yarn", "poetry", "pdm", "hatch", "pipenv", "cargo", "dotnet"})
 _SHELLS: Final = frozenset({"bash", "sh", "zsh", "dash", "fish", "ksh", "ash", "cmd", "powershell", "pwsh"})
@@ -109,11 +109,7 @@ _PASSWORD: Final = re.compile(r"//[^/@\s:]*:[^/@\s$]+@")
 
 
 def refuse_secrets_in_commands_and_urls(what: str, commands: Sequence[Sequence[str]]) -> None:
-    """Refuse secrets in a server's URL or in command lines.
-
-    Raises:
-        RefusedError: the URL or a command line contains a secret.
-    """
+    """Refuse secrets in a server's URL or in command lines."""
     parts = urlsplit(what) if "://" in what else urlsplit("")
     pairs = [*parse_qsl(parts.query), *(parse_qsl(parts.fragment) or [("fragment", parts.fragment)])]
     _refuse(
@@ -129,11 +125,7 @@ def refuse_secrets_in_commands_and_urls(what: str, commands: Sequence[Sequence[s
 
 
 def refuse_wrapper_program(words: Sequence[str]) -> None:
-    """Refuse a program that only downloads or starts another program, because nobody would check the other program.
-
-    Raises:
-        RefusedError: the program downloads or starts another program.
-    """
+    """Refuse a program that only downloads or starts another program, because nobody would check the other program."""
     starter = _starter(words)
     inner = [part for word in words[1:] for part in _split(word)] if starter else list(words)
     for at in range(len(inner) if starter else 1):

@@ -23,7 +23,7 @@ from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 def check_adopted_drift(server: WorkspaceServer) -> list[Drift]:
     """Return the differences (`version`, `replaced` or `offers`) from the adopted version.
 
-    If a source does not respond, the result contains a `version` difference with `unanswered`.
+    A source that does not respond is reported as a `version` difference with `unanswered`.
     """
     adopted = server.adopted
     check = _CHECKS.get(adopted.kind) if adopted else None
@@ -38,11 +38,7 @@ def check_adopted_drift(server: WorkspaceServer) -> list[Drift]:
 
 
 def record_known_drift(server: WorkspaceServer, seen: Sequence[Drift]) -> None:
-    """Record the differences that stop a server (`known_drift`). Keep the old record if a source did not respond.
-
-    Raises:
-        OSError: the record cannot be written.
-    """
+    """Record the differences that stop a server (`known_drift`). Keep the old record if a source did not respond."""
     if server.adopted is not None and not any(one.unanswered for one in seen):
         write_known_drift(server.folder, server.adopted, [one for one in seen if one.kind in STOPPING])
 
@@ -59,14 +55,10 @@ def _offers(server: WorkspaceServer, adopted: AdoptedSettings, _work: Path) -> I
 async def compare_with_adopted(
     adopted: AdoptedSettings, folder: Path, offers: Path
 ) -> tuple[tuple[str, ...] | None, str]:
-    """Return the differences from the adopted version, and the hash of the current offer.
+    """Return the differences from the adopted version (None without drift checks), and the hash of the current offer.
 
-    The differences are None if this kind of server cannot drift. A server at a URL is queried, and compared with the
-    recorded offers in the file `offers`. For a package, the result of the last check is returned.
-
-    Raises:
-        ServerError: the server does not respond.
-        ToolRejectedInputError: the recorded offers cannot be read.
+    A server at a URL is queried, and compared with the recorded offers in the file `offers`. For a package, the result
+    of the last check is returned.
     """
     if adopted.kind not in _CHECKS:
         return None, ""
@@ -78,7 +70,6 @@ async def compare_with_adopted(
 
 
 async def _offered_otherwise(url: str, offers: bytes) -> tuple[str, str]:
-    """Return a summary of changes since the recorded offers ("" if unchanged), and the hash of the current offers."""
     before, now = remote_offers.parse_offers(offers), await remote_offers.fetch_offers(url)
     return remote_offers.summarize_offer_changes(
         remote_offers.describe_offer_changes(before, now)

@@ -31,11 +31,7 @@ _TARBALL: Final = "package.tgz"  # name of the tarball in a candidate and in its
 
 
 def find_npm() -> str:
-    """Return the path of npm.
-
-    Raises:
-        StageError: npm is not installed.
-    """
+    """Return the path of npm."""
     found = shutil.which("npm")
     if found is None:
         raise StageError("npm, which fetches Node.js servers, is not installed on this machine", hint="install Node.js")
@@ -86,10 +82,7 @@ def npm_integrity(data: bytes) -> str:
 
 
 def fetch_tarball(spec: str, work: Path, *, log: bool = True) -> tuple[dict[str, Any], bytes]:
-    """Return npm's metadata of a package, and its tarball, whose integrity hash was verified.
-
-    Raises the errors of `run_npm`.
-    """
+    """Return npm's metadata of a package, and its tarball, whose integrity hash was verified."""
     said = json.loads(run_npm("pack", spec, "--json", "--pack-destination", str(work), cwd=work, log=log))
     about: dict[str, Any] = said[0] if isinstance(said, list) else next(iter(said.values()))
     data = (work / Path(str(about["filename"])).name).read_bytes()
@@ -101,7 +94,7 @@ def fetch_tarball(spec: str, work: Path, *, log: bool = True) -> tuple[dict[str,
 
 
 def newest_npm_version(package: str, work: Path) -> str:
-    """Return the latest version in the registry. Raises the errors of `run_npm`."""
+    """Return the latest version in the registry."""
     return str(json.loads(run_npm("view", package, "version", "--json", cwd=work, log=False)))
 
 
@@ -111,11 +104,7 @@ def make_package_json(package: str) -> str:
 
 
 def lock_dependency_tree(package: str, tarball: bytes, work: Path) -> str:
-    """Return a lock of a tarball's dependency tree for all platforms.
-
-    The lock has versions and integrity hashes, but no URLs. Raises the errors of `run_npm`, and `ConfigError` for a
-    dependency without an integrity hash, such as a repository.
-    """
+    """Return a lock of a tarball's dependency tree for all platforms. It has integrity hashes, but no URLs."""
     tree = work / "tree"
     tree.mkdir()
     (tree / _TARBALL).write_bytes(tarball)
@@ -133,7 +122,7 @@ def packages_with_install_scripts(lock: str | bytes) -> list[str]:
 
 
 def collect(sources: AdoptionSources) -> CollectedFiles:
-    """Return the tarball of the adopted version, after a check of its integrity hash, and the lock."""
+    """Return the tarball of the adopted version, and the lock."""
     adopted, lock = sources.adopted, sources.lock("node")
     check_node_lock(lock, own=adopted.package, where=f"servers/{sources.server}/{LOCKS['node']}")
     _, data = fetch_tarball(f"{adopted.package}@{adopted.version}", sources.work, log=sources.log)
@@ -152,10 +141,7 @@ def collect(sources: AdoptionSources) -> CollectedFiles:
 
 
 def install_dependency_tree(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
-    """Install a candidate's dependency tree in `place`. npm verifies each package with its integrity hash in the lock.
-
-    Raises the errors of `run_npm`, and `ConfigError` if the lock does not pin every package.
-    """
+    """Install a candidate's dependency tree in `place`. npm verifies the integrity hashes in the lock."""
     about = json.loads((files / "package.json").read_bytes())
     check_node_lock((files / LOCKS["node"]).read_bytes(), own=next(iter(about["dependencies"])))
     for name in names:
@@ -164,7 +150,7 @@ def install_dependency_tree(files: Path, names: Sequence[str], place: Path, *, l
 
 
 def resolve_node_command(place: Path, start: Sequence[str]) -> tuple[str, ...]:
-    """Return the start command for an installation. The program is from the package or from this machine (`node`)."""
+    """Return the start command for an installation. Its program is from the package or from this machine (`node`)."""
     program = place / "node_modules" / ".bin" / start[0]
     if program.exists():
         return ("node", str(program.resolve()), *start[1:]) if _is_script(program) else (str(program), *start[1:])

@@ -61,10 +61,7 @@ NO_REPORT: Final = TestCounts("")
 
 
 def read_junit(data: bytes) -> TestCounts | None:
-    """Return the counts of a JUnit report, or None for other data.
-
-    Each `testcase` counts once. The totals of suites are ignored.
-    """
+    """Return the counts of a JUnit report, or None for other data. The totals of suites are ignored."""
     if len(data) > _LARGEST or b"<!DOCTYPE" in data[:4096] or b"<!ENTITY" in data:
         return None
     try:
@@ -88,8 +85,8 @@ def read_junit(data: bytes) -> TestCounts | None:
 def read_tap(text: str) -> TestCounts | None:
     """Return the counts of a TAP report, or None for other text.
 
-    Indented lines are subtests. They are ignored, because only the line of the parent test counts. If the plan has more
-    tests than the report, the missing tests count as failed.
+    Subtests (indented lines) are ignored, because their parent test counts. Planned tests that are missing count as
+    failed.
     """
     plan, lines = _PLAN.search(text), list(_TAP.finditer(text))
     if plan is None:
@@ -128,7 +125,6 @@ def run_project_tests(inputs: StageInputs, adopted: AdoptedSettings, candidate: 
 
     Raises:
         ToolRejectedInputError: a dependency of the tests is not available.
-        StageError: a package index did not respond, or the command cannot be started.
     """
     sources = AdoptionSources(inputs.server, adopted, inputs.folder, inputs.root, inputs.work, inputs.settings)
     folder, files = project_files(sources)
@@ -148,7 +144,6 @@ def run_project_tests(inputs: StageInputs, adopted: AdoptedSettings, candidate: 
 
 
 def _python_tools(workdir: Path, candidate: Artifact, place: Path) -> Path:
-    """Install the candidate and the test dependencies of a Python project."""
     _keep_pytest_here(workdir)
     create_locked_environment(candidate.folder, tuple(candidate.files), place, log=True)
     python = programs(place) / "python"
@@ -175,11 +170,7 @@ def _keep_pytest_here(workdir: Path) -> None:
 
 
 def read_test_requirements(folder: Path) -> list[str]:
-    """Return the requirements for the tests of a project: pytest, and the project's extra and group for tests.
-
-    Raises:
-        ToolRejectedInputError: the extra for tests has an invalid requirement, or a requirement without a wheel.
-    """
+    """Return the requirements for the tests of a project: pytest, and the project's extra and group for tests."""
     try:
         project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -56,7 +56,7 @@ def project_files(sources: AdoptionSources) -> tuple[Path, list[str]]:
 
 
 def build_python_project(sources: AdoptionSources) -> CollectedFiles:
-    """Build a project's wheel from a copy of its sources. The lock in the server's folder pins its dependencies."""
+    """Build a project's wheel from a copy of its sources."""
     lock = sources.lock("python")
     check_python_lock(lock, addresses=True, where=f"servers/{sources.server}/{LOCKS['python']}")
     folder, files = project_files(sources)
@@ -70,8 +70,7 @@ def build_python_project(sources: AdoptionSources) -> CollectedFiles:
 def build_node_project(sources: AdoptionSources) -> CollectedFiles:
     """Build and pack a Node.js project in a copy of its sources.
 
-    The dependencies are installed from the project's lock without scripts. The project's build runs in a sandbox.
-    Raises the errors of `run_npm`, and `ConfigError` if the lock does not pin every package.
+    The dependencies are installed without scripts. The project's build runs in a sandbox.
     """
     folder, files = project_files(sources)
     sandbox = make_sandbox(sources.settings, sources.work, name="builder")
@@ -106,11 +105,7 @@ def build_node_project(sources: AdoptionSources) -> CollectedFiles:
 
 
 def check_npm_project_lock(folder: Path, *, called: str = "") -> None:
-    """Check that a project's lock, if it exists, pins every package with an integrity hash.
-
-    Raises:
-        ConfigError: a package is not pinned, or npm would prefer another lock file.
-    """
+    """Check that a project's lock, if it exists, pins every package with an integrity hash."""
     if (folder / SHRINKWRAP).exists():
         raise ConfigError(
             f"npm would use {SHRINKWRAP} of {called or 'the package'} instead of {LOCKS['node']}",
@@ -133,13 +128,7 @@ def _refuse_leaks(found: Any) -> None:
 
 
 def install_packed_node_project(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
-    """Unpack a tarball that this machine packed, and install its locked packages.
-
-    Raises:
-        ToolRejectedInputError: the file is not an npm tarball, or a locked package is not available.
-        ConfigError: the lock does not pin every package.
-        StageError: the registry does not respond.
-    """
+    """Unpack a tarball that this machine packed, and install its locked packages."""
     with tarfile.open(fileobj=io.BytesIO((files / "package.tgz").read_bytes())) as archive:
         members = [member for member in archive.getmembers() if member.isfile()]
         if sum(member.size for member in members) > _LARGEST:
@@ -228,7 +217,7 @@ def _is_test(file: str) -> bool:
 
 
 def _module(files: Iterable[str]) -> str:
-    """Return the only package that `python -m` can run, or "" if there are several or none."""
+    """Return the only package that `python -m` can run, or ""."""
     mains = [file.removeprefix("src/").removesuffix("/__main__.py") for file in files if file.endswith("/__main__.py")]
     found = [main.replace("/", ".") for main in mains if all(part.isidentifier() for part in main.split("/"))]
     return found[0] if len(found) == 1 else ""

@@ -27,7 +27,6 @@ class RecognizedServer:
     """A recognized server.
 
     Attributes:
-        kind: kind of the adopted server.
         name: suggested name.
         table: fields of `[adopted]`.
         files: files next to `mcpfactory.toml`.
@@ -35,7 +34,7 @@ class RecognizedServer:
         found: findings as sentences.
         notes: notes for the reviewer.
         copied: path in the server's folder → file to copy.
-        decided: fields that the user gave. If the server was adopted before, only these fields replace edited fields.
+        decided: fields that the user gave. In an existing configuration, only these fields replace edited fields.
     """
 
     kind: str
@@ -108,7 +107,6 @@ def propose_adoption(workspace: Workspace, found: RecognizedServer, name: str = 
 
     Raises:
         RefusedError: the name belongs to a server that was not adopted, or to a server of another kind.
-        ConfigError: the name is invalid, or the server's file cannot be edited automatically.
     """
     server = name or found.name
     if not is_server_name(server) or not re.fullmatch(r"[a-z][a-z0-9-]*", server):
@@ -137,11 +135,7 @@ def propose_adoption(workspace: Workspace, found: RecognizedServer, name: str = 
 
 
 def write_proposal(workspace: Workspace, proposal: AdoptionProposal) -> list[str]:
-    """Write the proposed files, and return the paths of changed files.
-
-    Raises:
-        ConfigError: a file cannot be written.
-    """
+    """Write the proposed files, and return the paths of changed files."""
     written = []
     try:
         for path, source in proposal.copies.items():
@@ -177,7 +171,6 @@ def _config_text(server: str, found: RecognizedServer) -> str:
 
 
 def _rows(found: RecognizedServer) -> dict[str, Any]:
-    """Return the fields of `[adopted]` as a TOML parser would return them."""
     table = {"kind": found.kind, **found.table}
     return {key: value if isinstance(value := table[key], str) else list(value) for key in _ORDER if table.get(key)}
 
@@ -263,6 +256,6 @@ def detect_framework(names: Iterable[str]) -> str:
 
 
 def framework_finding(names: Iterable[str]) -> tuple[str, ...]:
-    """Return a sentence about the framework. The result is empty if the framework is unknown."""
+    """Return a sentence about the framework, if it is known."""
     found = detect_framework(names)
     return (f"written with {found}",) if found else ()

@@ -61,7 +61,6 @@ def find_wheel(requirement: str, work: Path, *, wanted: str = "") -> IndexWheel:
     Raises:
         ToolRejectedInputError: the version or a wheel is missing. `WheelHashMismatchError` if no file has the wanted
             hash.
-        StageError: the index does not respond.
     """
     asked, answer = work / "asked.in", work / "pylock.toml"
     asked.write_text(f"{requirement}\n", encoding="utf-8")
@@ -95,7 +94,7 @@ def _row(version: str, wheel: Mapping[str, Any]) -> IndexWheel:
 
 
 def _place(file: str, order: Mapping[str, int]) -> int | None:
-    """Return the rank of a wheel, None for another platform. The lowest rank is preferred."""
+    """Return the rank of a wheel, or None for another platform. The lowest rank is preferred."""
     try:
         tags = {str(tag) for tag in parse_wheel_filename(file)[3]}
     except InvalidWheelFilename:
@@ -106,12 +105,7 @@ def _place(file: str, order: Mapping[str, int]) -> int | None:
 
 
 def fetch_wheel(row: IndexWheel) -> bytes:
-    """Return the content of a wheel, after a check of its hash.
-
-    Raises:
-        ToolRejectedInputError: the hash differs.
-        StageError: the wheel cannot be downloaded.
-    """
+    """Return the content of a wheel, after a check of its hash."""
     try:
         with urllib.request.urlopen(row.url, timeout=_PATIENCE) as answer:  # noqa: S310 - the URL comes from the configured index
             data: bytes = answer.read(_LARGEST + 1)
@@ -130,15 +124,11 @@ def fetch_wheel(row: IndexWheel) -> bytes:
 
 
 def compile_lock(requirements: Sequence[str], constraints: Sequence[str], work: Path) -> str:
-    """Return a lock of requirements and all dependencies for all platforms. It has versions and hashes, but no URLs.
-
-    No code of the packages is run.
+    """Return a lock of requirements and all dependencies for all platforms. No code of the packages is run.
 
     Raises:
         ConfigError: a requirement is an option of uv, a folder or several lines.
         RefusedError: a requirement or a dependency has no wheel.
-        ToolRejectedInputError: the requirements cannot be met.
-        StageError: the index does not respond.
     """
     for one in (*requirements, *constraints):
         refuse_unsafe_requirement(one)
@@ -162,10 +152,6 @@ def refuse_unsafe_requirement(text: str) -> None:
     """Refuse text that is more than one requirement, or that uv would have to build.
 
     For example, uv always builds the folder in `-e FOLDER`, regardless of other options.
-
-    Raises:
-        ConfigError: the text is not a requirement of one package.
-        RefusedError: the text has the URL of a file that is not a wheel.
     """
     try:
         found = None if _MORE_THAN_A_REQUIREMENT.search(text) else Requirement(text)
@@ -192,7 +178,7 @@ def _without_wheel(name: str) -> RefusedError:
 
 
 def collect(sources: AdoptionSources) -> CollectedFiles:
-    """Return the wheel of the adopted version, after a check of its hash, and the lock."""
+    """Return the wheel of the adopted version, and the lock."""
     adopted = sources.adopted
     requirement = f"{adopted.package}=={adopted.version}"
     lock = sources.lock("python")
@@ -210,13 +196,7 @@ def collect(sources: AdoptionSources) -> CollectedFiles:
 
 
 def create_locked_environment(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
-    """Create a candidate's environment in `place/venv`, with its locked packages and its wheels.
-
-    Raises:
-        ConfigError: the lock has entries other than packages with hashes.
-        ToolRejectedInputError: a package has another hash, or has no wheel.
-        StageError: the index does not respond.
-    """
+    """Create a candidate's environment in `place/venv`, with its locked packages and its wheels."""
     venv, lock = place / "venv", files / LOCKS["python"]
     check_python_lock(lock.read_bytes(), addresses=True)
     run_uv("venv", "--quiet", str(venv), cwd=place, log=log)
@@ -229,7 +209,7 @@ def create_locked_environment(files: Path, names: Sequence[str], place: Path, *,
 
 
 def resolve_python_command(place: Path, start: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line in an environment. The first word is a program of the environment, such as `python`."""
+    """Return the command line in an environment."""
     return (str(programs(place) / start[0]), *start[1:])
 
 

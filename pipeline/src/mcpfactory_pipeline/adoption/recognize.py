@@ -59,8 +59,6 @@ def recognize(workspace: Workspace, request: AdoptionRequest) -> RecognizedServe
         NotFoundError: nothing was found.
         ConfigError: the server's start command is unknown, or options conflict.
         RefusedError: this kind of server cannot be adopted.
-        StageError: a package index did not respond.
-        ServerError: the server at a URL does not list its offers.
     """
     if bool(request.what) == bool(request.command):
         raise ConfigError("give either a server or --command", hint=f"mcpfactory adopt {FORMS}")
@@ -76,7 +74,7 @@ def recognize(workspace: Workspace, request: AdoptionRequest) -> RecognizedServe
 
 
 def find_earlier_adoption(workspace: Workspace, kind: str, field: str, value: str) -> WorkspaceServer | None:
-    """Return the server that was adopted from the same source. Return None if no server or several servers match."""
+    """Return the only server that was adopted from the same source, or None."""
     found = [
         server
         for server in workspace.servers()
@@ -255,11 +253,7 @@ def _tar_files(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
 
 
 def _chosen(given: Sequence[str], programs: Sequence[str], name: str) -> tuple[str, ...]:
-    """Return the command line.
-
-    If the first given word is a program of the package, the given words are the command line. Otherwise, they are
-    arguments of the package's only or main program.
-    """
+    """Return the command line. The given words are the whole command line, or only arguments."""
     if given and given[0] in programs:
         return tuple(given)
     program = name if name in programs else programs[0] if len(programs) == 1 else ""
@@ -306,7 +300,7 @@ def _at_url(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer:
 
 
 def _is_url(text: str) -> bool:
-    """Return True if a text is a valid URL. Line breaks are invalid, but `urlsplit` silently drops them."""
+    """Return True if a text is a valid URL. Line breaks are invalid, although `urlsplit` silently drops them."""
     try:
         _ = urlsplit(text).port
     except ValueError:

@@ -26,7 +26,7 @@ Offers = Mapping[str, Any]
 
 
 async def fetch_offers(url: str) -> dict[str, Any]:
-    """Return the current offers of the server at a URL: identity, instructions, and lists.
+    """Return the current offers of the server at a URL.
 
     Raises:
         ServerError: the server does not respond, or does not speak MCP.
@@ -53,7 +53,7 @@ async def fetch_offers(url: str) -> dict[str, Any]:
 
 
 def offers_to_text(url: str, offers: Offers) -> str:
-    """Return the stored text of offers. Each entry is one line and lines are sorted, so that diffs are readable."""
+    """Return the stored text of offers. Each entry is one line, so that diffs are readable."""
     lines = [f'"offers": {_SCHEMA}', f'"url": {json.dumps(url)}']
     lines += [f'"{key}": {_line(offers.get(key))}' for key in ("server", "instructions")]
     for kind, key in _KEYS.items():
@@ -63,11 +63,7 @@ def offers_to_text(url: str, offers: Offers) -> str:
 
 
 def parse_offers(text: bytes) -> dict[str, Any]:
-    """Parse the stored text of offers.
-
-    Raises:
-        ToolRejectedInputError: the text is invalid.
-    """
+    """Parse the stored text of offers."""
     try:
         data = json.loads(text)
         if data["offers"] != _SCHEMA or not all(isinstance(data[kind], list) for kind in _KEYS):
@@ -80,10 +76,7 @@ def parse_offers(text: bytes) -> dict[str, Any]:
 
 
 def hash_offers(offers: Offers) -> str:
-    """Return a hash of all offers of a server.
-
-    The order of the offers, and the server's name and version, do not affect the hash.
-    """
+    """Return a hash of all offers of a server, without the server's name and version."""
     parts: dict[str, Any] = {
         kind: sorted(json.dumps(row, sort_keys=True) for row in offers.get(kind, ())) for kind in _KEYS
     }
@@ -109,7 +102,7 @@ def describe_offer_changes(before: Offers, after: Offers) -> list[str]:
 
 
 def _changed_parts(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> str:
-    """Describe changes of entries with the same name. A list may contain a name more than once."""
+    """Describe changes of entries with the same name."""
     if len(old) != len(new):
         return f"is listed {len(new)} times"
     names = sorted({part for rows in zip(old, new, strict=True) for row in rows for part in row})

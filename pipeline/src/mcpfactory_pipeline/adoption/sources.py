@@ -28,10 +28,7 @@ class AdoptionSources:
     """Sources of an adopted server.
 
     Attributes:
-        server: name of the server.
-        adopted: settings in `[adopted]`.
         folder: the server's folder in the workspace.
-        root: root of the workspace.
         work: an empty folder.
         settings: settings for the isolation of code.
     """
@@ -45,11 +42,7 @@ class AdoptionSources:
     log: bool = True
 
     def own(self) -> Path:
-        """Return the folder with the server's source files.
-
-        Raises:
-            ConfigError: the folder does not exist.
-        """
+        """Return the folder with the server's source files."""
         found = self.adopted.folder(self.root)
         if found is None or not found.is_dir():
             raise ConfigError(
@@ -59,11 +52,7 @@ class AdoptionSources:
         return found
 
     def lock(self, kind: str) -> bytes:
-        """Return the content of the lock file next to `mcpfactory.toml`.
-
-        Raises:
-            ConfigError: the file cannot be read.
-        """
+        """Return the content of the lock file next to `mcpfactory.toml`."""
         try:
             return (self.folder / LOCKS[kind]).read_bytes()
         except OSError as error:
@@ -75,7 +64,7 @@ class AdoptionSources:
 
 @dataclass(frozen=True, slots=True)
 class CollectedFiles:
-    """Files of a candidate by name, with package name and version. `facts` are stored in the state."""
+    """Files of a candidate by name. `facts` are stored in the state."""
 
     name: str
     version: str
@@ -118,14 +107,8 @@ _ODD: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]|\$\{")  # ch
 def check_node_lock(lock: bytes, *, own: str = "", addresses: bool = False, where: str = LOCKS["node"]) -> None:
     """Check that a `package-lock.json` pins every package with an integrity hash.
 
-    Args:
-        lock: content of the lock file.
-        own: the package whose tarball is next to the lock. Only the entry of this package may refer to a file.
-        addresses: True if entries may have an HTTP URL (`resolved`), as in locks of projects.
-        where: name of the lock in messages.
-
-    Raises:
-        ConfigError: an entry is not pinned, or refers to another location.
+    Only the entry of the package `own` may refer to a file: its tarball is next to the lock. `addresses` permits HTTP
+    URLs (`resolved`), as in locks of projects. `where` is the name of the lock in messages.
     """
     try:
         data = json.loads(lock)
@@ -181,7 +164,7 @@ def _parts(url: str) -> SplitResult:
 def _bundled(rows: Mapping[str, Any]) -> frozenset[str]:
     """Return the entries that npm does not download, because the tarball of an enclosing package contains them.
 
-    Such an entry is listed in `bundleDependencies` of the enclosing package, or is a dependency of a listed entry.
+    `bundleDependencies` of the enclosing package lists these entries. Their dependencies are also included.
     """
     below: dict[str, list[str]] = {}
     for path in rows:
@@ -219,15 +202,8 @@ def _needed(path: str, rows: Mapping[str, Any]) -> Iterator[str]:
 def check_python_lock(lock: bytes, *, addresses: bool = False, where: str = LOCKS["python"]) -> None:
     """Check that a `requirements.lock` has only versions with hashes.
 
-    Options are refused, because uv would obey them. For example, an option could select another index.
-
-    Args:
-        lock: content of the lock file.
-        addresses: True if lines may have the URL of a wheel (`NAME @ …/x.whl`), as in locks of projects.
-        where: name of the lock in messages.
-
-    Raises:
-        ConfigError: a line is invalid.
+    Options are refused, because an option could select another index. `addresses` permits URLs of wheels (`NAME @
+    …/x.whl`), as in locks of projects. `where` is the name of the lock in messages.
     """
     try:
         text = lock.decode("utf-8")
@@ -239,7 +215,7 @@ def check_python_lock(lock: bytes, *, addresses: bool = False, where: str = LOCK
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield number and text of each logical line. Comments are skipped; they cannot continue on the next line."""
+    """Yield number and text of each logical line, without comments."""
     begun, start = "", 0
     for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         if line.lstrip().startswith("#") and not begun:

@@ -67,15 +67,8 @@ def create_app(
 ) -> Starlette:
     """Return the dashboard application for a workspace. It is read-only without `people` and `proxy`.
 
-    Args:
-        workspace_root: the workspace.
-        hosts: permitted Host names, in addition to loopback names.
-        age: seconds; maximum age of the data on pages about many servers, so that a keystroke in a filter does not read
-            all servers again.
-        ended: returns True when the server shuts down; event streams then end.
-        people: name of each person who may act → token.
-        proxy: authenticates other people.
-        origin: public address, if it differs from the address that the server listens on.
+    Data on pages about many servers may be `age` seconds old. `ended` returns True when the server shuts down. `people`
+    maps each person who may act to a token. `origin` is the public address, if it differs from the server's own.
     """
     reader, followers = WorkspaceReader(workspace_root, age=age), PageSubscriptions(ended)
     acting = ActionRoutes(workspace_root, reader, DashboardAccess(people or {}), origin) if people or proxy else None
@@ -120,7 +113,7 @@ def _endpoint(
 ) -> Callable[[Request], Awaitable[Response]]:
     def answer(request: Request, visitor: Visitor | None) -> Response:
         # Compute the digest before the view, so that the view is never older than the digest.
-        # The data of pages about many servers may be cached. `seen` is the digest of this data.
+        # `seen` is the digest of the data on pages about many servers, which may be cached.
         if page.name in _ABOUT_MANY:
             reader.workspace()
         seen = reader.digest() if page.name in {"server", "decision"} else reader.seen
@@ -246,7 +239,7 @@ _STATUSES: Final[tuple[tuple[type[PipelineError], int], ...]] = (
 
 
 def truncated_query(request: Request) -> dict[str, str]:
-    """Return the query without surrounding spaces, truncated, because pages repeat the query in fields and links."""
+    """Return the query without surrounding spaces, truncated."""
     return {name[:_VALUE]: value[:_VALUE].strip() for name, value in list(request.query_params.items())[:_VALUES]}
 
 
@@ -285,7 +278,7 @@ async def not_allowed_response(request: Request, _error: Exception) -> Response:
 
 
 async def disconnected_response(_request: Request, _error: Exception) -> Response:
-    """Return a response for a client that disconnected. Nobody receives it."""
+    """Return a response for a client that disconnected."""
     return Response(status_code=400)
 
 

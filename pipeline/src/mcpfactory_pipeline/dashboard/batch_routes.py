@@ -1,4 +1,4 @@
-"""HTTP routes for one decision about several candidates. Each candidate is checked, then all are confirmed at once."""
+"""HTTP routes for one decision about several candidates. Each candidate is checked, and all are confirmed at once."""
 
 from __future__ import annotations
 

@@ -88,8 +88,6 @@ class BoardPage:
 
 @dataclass(frozen=True, slots=True)
 class _ServerSummary:
-    """Data of a server for counts, filters, sorting and grouping. Only displayed servers get a `BoardRow`."""
-
     server: ServerFacts
     status: DisplayedStatus
     group: str
@@ -119,13 +117,8 @@ def board(
 ) -> BoardPage:
     """Return the board of a workspace. By default, servers that need attention come first.
 
-    Args:
-        facts: facts of the workspace.
-        query: text in the server's name.
-        status: status of the server.
-        sort: one of `SORTS`; the prefix `-` selects descending order. Unknown values are ignored.
-        group: one of `GROUPS`. Unknown values are ignored.
-        page: number of the page.
+    `query` is a text in the server's name. `sort` is one of `SORTS`, and the prefix `-` selects descending order.
+    `group` is one of `GROUPS`. Unknown values are ignored.
     """
     status = status if status in STATUSES else ""
     sort = sort if sort.removeprefix("-") in SORTS else "status"
@@ -156,7 +149,7 @@ def board(
 
 
 def stage_cells(row: Mapping[str, Any]) -> tuple[StageCell, ...]:
-    """Return the stages of a status row, in the row's order."""
+    """Return the stages of a status row."""
     at_work = row.get("at_work", ())
     return tuple(_cell(name, stage, running=name in at_work) for name, stage in row.get("stages", {}).items())
 
@@ -243,10 +236,7 @@ class OmittedServerCount:
 
 @dataclass(frozen=True, slots=True)
 class GraphPage:
-    """The graph.
-
-    `query` selects `shown` of `total` servers. If `counted` is True, each chip shows a number of servers.
-    """
+    """Page with the graph. If `counted` is True, each chip shows a number of servers."""
 
     workspace: str
     total: int

@@ -1,7 +1,4 @@
-"""Views of a server's candidates, and of validation findings.
-
-Equal findings are grouped, and the worst come first. A page shows as much evidence as fits.
-"""
+"""Views of a server's candidates and of validation findings."""
 
 from __future__ import annotations
 
@@ -40,8 +37,7 @@ class StageResultView:
 class DecisionView:
     """A decision about a candidate for a channel: `approved`, `rejected` or `rolled back`.
 
-    `at` is the time of the decision, or "" if the history does not contain it. `counts` is False for an approval before
-    a later rollback.
+    `at` is "" if the history lacks the decision. `counts` is False for an approval before a later rollback.
     """
 
     what: str
@@ -112,7 +108,7 @@ def candidate_views(state: ServerState, history: Sequence[Event]) -> tuple[Candi
 
 
 def format_summary_facts(summary: Mapping[str, Any]) -> tuple[DisplayedFact, ...]:
-    """Return the scalars and lists of a summary as text. Nested objects are omitted."""
+    """Return the scalars and lists of a summary as text."""
     return tuple(
         DisplayedFact(
             str(key).replace("_", " "),
@@ -141,7 +137,7 @@ def _decisions(
     history: Sequence[Event],
     back: Mapping[tuple[str, str], Event],
 ) -> Iterator[tuple[str, DecisionView]]:
-    """Yield the decisions about a candidate with their event IDs. The ID is "" if the history lacks the event."""
+    """Yield the decisions about a candidate with their event IDs."""
     for what, said in (("approved", candidate.approvals), ("rejected", candidate.rejections)):
         for channel, people in said.items():
             rolled_back = what == "approved" and (channel, name) in back
@@ -164,7 +160,7 @@ _TEXT: Final = 300  # maximum number of characters of each text
 
 @dataclass(frozen=True, slots=True)
 class EvidenceView:
-    """A part of the evidence, such as the request, the response or the output."""
+    """A part of the evidence, such as the request or the response."""
 
     name: str
     text: str

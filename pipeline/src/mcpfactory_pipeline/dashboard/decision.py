@@ -95,17 +95,14 @@ class DecisionPage:
         stands: without a pending decision, the reason why the candidate must not be promoted.
         way: command that resolves this reason, or "".
         closed: holds on the channel, and the retirement of the server.
-        rejected: rejections of the candidate.
-        rolled_back: rollbacks of the candidate.
-        approve_after_all: without a pending decision, the command that approves the candidate. It is "" if the approval
-            would be refused or has no effect.
+        approve_after_all: without a pending decision, the command that approves the candidate, or "".
         source_channel: the preceding channel.
         in_source_since: time since which the preceding channel has offered the candidate.
-        waits_since: the same time if a decision is pending, otherwise "".
+        waits_since: time since which the decision has been pending, or "".
         known: True if both tool lists are on this machine.
         judged: True if both validation reports are on this machine.
         source: command that shows the source changes, or "".
-        uncommitted: versions that were built from uncommitted changes, which no command can show.
+        uncommitted: versions that were built from uncommitted changes.
     """
 
     workspace: str
@@ -155,11 +152,7 @@ def decidable_channels(detail: ServerDetail) -> Iterator[str]:
 
 
 def candidate_to_decide(detail: ServerDetail, channel: str) -> str:
-    """Return the next candidate for a channel, or "".
-
-    Raises:
-        NotFoundError: the channel is unknown.
-    """
+    """Return the next candidate for a channel, or ""."""
     return next_candidate(detail.state, find_channel(detail.channels, channel))
 
 
@@ -174,11 +167,8 @@ def decision_page(
 ) -> DecisionPage:
     """Return the decision page of a candidate for a channel. The default is the next candidate.
 
-    `advise` runs a command as a dry run, and returns a command that would succeed and the error
+    `advise` runs a command as a dry run. It returns a command that would succeed, and the error
     (`SuggestionValidator`).
-
-    Raises:
-        NotFoundError: the channel or the candidate is unknown.
     """
     name, every = detail.facts.name, {one.id: one for one in candidate_views(detail.state, detail.history)}
     chosen = _chosen(detail, channel, candidate, every)
@@ -247,9 +237,9 @@ def _asked(detail: ServerDetail, channel: str) -> tuple[str, str]:
 def _question(
     detail: ServerDetail, policy: ChannelPolicy, candidate: str, about: Sequence[DecisionView] | None, advise: _Advise
 ) -> dict[str, Any]:
-    """Return the fields of the page about a pending decision, or about possible actions.
+    """Return the page's fields about a pending decision or about possible actions.
 
-    `about` has earlier decisions about this candidate and channel, or None if the channel offers the candidate.
+    `about` are earlier decisions about this candidate, or None if the channel already offers the candidate.
     """
     name, since = policy.name, _since(detail.history, policy.source, candidate) if policy.source else ""
     asks, command = _asked(detail, name) if about is not None else ("", "")
@@ -274,7 +264,7 @@ def _question(
 
 
 def _refusal(detail: ServerDetail, channel: str, candidate: str, advise: _Advise) -> tuple[str, str]:
-    """Return the reason against a promotion and the command that resolves it, or empty strings."""
+    """Return the reason against a promotion and the command that resolves it."""
     name = detail.facts.name
     command, refused = advise(f"mcpfactory pipeline promote {name} --channel {channel} --candidate {candidate}")
     return str(refused or ""), "" if command == f"mcpfactory pipeline status {name}" else command
@@ -283,7 +273,7 @@ def _refusal(detail: ServerDetail, channel: str, candidate: str, advise: _Advise
 def _refusals(
     detail: ServerDetail, channel: str, candidate: str, about: Iterable[DecisionView]
 ) -> tuple[DecisionView, ...]:
-    """Return the rejections of a candidate for a channel, and a rollback that no later approval outweighs."""
+    """Return the rejections of a candidate, and a rollback without a later approval."""
     back = candidate in candidates_rolled_back(detail.history, channel)
     return tuple(one for one in about if one.what == "rejected" or (one.what == "rolled back" and back))
 
@@ -323,7 +313,6 @@ def _grouped(changes: Sequence[Change], manifest: Mapping[str, Any]) -> Iterator
 
 
 def _change_view(change: Change, manifest: Mapping[str, Any]) -> ContractChangeView:
-    """Return a change without the tool's name. A new tool is described by the manifest."""
     tools = (tool for tool in manifest.get("tools", ()) if isinstance(tool, dict) and tool.get("name") == change.tool)
     described = next((str(tool.get("description") or "") for tool in tools), "") if change.code == "tool-added" else ""
     words = change.message.removeprefix(change.tool).removeprefix(":").strip()
@@ -334,7 +323,7 @@ def _change_view(change: Change, manifest: Mapping[str, Any]) -> ContractChangeV
 
 
 def _findings_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[Any], list[Any], int]:
-    """Return fixed findings, new findings, and the number of unchanged findings. Their evidence is not compared."""
+    """Return fixed findings, new findings, and the number of unchanged findings."""
     old, new = (
         [{key: value for key, value in one.items() if key != "evidence"} for one in report.get("findings", ())]
         for report in (before, after)

@@ -1,7 +1,6 @@
 """Static export of the dashboard: the same pages with relative links.
 
-`assets/export.json` lists the files of an exported site. An export into the same folder replaces the site, and removes
-files that the new site lacks.
+`assets/export.json` lists the files of an exported site, so that the next export can remove outdated files.
 """
 
 from __future__ import annotations
@@ -23,13 +22,11 @@ _RECORD: Final = "assets/export.json"  # lists the files of an exported site
 def export(workspace_root: Path, out: Path) -> tuple[Path, ...]:
     """Write the site into `out` and return the written files.
 
-    Other files in the folder of an earlier export are kept. Symbolic links on the paths of written files are replaced,
-    so that nothing outside `out` is written.
+    An earlier export is replaced, and other files are kept. Symbolic links are replaced, so that nothing outside `out`
+    is written.
 
     Raises:
-        WorkspaceError: `workspace_root` is not in a workspace.
         RefusedError: `out` is a file, or contains files but no earlier export.
-        PipelineError: `out` cannot be written.
     """
     if out.exists() and not out.is_dir():
         raise RefusedError(f"{out} is a file", hint="choose a new folder")

@@ -36,16 +36,13 @@ class ServerFacts:
     items: tuple[InboxItem, ...] = ()  # pending items
     owners: tuple[str, ...] = ()
     logs: tuple[str, ...] = ()  # failed stages whose log is on this machine
-    # Channel → people who approved the channel's next candidate.
+    # Channel → people who approved its next candidate.
     approved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceFacts:
-    """Facts of the workspace.
-
-    `now` is the time of reading. `gone` are the pending items of servers that no longer exist.
-    """
+    """Facts of the workspace. `gone` are the pending items of servers that no longer exist."""
 
     name: str
     servers: tuple[ServerFacts, ...]
@@ -77,12 +74,12 @@ class RunFacts:
 
     Attributes:
         events: events of the run by server.
-        logs: logs of the run's steps that still exist on this machine, by (server, stage).
-        going: True if the run's process exists. It is needed because a run has no events before its first step.
-        now: time of reading in seconds, as in `id_creation_time`.
+        logs: logs of steps that still exist on this machine, by (server, stage).
+        going: True if the run's process exists, even before the first event.
+        now: time of reading in seconds.
         waits: server → the run that blocks this server, or "" if unknown.
         kept: IDs of the events of failed steps whose logs were not overwritten.
-        needs: stage → all stages that it requires, in workspace order. Approvals are omitted.
+        needs: stage → all stages that it requires, without approvals.
     """
 
     workspace: str
@@ -108,7 +105,7 @@ class StoredCandidate:
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """A stage's log, with outcome and run of the stage's last execution."""
+    """A stage's log, and the stage's last execution."""
 
     workspace: str
     server: str
@@ -121,7 +118,7 @@ class LogFacts:
 
 @dataclass(frozen=True, slots=True)
 class DisplayedStatus:
-    """Display of a status: icon in templates/icons.svg, class (`tone`) in style.css, and rank. Low ranks come first."""
+    """Display of a status. `icon` is from templates/icons.svg, and `tone` is a class in style.css. Low ranks come first."""
 
     key: str
     word: str
@@ -149,7 +146,7 @@ ShownStatus = Annotated[
 def displayed_stage_status(stage: Mapping[str, Any], *, running: bool = False) -> DisplayedStatus:
     """Return the displayed status of a stage, from a row of `mcpfactory_pipeline.views.status`.
 
-    A passed stage that would run again is stale, or held if a hold applies. A failed stage stays failed.
+    A passed stage that would run again is stale, or held if a hold applies.
     """
     return STATUSES["running"] if running else outcome_status(idle_stage_status(stage))
 
@@ -174,7 +171,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Pager:
-    """Position in a list: page number, number of pages, and number of entries."""
+    """Page number, number of pages, and number of entries."""
 
     page: int
     pages: int
@@ -205,7 +202,7 @@ def view_adapter(view: type[Any]) -> TypeAdapter[Any]:
 
 
 def to_json(view: Any) -> dict[str, Any]:
-    """Return a view as JSON-compatible data. A status is represented by its key."""
+    """Return a view as JSON-compatible data."""
     data: dict[str, Any] = view_adapter(view.__class__).dump_python(view, mode="json")
     return data
 

@@ -52,7 +52,7 @@ class InboxEntry:
         waited: age of the item as text, or "".
         seconds: age of the item in seconds.
         decision: channel whose decision page compares the candidate, or "".
-        log: stage whose log shows the failure, or "" if the log is not on this machine.
+        log: stage whose log shows the failure, or "".
     """
 
     kind: str
@@ -104,8 +104,7 @@ class InboxGroup:
 class InboxPage:
     """The inbox. Items that block most come first, then the oldest. Items with the same cause are grouped.
 
-    `next` are the most likely next commands. `whose` is an approver or owner. It selects items that this person or
-    anyone can process.
+    `next` are the most likely next commands. `whose` selects items that this person or anyone can process.
     """
 
     workspace: str
@@ -161,7 +160,7 @@ def _items(facts: WorkspaceFacts) -> list[InboxItem]:
 
 
 class _Whom:
-    """The people who should process an item (approvers, owners or a role), and the stage with a helpful log."""
+    """The people who should process an item, and the stage with a helpful log."""
 
     def __init__(self, facts: WorkspaceFacts) -> None:
         self.channels = {channel.name: channel.approvers for channel in facts.channels}
@@ -201,7 +200,7 @@ _NAMED: Final = re.compile(r"\b\d[\w.+-]* \([\w.-]+\)(?: for)? ?")
 
 
 def _cause(message: str, server: str) -> str:
-    # A separate pattern per server would be slow to compile.
+    # One pattern per server would be slow to compile.
     named = _WORD.sub(lambda word: "…" if word.group() == server else word.group(), _NAMED.sub("", message))
     named = named.strip(" ;:")
     return shorten(f"a candidate {named}" if named.startswith("is ") else named, _TEXT)
@@ -259,7 +258,7 @@ class BatchChoice:
 
     @property
     def mark(self) -> str:
-        """Return the choice as a form value. Spaces separate its parts."""
+        """Return the choice as a form value."""
         return " ".join((self.server, self.channel, self.candidate, self.precondition))
 
     def values(self, action: Action, reason: str) -> dict[str, str]:
@@ -295,7 +294,7 @@ class BatchPage:
 
     @property
     def noun(self) -> str:
-        """Return the number of confirmable candidates as text, or of all candidates if none can be confirmed."""
+        """Return the number of candidates that can be confirmed as text. If there are none, all candidates count."""
         return pluralize(len(self.ready) or len(self.items), "candidate")
 
     def mark(self, item: ActionPage) -> str:
@@ -332,7 +331,7 @@ def batch_page(
 
 
 def batch_choice_value(item: InboxEntry) -> str:
-    """Return an inbox entry's form value for a batch decision, or "" if its next command cannot be in a batch."""
+    """Return an inbox entry's form value for a batch decision, or "" if no batch decision is possible."""
     action, values = action_for_command(item.command) or ("", {})
     if action not in BATCHED or not values.get("channel"):
         return ""
@@ -340,11 +339,7 @@ def batch_choice_value(item: InboxEntry) -> str:
 
 
 def parse_batch_choices(marks: Sequence[str]) -> list[BatchChoice]:
-    """Parse the marks of a form. Duplicates are omitted.
-
-    Raises:
-        ConfigError: a mark is invalid, or the number of marks is zero or too large.
-    """
+    """Parse the marks of a form. Duplicates are omitted."""
     found = []
     for mark in dict.fromkeys(marks):
         parts = mark.split(" ")
@@ -362,9 +357,6 @@ def parse_confirmations(given: Mapping[str, Any]) -> list[tuple[BatchChoice, str
     """Return the confirmed choices with their tickets.
 
     A form has fields `item-N` and `ticket-N`. A JSON object has the list `items`.
-
-    Raises:
-        ConfigError: a choice is invalid.
     """
     items = given.get("items")
     if items is None:

@@ -1,9 +1,8 @@
 """Live updates of pages. One poll of the files serves all connected browsers.
 
-A follower has the current state of a page (`PageSnapshot`). A listener has a position (`StreamPosition`), and receives
-the changes since that position. Events are not queued, so a slow listener receives fewer events. The ID of an event is
-the listener's next position. A browser that reconnects with `Last-Event-ID` therefore resumes at its position, even if
-another process serves the request.
+A listener receives the changes since its position (`StreamPosition`). Events are not queued, so a slow listener
+receives fewer events. The ID of an event is the listener's next position, so that a browser with `Last-Event-ID` can
+resume.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ class PageSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class StreamPosition:
-    """Position of a listener: hash of the last received state, and number of received bytes of each log."""
+    """Position of a listener: hash of the last state, and number of received bytes of each log."""
 
     digest: str = ""
     offsets: Mapping[str, int] = field(default_factory=dict)
@@ -121,7 +120,7 @@ def _events(position: StreamPosition, now: PageSnapshot) -> Iterator[tuple[str, 
 
 
 def read_log_tail(step: str, file: Path) -> LogTail:
-    """Return the end of a log, up to its last complete line. A missing log is empty."""
+    """Return the end of a log, up to its last complete line."""
     try:
         with open_log(file) as stream:
             start = max(0, stream.seek(0, 2) - _MAX_LOG)
@@ -153,7 +152,7 @@ class TooManySubscribersError(PipelineError):
 
 
 class _Follower:
-    """A followed page. Polling requires listeners."""
+    """A followed page, which is polled while it has listeners."""
 
     def __init__(self, first: PageSnapshot, poll: Poll, ended: Callable[[], bool]) -> None:
         self.now = first
@@ -213,8 +212,6 @@ class PageSubscriptions:
     async def join(self, name: str, make: Callable[[], Poll], position: str) -> AsyncIterator[bytes]:
         """Return a stream of the changes of a page. `make` creates the poll of a page that is not followed yet.
 
-        Errors of the first poll propagate to the caller.
-
         Raises:
             TooManySubscribersError: there are too many listeners.
         """
@@ -270,9 +267,9 @@ def workspace_poll(reader: WorkspaceReader) -> Poll:
 
 
 class RunPoll:
-    """Poll of a run. It reads logs of running steps, and renders the page if files changed or durations are outdated.
+    """Poll of a run.
 
-    The first poll raises `NotFoundError` if no history contains the run.
+    The logs of running steps are read each time. The page is rendered only if files changed or durations are outdated.
     """
 
     def __init__(self, reader: WorkspaceReader, page: Page, values: dict[str, str], number: str) -> None:

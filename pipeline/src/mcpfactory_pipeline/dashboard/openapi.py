@@ -106,7 +106,7 @@ def _check_and_perform(
     fields: dict[str, Any],
     answers: tuple[dict[str, Any], dict[str, Any]],
 ) -> dict[str, Any]:
-    """Return the operations for an action. `words` are name, title and description. `about` is the path parameter."""
+    """Return the operations for an action. `words` are name, title and description."""
     name, title, description = words
     ticket = {"ticket": {"type": "string", "description": "The ticket of a check with exactly these values."}}
     properties = fields if "items" in fields else ticket | fields

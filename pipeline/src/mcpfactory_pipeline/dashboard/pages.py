@@ -1,4 +1,4 @@
-"""Table of all pages with paths, views and parameters. Routes, navigation, export and OpenAPI use this table."""
+"""Table of all pages with paths, views and parameters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Values = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PageParameter:
-    """A parameter of a page. `values` are the permitted values of a query parameter."""
+    """A parameter of a page. `values` are the permitted values."""
 
     name: str
     about: str
@@ -75,12 +75,7 @@ def _decidable(reader: WorkspaceReader, names: Sequence[str]) -> Iterator[dict[s
 def candidate_decision_page(
     reader: WorkspaceReader, detail: ServerDetail, channel: str, candidate: str = ""
 ) -> DecisionPage:
-    """Return the decision page of a server's candidate. The default is the next candidate for the channel.
-
-    Raises:
-        StateError: the server cannot be read.
-        NotFoundError: the channel is unknown, or the candidate does not exist.
-    """
+    """Return the decision page of a server's candidate. The default is the next candidate for the channel."""
     if broken := detail.facts.row.get("problem"):
         raise StateError(broken["message"], hint=broken["hint"])
     offered = detail.state.offered(channel)
@@ -115,7 +110,7 @@ def _rows(reader: WorkspaceReader) -> tuple[RunRow, ...]:
         now = reader.running_stages_now()
         if now <= at_work:  # no stage started during the read; a stage that ended counts as running
             return rows
-        at_work = now  # read again, because a stage that started during the read would appear to have crashed
+        at_work = now  # read again: a stage that started during the read would appear to have crashed
 
 
 def _runs(reader: WorkspaceReader, _names: Sequence[str]) -> Iterator[dict[str, str]]:
@@ -124,7 +119,7 @@ def _runs(reader: WorkspaceReader, _names: Sequence[str]) -> Iterator[dict[str, 
 
 
 def _parts(reader: WorkspaceReader, _names: Sequence[str]) -> Iterator[dict[str, str]]:
-    for name, events in reader.histories().items():  # also of deleted servers
+    for name, events in reader.histories().items():  # includes deleted servers
         for run in dict.fromkeys(str(event["run"]) for event in events if event.get("run")):
             yield {"run": run, "name": name}
 

@@ -1,8 +1,7 @@
 """HTML rendering of views.
 
 Autoescape is always on, because names and texts come from untrusted API documents. Scripts and styles are never inline,
-so that the content security policy can forbid inline code. All pages escape invisible and bidirectional characters
-(`_filled`). Form values are escaped in such a way that browsers submit them unchanged (`exact`).
+so that the content security policy can forbid inline code. All pages escape invisible and bidirectional characters.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ POLICY: Final = (
 
 
 def _exact(text: object) -> object:
-    """Escape invisible characters in a form value as numeric references, so that browsers submit them unchanged."""
+    """Escape invisible characters in a form value, so that browsers submit them unchanged."""
     escaped = escape_invisible(html.escape(str(text)), lambda one: f"&#{ord(one)};")
     return _templates.filters["safe"](escaped)
 
@@ -72,17 +71,13 @@ _templates.globals |= {
 
 
 def _filled(template: str, **facts: object) -> str:
-    """Render a template. Escape invisible and bidirectional characters."""
+    """Render a template. Invisible and bidirectional characters are escaped."""
     return escape_invisible(_templates.get_template(template).render(**facts))
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Relative links from a page to other pages.
-
-    `static` is True in the export, where links lead to files. Later pages of a list have a query in the live dashboard,
-    and a separate folder in the export.
-    """
+    """Relative links from a page to other pages. `static` is True in the export, where links point to files."""
 
     path: str
     static: bool = False
@@ -100,7 +95,7 @@ class Links:
         return "../" * (self.path.count("/") - 1 + (self.static and self.page > 1))
 
     def to(self, path: str, query: Mapping[str, object] | None = None, *, page: int = 1) -> str:
-        """Return the link to a page. The export omits `query`, because it has only unfiltered pages."""
+        """Return the link to a page. The export has only unfiltered pages, so it omits `query`."""
         target = f"{self.up}{quote(path.removeprefix('/'))}"
         if self.static:
             return f"{target}{page_folder(page)}index.html"
@@ -121,7 +116,7 @@ class Links:
 
 
 def page_folder(page: int) -> str:
-    """Return the folder of an exported later page, relative to the first page. The first page has no such folder."""
+    """Return the folder of an exported later page, relative to the first page."""
     return f"page-{page}/" if page > 1 else ""
 
 
@@ -143,9 +138,9 @@ class Visitor:
 
 
 def render(page: Page, view: object, links: Links, *, live: str = "", visitor: Visitor | None = None) -> str:
-    """Render a view as a page. `live` is the path of the event stream, or "".
+    """Render a view as a page. Without a `visitor`, the page has no actions.
 
-    Without a `visitor`, the page has no actions.
+    `live` is the path of the event stream, or "".
     """
     return _filled(page.template, view=view, page=page, links=links, static=links.static, live=live, visitor=visitor)
 

@@ -35,11 +35,7 @@ class RunProcesses:
         self._guard = threading.Lock()
 
     def start(self, wanted: Run) -> str:
-        """Start a run for the current actor. Return its ID after the run has recorded its start.
-
-        Raises:
-            StageError: the run does not start.
-        """
+        """Start a run for the current actor. Return its ID after the run has recorded its start."""
         workspace, run = Workspace.find(self._root), new_id()
         server = wanted.servers[0]
         program = [sys.executable, "-m", "mcpfactory_pipeline.dashboard.run_process"]
@@ -109,7 +105,7 @@ class RunProcesses:
             self._processes.pop(run, None)
 
     def close(self) -> None:
-        """Stop all runs. Finished stages are kept, and running stages are recorded as interrupted."""
+        """Stop all runs gracefully. Running stages are recorded as interrupted."""
         with self._guard:
             processes = list(self._processes.values())
         for process in processes:

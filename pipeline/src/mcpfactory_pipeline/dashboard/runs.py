@@ -34,7 +34,7 @@ class StageAttempt:
     Attributes:
         start: seconds between the start of the run and the start of the attempt.
         seconds: duration, or None if unknown. For a running step, the time until now.
-        log: end of the step's output. On pages about several servers, only running steps have this output.
+        log: end of the step's output. Pages about several servers omit the output of finished steps.
         working: True for a running step.
         kept: True for a failed step whose log exists.
     """
@@ -129,7 +129,7 @@ class RunsPage:
 def run_rows(
     histories: Mapping[str, Sequence[Event]], at_work: Set[tuple[str, str, str]] = frozenset()
 ) -> tuple[RunRow, ...]:
-    """Return all runs in the histories, newest first. `at_work` has (run, server, stage) of the running steps."""
+    """Return all runs in the histories, newest first. `at_work` has (run, server, stage) of running steps."""
     known = group_events_by_run(histories)
     return tuple(_line(run, known[run], at_work) for run in sorted(known, reverse=True))
 
@@ -264,7 +264,6 @@ def _step(
 
 
 def _id(event: Event) -> str:
-    """Return the event ID. Event IDs sort by time, so that no time must be parsed."""
     return str(event["id"])
 
 
@@ -276,7 +275,7 @@ def _cut_short(servers: Iterable[Iterable[StageAttempt]]) -> str:
     last = [step for steps in servers for step in {step.stage: step for step in steps}.values()]
     said = [step.message for step in last if step.status.key == "interrupted"]
     cancelled = any(message.startswith(RUN_ENDED) for message in said)
-    # one of these messages means that the process of the run died
+    # these messages mean that the whole run died
     died = any(message in {RUN_DIED, _SILENT} for message in said)
     return "cancelled" if cancelled else "broke off" if died else ""
 

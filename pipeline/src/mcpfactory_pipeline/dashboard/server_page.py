@@ -50,10 +50,9 @@ class ToolView:
     Attributes:
         tokens: tokens of the tool in the tool list.
         share: tokens of the tool in percent of the largest tool.
-        input: input schema in `tools/list`.
-        output: output schema in `tools/list`.
-        can_try: True if the dashboard can call the tool. It cannot call tools of adopted servers, because these servers
-            start in other ways.
+        input: input schema.
+        output: output schema.
+        can_try: True if the dashboard can call the tool. Tools of adopted servers cannot be called.
     """
 
     name: str
@@ -82,7 +81,7 @@ class ToolsPage:
 
 
 def tools_page(detail: ServerDetail, *, page: str = "1") -> ToolsPage:
-    """Return a page of the server's tools, in the order of the tool list."""
+    """Return a page of the server's tools."""
     tools = tool_views(detail)
     shown, pager = paginate(tools, page, _SIZE)
     return ToolsPage(
@@ -91,7 +90,7 @@ def tools_page(detail: ServerDetail, *, page: str = "1") -> ToolsPage:
 
 
 def tool_views(detail: ServerDetail) -> tuple[ToolView, ...]:
-    """Return the tools in the server's report. Without a report, return the tool list of the newest candidate."""
+    """Return the tools in the server's report. Without a report, return the newest candidate's tools."""
     if not isinstance(detail.report.get("tools"), list):
         named = [tool for tool in detail.contract if isinstance(tool.get("name"), str)]
         counted = [(tool, estimate_tokens(tool)) for tool in named]
@@ -150,9 +149,9 @@ class StageView:
 
     Attributes:
         verdict: `up-to-date`, `run`, `blocked`, `held` or `waiting`.
-        message: message of the last result. While the stage is running, it describes the previous outcome.
+        message: message of the last result, also while the stage is running again.
         run: last run that executed the stage.
-        last_run: while the stage is running, the run of the previous outcome, otherwise "".
+        last_run: while the stage is running, the run with the last result, otherwise "".
     """
 
     stage: str
@@ -197,7 +196,7 @@ class ChannelView:
 
 @dataclass(frozen=True, slots=True)
 class PendingItemView:
-    """A pending item. `value` is the next command. `log` is the stage whose log shows the error, or ""."""
+    """A pending item. `value` is the next command, and `log` is the stage whose log shows the error."""
 
     name: str
     value: str
@@ -219,7 +218,7 @@ class PublishedView:
 
 @dataclass(frozen=True, slots=True)
 class ValidationSummary:
-    """Result of the last validation. If its report is not on this machine, some fields are None."""
+    """Result of the last validation. Without its report, some fields are None."""
 
     score: int | None
     passed: bool | None
@@ -287,11 +286,9 @@ class ServerPage:
 
     Attributes:
         retired: actor and reason of the retirement, or "".
-        retired_since: time of the retirement, or "".
         findings_total: number of all findings.
         tools_total: number of all tools.
         older: number of events that the page omits.
-        actions: available actions (`possible_actions`).
     """
 
     workspace: str
@@ -326,7 +323,6 @@ class ServerPage:
 
 
 def _action_links(possible: Mapping[str, tuple[Mapping[str, str], ...]]) -> Iterator[ActionLink]:
-    """Yield a link per action. An action for approval stages gets another link to the first stage."""
     for name, subjects in possible.items():
         stages = [about for about in subjects if "stage" in about]
         if len(stages) < len(subjects):
@@ -338,7 +334,7 @@ def _action_links(possible: Mapping[str, tuple[Mapping[str, str], ...]]) -> Iter
 def server_page(
     detail: ServerDetail, possible: Mapping[str, tuple[Mapping[str, str], ...]] = MappingProxyType({})
 ) -> ServerPage:
-    """Return the page of a server. `possible` are the available actions (`possible_actions`)."""
+    """Return the page of a server. `possible` are the available actions."""
     facts, row, report = detail.facts, detail.facts.row, detail.report
     cells, problem, tools = stage_cells(row), row.get("problem") or {}, tool_views(detail)
     findings = finding_views(detail.validation.get("findings", ()))
@@ -477,7 +473,7 @@ def _verdict(report: Mapping[str, Any]) -> ValidationSummary:
 
 
 def _coverage(manifest: Mapping[str, Any] | None, report: Mapping[str, Any]) -> ApiCoverage | None:
-    """Return the coverage that the stage `generate` recorded. By default, compute it from the server's report."""
+    """Return the coverage that the stage `generate` recorded, or the coverage in the server's report."""
     if not manifest:
         skipped = {operation_name(one): one.get("reason", "") for one in report.get("skipped", ())}
         made = len({str(tool.get("operation")) for tool in report.get("tools", ())})
@@ -506,7 +502,7 @@ def _variable(one: Mapping[str, Any]) -> DisplayedFact:
 
 
 def _history(detail: ServerDetail) -> Iterator[HistoryRow]:
-    """Yield the latest events, newest first. Rows with truncated text also have the full text, until a size limit."""
+    """Yield the latest events, newest first. Full texts are included up to a size limit."""
     room = _WHOLE
     for event in reversed(detail.history[-_HISTORY:]):
         row = _event(event)

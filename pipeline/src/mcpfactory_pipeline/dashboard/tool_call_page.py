@@ -51,9 +51,7 @@ class ToolCallResult:
     """Outcome of a call.
 
     Attributes:
-        arguments: arguments as indented JSON.
         compact: arguments as JSON on one line.
-        result: result as JSON, or "".
         problem: reason for a missing result.
         test: the call as a declared test.
         file: path for a new file with the declared test.
@@ -75,8 +73,7 @@ class ToolCallResult:
 class ToolCallPage:
     """Page that tries a tool.
 
-    `raw` contains all arguments as JSON, and takes precedence over the fields. `stub` is False for a server without an
-    API document, which calls no stub API.
+    `raw` contains all arguments as JSON, and takes precedence over the fields. `stub` is True if a stub API answers.
     """
 
     workspace: str
@@ -100,11 +97,7 @@ def tool_call_page(
     given: Mapping[str, Any] | None,
     tried: ToolCallResult | None = None,
 ) -> ToolCallPage:
-    """Return the page for a tool, filled with the given values. By default, the tool's test case provides the values.
-
-    Raises:
-        NotFoundError: the server does not have the tool.
-    """
+    """Return the page for a tool. By default, the tool's test case provides the values."""
     name = detail.facts.name
     shown = _tool_of(detail, tool)
     case, problem, hint = None, "", ""
@@ -139,12 +132,8 @@ def tool_call_page(
 def parse_tool_arguments(detail: ServerDetail, tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments: `arguments` of a JSON request, `raw` JSON of a form, or the form's fields `arg.<name>`.
 
-    A value stays a text if the schema permits a string. Otherwise the value is parsed as JSON, if possible. The server
-    validates the arguments.
-
-    Raises:
-        ConfigError: the JSON text is invalid or not an object.
-        NotFoundError: the tool is unknown.
+    A value stays a text if the schema permits a string. Otherwise the value is parsed as JSON, if possible. Only the
+    server validates the arguments.
     """
     schema = _tool_of(detail, tool).get("inputSchema")
     if isinstance(given.get("arguments"), dict):
@@ -167,11 +156,7 @@ def parse_tool_arguments(detail: ServerDetail, tool: str, given: Mapping[str, An
 def run_tool_call(
     workspace: Workspace, detail: ServerDetail, tool: str, arguments: Mapping[str, Any]
 ) -> ToolCallResult:
-    """Start the candidate's server, call the tool once with the stub API, and stop the server.
-
-    Raises:
-        StageError: the candidate or the stub case is not on this machine.
-    """
+    """Start the candidate's server, call the tool once with the stub API, and stop the server."""
     server = workspace.server(detail.facts.name)
     case, python = _case(server, tool), _python(workspace, server)
     with tempfile.TemporaryDirectory() as folder:
@@ -211,7 +196,6 @@ def _unused(folder: Path, tool: str) -> str:
 
 
 def _declared(tool: str, arguments: Mapping[str, Any], case: Mapping[str, Any] | None, *, error: bool) -> str:
-    """Return a call as a declared test with arguments, API response, and snapshot of the result."""
     test = {
         "name": f"{tool} as tried",
         "tool": tool,

@@ -1,7 +1,6 @@
 """Workspace files for pages: reports, manifests, logs, and stamps that detect changes.
 
-The size of each read is limited. Missing or damaged files are ignored, because a page about a broken server is more
-useful than an error page.
+The size of each read is limited. Missing or damaged files are ignored, so that pages about broken servers still appear.
 """
 
 from __future__ import annotations
@@ -40,15 +39,12 @@ _MANIFEST: Final = "/_generated/manifest.json"
 
 
 def open_log(file: Path) -> BinaryIO:
-    """Open the log `ARTIFACTS/SERVER/logs/STAGE.log`.
-
-    Raises `OSError` if the file does not exist or is not a regular file.
-    """
+    """Open the log `ARTIFACTS/SERVER/logs/STAGE.log`. Raises `OSError` if it is not a regular file."""
     return open_below(file, file.parents[2])
 
 
 def strip_terminal_codes(data: bytes) -> str:
-    """Decode text and remove terminal codes. Of an overwritten line, such as a progress bar, keep the last state."""
+    """Decode text and remove terminal codes. An overwritten line, such as a progress bar, keeps its last state."""
     text = data.decode("utf-8", errors="replace")
     if "\r" in text:
         text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
@@ -68,7 +64,7 @@ def read_log(file: Path) -> str:
 
 
 def read_validation_report(folder: Path, kept: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the report of the stage `validate` in `folder`, or an empty report if it is not on this machine."""
+    """Return the report of the stage `validate`, or an empty report if it is not on this machine."""
     for relative in kept:
         file = folder / relative
         if relative.endswith(".json") and file.resolve().is_relative_to(folder.resolve()):
@@ -119,7 +115,7 @@ def _folders_in(folder: str) -> list[str]:
 
 
 def paths_below(folder: str) -> Iterator[str]:
-    """Yield a folder with all folders and files in it. The stamp of a folder changes if files are added or removed."""
+    """Yield a folder with all folders and files in it."""
     yield folder
     try:
         entries = list(os.scandir(folder))
@@ -151,7 +147,7 @@ _WRONG: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """A line of a log. `page` is the number of its page in the log. `wrong` marks a line about an error."""
+    """A line of a log. `wrong` marks a line about an error."""
 
     number: int
     page: int
@@ -164,12 +160,11 @@ class LogPage:
     """A page of a log, or of the lines that contain `query`.
 
     Attributes:
-        run: the run that wrote the log.
         going: True while the run writes the log.
         size: size of the log in bytes.
         unread: number of bytes at the start of a long log that are not read.
         wrong: number of the first line about an error, or 0.
-        wrong_page: page of the line `wrong`.
+        wrong_page: page of the first line about an error.
     """
 
     workspace: str
@@ -189,11 +184,7 @@ class LogPage:
 
 @contextmanager
 def open_stage_log(facts: LogFacts) -> Iterator[BinaryIO]:
-    """Open a log for reading.
-
-    Raises:
-        NotFoundError: the log is not on this machine.
-    """
+    """Open a log for reading."""
     try:
         stream = open_log(facts.file)
     except OSError as error:
@@ -209,7 +200,7 @@ def open_stage_log(facts: LogFacts) -> Iterator[BinaryIO]:
 
 
 def log_page(facts: LogFacts, stream: BinaryIO, *, query: str = "", page: str = "") -> LogPage:
-    """Return a page of a stage's log. `query` selects lines that contain this text (case-insensitive).
+    """Return a page of a stage's log. `query` selects lines that contain this text.
 
     The default page contains the first line about an error. Without such a line, it is the last page.
     """

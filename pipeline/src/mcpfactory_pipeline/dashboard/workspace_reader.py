@@ -1,8 +1,7 @@
 """Workspace reader of the dashboard. Responses are always current, but only changed data is read again.
 
-A server is read again if one of its files was added, removed or changed, according to time, size and inode. The files
-of all servers are checked for each response. If a channel requires soak time, pending items also depend on the current
-time.
+A file counts as changed if its time, size or inode differs. If a channel requires soak time, pending items also depend
+on the current time.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ Steps = frozenset[tuple[str, str, str]]  # set of (run, server, stage)
 
 _SOAK_STEP: Final = 60  # seconds; pending items are computed again after this time if a channel requires soak time
 _WRONG: Final = frozenset({"failed", "errored"})  # outcomes whose cause is in the log
-# A stage is unfinished if its last event is one of these.
+# Last events of an unfinished stage.
 _UNFINISHED: Final = frozenset({STAGE_START, "stage.interrupted"})
 _STEP_EVENTS: Final = STAGE_ENDS | {STAGE_START}
 # Large fields of events, which pages about many servers do not need.
@@ -91,7 +90,7 @@ class WorkspaceReader:
     """The workspace that contains `root`. Each method raises `WorkspaceError` if the workspace does not exist.
 
     Pages about many servers reuse data for up to `age` seconds. An export is not `live`: data is checked only once, and
-    responses have no waiting times. Equal workspaces therefore give equal exports.
+    responses have no waiting times.
     """
 
     def __init__(self, root: Path, *, age: float = 0.0, live: bool = True, clock: Clock = utc_now) -> None:
@@ -134,18 +133,14 @@ class WorkspaceReader:
         return facts
 
     def _gone_items(self, workspace: Workspace, names: Sequence[str], seen: str) -> tuple[InboxItem, ...]:
-        """Return the pending items of removed servers, cached until a state, a channel or the server list changes."""
+        """Return the pending items of removed servers, with a cache."""
         now = seen, tuple(names), tuple(channel_page_stamps(channels_folder(workspace)))
         if self._gone[0] != now:
             self._gone = now, tuple(deleted_server_items(workspace))
         return self._gone[1]
 
     def server(self, name: str) -> ServerDetail:
-        """Return one server with all details.
-
-        Raises:
-            NotFoundError: the workspace has no server of that name.
-        """
+        """Return one server with all details."""
         return self._once(("server", name), lambda: self._read_server(name))
 
     def _once(self, key: tuple[str, ...], read: Callable[[], T]) -> T:
@@ -184,10 +179,7 @@ class WorkspaceReader:
         )
 
     def histories(self, server: str = "") -> dict[str, list[Event]]:
-        """Return the events of one server or of all servers, oldest first, without large fields.
-
-        All servers include deleted servers.
-        """
+        """Return the events of one server, or of all servers including deleted servers. Large fields are omitted."""
         store = Store(self._workspace())
         with self._guard:
             return {name: self._history(store, name) for name in ([server] if server else store.servers())}
@@ -199,10 +191,7 @@ class WorkspaceReader:
     def cached_from_histories(
         self, name: str, make: Callable[[Mapping[str, list[Event]]], T], *, also: Hashable = None
     ) -> T:
-        """Return a value that `make` computes from all histories. It is cached until a history or `also` changes.
-
-        `name` is the cache key.
-        """
+        """Return a value that `make` computes from all histories. It is cached until a history or `also` changes."""
         histories = self.histories()
         with self._guard:
             stamps = tuple((server, *self._histories[server][0]) for server in histories if server in self._histories)
@@ -254,7 +243,7 @@ class WorkspaceReader:
         return log_file(self._workspace(), server, stage)
 
     def log(self, server: str, stage: str) -> LogFacts:
-        """Return a stage's log path and status. The names are checked, because they come from a URL.
+        """Return a stage's log path and status. The names may come from a URL.
 
         Raises:
             NotFoundError: the server or stage is unknown. In this case, no file is read.
@@ -278,7 +267,7 @@ class WorkspaceReader:
         )
 
     def digest(self) -> str:
-        """Return a text that changes when a state, a history or a running step changes. No file content is read."""
+        """Return a text that changes when a state, a history or a running step changes."""
         return hash_workspace_files(self._workspace().pipeline)
 
     def forget(self) -> None:
@@ -291,7 +280,7 @@ class WorkspaceReader:
         return inbox.validator(*inbox.status(workspace.server(server)))
 
     def stored_candidate(self, server: str, candidate: str) -> StoredCandidate:
-        """Return the data of a candidate on this machine. The data is empty for a missing or unknown candidate."""
+        """Return the data of a candidate on this machine. The data of a missing candidate is empty."""
         artifacts = self._workspace().artifacts / server
         known = Store(self._workspace()).state(server).candidates.get(candidate)
         if known is None:
@@ -375,7 +364,6 @@ def _needs(workspace: Workspace) -> dict[str, Set[str]]:
 
 
 def _refuse_unknown(workspace: Workspace, name: str) -> None:
-    """Refuse a name that no server has. Other problems appear in the server's row."""
     try:
         workspace.server(name)
     except NotFoundError:
@@ -411,7 +399,7 @@ def _failed_logs(workspace: Workspace, server: str, state: ServerState) -> Itera
 def _approvers(channels: Iterable[ChannelPolicy], state: ServerState) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the approvers of each channel's next candidate.
 
-    A channel that offered the candidate before is omitted, because approvals before a rollback do not count.
+    A channel that offered the candidate before is omitted: approvals before a rollback do not count.
     """
     for channel in channels:
         known = state.candidates.get(next_candidate(state, channel)) if channel.source else None
@@ -420,7 +408,6 @@ def _approvers(channels: Iterable[ChannelPolicy], state: ServerState) -> Iterato
 
 
 def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> dict[str, int | None]:
-    """Return the numbers of tools and tokens. Sources: the server's report, the candidate's facts, or its tool list."""
     report = read_json(server.report)
     tools = report.get("tools")
     if isinstance(tools, list):
@@ -440,7 +427,7 @@ def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> 
 def _contract(
     workspace: Workspace, server: str, candidate: str, *, manifest: bool = False
 ) -> tuple[Mapping[str, Any], ...]:
-    """Return the tools of a candidate on this machine, from its tool list or its manifest."""
+    """Return the tools of a candidate on this machine."""
     folder = workspace.artifacts / server / candidate
     try:
         found = stored_contract(folder, manifest=manifest) if candidate else None
@@ -457,10 +444,7 @@ def _events(store: Store, name: str) -> list[Event]:
 
 
 def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tuple[str, str], str]:
-    """Return the logs of a run by (server, stage).
-
-    Later runs overwrite logs, so only logs with the recorded hash are returned.
-    """
+    """Return the logs of a run by (server, stage). A log that a later run has overwritten is omitted."""
     found = {}
     for event in _events(store, server):
         if event.get("run") != run or event["event"] != "stage.finished":
@@ -475,7 +459,7 @@ def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tup
 def _kept_logs(
     workspace: Workspace, found: Mapping[str, Sequence[Event]], histories: Mapping[str, Sequence[Event]]
 ) -> Iterator[str]:
-    """Yield the event IDs of failed steps whose logs exist and were not overwritten by a later start of the stage."""
+    """Yield the event IDs of failed steps whose logs were not overwritten."""
     for server, events in found.items():
         wrong = [one for one in events if one["event"] == "stage.finished" and one.get("outcome") in _WRONG]
         if wrong:

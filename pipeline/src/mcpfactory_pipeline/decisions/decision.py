@@ -97,21 +97,14 @@ class Decision:
         return self.transaction.state
 
     def refresh_offer(self, what: str) -> None:
-        """Query the current offer of a server at a URL. A dry run sends no request.
-
-        Raises:
-            RefusedError: the server does not respond.
-        """
+        """Query the current offer of a server at a URL. A dry run sends no request."""
         if not self.dry_run:
             refresh_offer(self.workspace.server(self.state.server), what)
 
     def record(
         self, event: str, candidate: str | None, *, sign_with: Path | None = None, stage: str | None = None
     ) -> dict[str, Any]:
-        """Record the decision and return its subject. `sign_with` is a key that signs the decision.
-
-        `stage` is the failed stage that caused an automatic decision.
-        """
+        """Record the decision and return its subject. `stage` is the failed stage that caused an automatic decision."""
         about = self.about(candidate)
         facts = {**{name: about[name] for name in _RECORDED}, "reason": self.reason}
         signed = sign_decision(sign_with, self.state.server, event, facts) if sign_with else {}
@@ -119,7 +112,7 @@ class Decision:
         return about
 
     def check_precondition(self, candidate: str | None = None) -> dict[str, Any]:
-        """Return the facts of the decision as a token and as text. Call this method before the decision is recorded.
+        """Return the facts of the decision as a token and as text.
 
         Raises:
             StaleDecisionError: the facts do not match the token `precondition`.
@@ -158,11 +151,6 @@ def open_decision(
 
     `precondition` is the token of the facts that the user saw (`decisions.precondition`). An empty token is not
     checked.
-
-    Raises:
-        NotFoundError: the server or channel is unknown.
-        ConfigError: the policy cannot be read.
-        InvalidReasonError: the reason is too long.
     """
     reason = normalize_reason(reason)
     workspace.server(server)
@@ -179,10 +167,6 @@ def choose_candidate(state: ServerState, wanted: str, channel: ChannelPolicy | N
     """Return the candidate whose ID begins with `wanted`.
 
     The default is the candidate in the preceding channel, or the newest candidate for the first channel.
-
-    Raises:
-        NotFoundError: no candidate ID begins with `wanted`.
-        PromotionError: several candidates match, or the server has no candidate.
     """
     if not wanted:
         if chosen := state.offered(channel.source if channel else None) or state.candidate:
@@ -217,14 +201,11 @@ def approve(
 ) -> dict[str, Any]:
     """Record the approval of a candidate for a channel, and withdraw earlier rejections. The candidate is not promoted.
 
-    `sign_with` is an SSH key that signs the approval. A `signed` channel requires a signature. In the result,
-    `blockers` are the remaining reasons against the promotion (`plan.policy.Blocker`), and `lifted` are the withdrawn
-    rejections.
+    `sign_with` is an SSH key that signs the approval. In the result, `blockers` are the remaining reasons against the
+    promotion, and `lifted` are the withdrawn rejections.
 
     Raises:
-        PromotionError: the channel requires no approval, or a signature is missing. The actor is not an approver, or
-            has already approved. The candidate did not pass its checks, was never in the preceding channel, or differs
-            from the adopted server.
+        PromotionError: the approval is not permitted, or a required signature is missing.
         ConfigError: the key cannot sign.
         RefusedError: the server is at a URL and does not respond.
     """
@@ -296,11 +277,11 @@ def reject(
 ) -> dict[str, Any]:
     """Record the rejection of a candidate for a channel, and remove its approvals.
 
-    A later approval withdraws the rejection. A candidate that the channel already offers cannot be rejected: use
-    `rollback`.
+    A candidate that the channel already offers cannot be rejected: use `rollback`. A later approval withdraws the
+    rejection.
 
     Raises:
-        PromotionError: the decision is not permitted, as for `approve`, or the channel already offers the candidate.
+        PromotionError: the rejection is not permitted, or a required signature is missing.
     """
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
         require_signing_key(workspace, sign_with, f"a rejection for {channel}", signed=decision.policy.signed)
@@ -329,9 +310,6 @@ def hold(
     """Hold a channel. Neither a run nor `promote` can change the channel until the hold is lifted (`pipeline unhold`).
 
     For automatic holds, `stage` is the failed stage, and `store` is the store of its run.
-
-    Raises:
-        PromotionError: the channel is already held, or the hold must be signed.
     """
     with open_decision(workspace, server, channel, reason=reason, store=store, **options) as decision:
         require_signing_key(
@@ -355,11 +333,7 @@ def unhold(
     sign_with: Path | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Lift the hold of a channel.
-
-    Raises:
-        PromotionError: the channel is not held, or the decision must be signed.
-    """
+    """Lift the hold of a channel."""
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
         require_signing_key(workspace, sign_with, f"the release of {channel}", signed=decision.policy.signed)
         rests_on = decision.check_precondition()
@@ -384,10 +358,6 @@ def retire(
     """Remove a server from a channel and hold the channel.
 
     Without a channel, the server is removed from all channels and from runs. The server's folder may be missing.
-
-    Raises:
-        PromotionError: the channel offers no release of the server, or the server is already retired.
-        NotFoundError: the server never existed, or the channel is unknown.
     """
     reason = normalize_reason(reason)
     if not workspace.has_folder(server) and server not in Store(workspace).servers():
@@ -414,11 +384,7 @@ def retire(
 def revive(
     workspace: Workspace, server: str, *, reason: str = "", dry_run: bool = False, clock: Clock = utc_now
 ) -> dict[str, Any]:
-    """Revoke a retirement. Later runs include the server again.
-
-    Raises:
-        PromotionError: the server is not retired.
-    """
+    """Revoke a retirement. Later runs include the server again."""
     reason = normalize_reason(reason)
     workspace.server(server)
     with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:

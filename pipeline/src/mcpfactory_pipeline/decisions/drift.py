@@ -20,11 +20,8 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str = "") -> list[PromotionBlocker]:
     """Return the known drift of an adopted server.
 
-    The drift is ignored if `validate` passed with a waiver for exactly this drift. A `candidate` from a URL has also
+    Drift is ignored if `validate` passed with a waiver for exactly this drift. A `candidate` from a URL has also
     drifted if a later offer of the URL was adopted.
-
-    Raises:
-        ConfigError: the known drift or a waiver cannot be read.
     """
     if candidate and is_from_other_offer(server, state, candidate):
         message = f"candidate {candidate} was made from an earlier offer; its URL's current offer was adopted later"
@@ -39,8 +36,7 @@ def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str =
 def refresh_offer(server: WorkspaceServer, what: str) -> None:
     """Query the current offer of a server at a URL, and record its differences from the adopted offer.
 
-    `what` is a participle for error messages, such as "installed". Servers that are not at a URL need no query, because
-    they run the checked bytes.
+    `what` is a participle for error messages, such as "installed".
 
     Raises:
         RefusedError: the server does not respond, or the result cannot be recorded.
@@ -81,7 +77,7 @@ def _accepted(state: ServerState, offer: str) -> bool:
 
 
 def _other_waiver(server: WorkspaceServer, known: Sequence[Drift]) -> str:
-    """Describe drift waivers for other offers and their authors, or return ""."""
+    """Describe drift waivers for other offers and their authors."""
     held = unexpired_waivers(read_waivers(server.folder), utc_now().date())
     others = [one for one in held if one.rule == DRIFT_RULE and uncovered_reason(one, replacement_hash(known))]
     return "".join(
@@ -98,13 +94,7 @@ _DECIDED: Final = frozenset({"hold", "rejection", "approval", "retired"})
 def channel_drift_blockers(
     workspace: Workspace, server: WorkspaceServer, state: ServerState, channel: str
 ) -> list[PromotionBlocker]:
-    """Return the reasons why clients must not use an adopted server from a channel.
-
-    The channel "" stands for the server's local files.
-
-    Raises:
-        ConfigError: the known drift, a waiver or the channels cannot be read.
-    """
+    """Return the reasons why clients must not use an adopted server from a channel. "" stands for its local files."""
     candidate = state.channels[channel].candidate if channel else ""
     own = drift_blockers(server, state)
     if not candidate or not is_from_other_offer(server, state, candidate):
@@ -121,11 +111,7 @@ def channel_drift_blockers(
 def default_channel_drift_blockers(
     workspace: Workspace, server: WorkspaceServer, state: ServerState
 ) -> list[PromotionBlocker]:
-    """Return `channel_drift_blockers` for the last channel that offers the server, which clients use by default.
-
-    Raises:
-        ConfigError: the known drift, a waiver or the channels cannot be read.
-    """
+    """Return `channel_drift_blockers` for the last channel that offers the server."""
     offered = [row.name for row in read_channels(workspace) if row.name in state.channels]
     return channel_drift_blockers(workspace, server, state, offered[-1] if offered else "")
 
@@ -142,9 +128,6 @@ def adopted_offer_commands(
 
     If the URL now has another offer, the first commands adopt it. An outdated preceding channel is updated first. If no
     command can help, for example after a failed check, the result is `mcpfactory inbox`.
-
-    Raises:
-        ConfigError: the known drift, a waiver or the channels cannot be read.
     """
     if own := drift_blockers(server, state):
         return (own[0].command,)

@@ -39,11 +39,7 @@ from mcpfactory_pipeline.workspace.workspace import CONFIG, BrokenServer, Worksp
 def faults(
     workspace: Workspace, names: Sequence[str] | None = None, *, head: Mapping[str, str] | None = None
 ) -> list[Difference]:
-    """Return the differences that `verify` finds, and invalid signatures.
-
-    Raises:
-        NotFoundError: the server never existed.
-    """
+    """Return the differences that `verify` finds, and invalid signatures."""
     return [*verify(workspace, names, head=head), *signature_faults(workspace, names)]
 
 
@@ -75,7 +71,6 @@ def require_integrity(workspace: Workspace, server: str) -> None:
 
     Raises:
         RefusedError: the server has faults. The message describes the first fault.
-        StateError: the server's files cannot be read.
     """
     store = Store(workspace)
     if not store.history_file(server).exists() and store.state_text(server) is None:
@@ -88,11 +83,10 @@ def require_integrity(workspace: Workspace, server: str) -> None:
 def refuse_faults(workspace: Workspace, server: str, *, head: Mapping[str, str] | None = None) -> None:
     """Refuse a server with faults. No file is written.
 
-    `head` is the result of `head_history_blobs`. Pass it if you check many servers.
+    `head` is the result of `head_history_blobs`, for checks of many servers.
 
     Raises:
         RefusedError: the server has faults. The message describes the first fault.
-        StateError: the server's files cannot be read.
     """
     for wrong in faults(workspace, [server], head=head):
         raise RefusedError(f"{wrong['message']}: {'; '.join(wrong['changes'][:3])}".rstrip(": "), hint=wrong["hint"])
@@ -101,8 +95,7 @@ def refuse_faults(workspace: Workspace, server: str, *, head: Mapping[str, str] 
 def name_clashes(workspace: Workspace, names: Sequence[str]) -> dict[str, BrokenServer]:
     """Return the servers whose package name belongs to the runtime or to another server, with the reason.
 
-    If several servers have the same package name, it belongs to the only server that was built with it. If none or
-    several were built, all these servers are returned.
+    If several servers have the same package name, it belongs to the only server that was built with it.
     """
     holders: dict[str, list[str]] = {}
     for server in workspace.names():
@@ -158,8 +151,7 @@ _REMAINS: Final = "clients still get a file that no state records"
 def orphaned_channel_offers(workspace: Workspace) -> Iterator[Drift]:
     """Yield offered servers without a folder, then channel pages that no state lists.
 
-    Removed servers whose channels were kept on purpose are omitted. Servers with an unreadable state are also omitted,
-    because `mcpfactory pipeline verify` reports them.
+    Removed servers whose channels were kept on purpose are omitted.
     """
     store = Store(workspace)
     for name in store.servers():
@@ -238,7 +230,7 @@ def channel_state_faults(workspace: Workspace, state: ServerState) -> list[str]:
 
 
 def unreferenced_pages(workspace: Workspace) -> list[tuple[str, str]]:
-    """Return (channel, project) of each page that no state lists. Servers without a folder are not included."""
+    """Return (channel, project) of each page that no state lists."""
     pages = {
         (channel, project)
         for channel in _channels(workspace)

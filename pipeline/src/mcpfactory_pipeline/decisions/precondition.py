@@ -1,8 +1,7 @@
 """Facts that a decision depends on, and their hash (the precondition).
 
-The facts are the candidate, its checks, the offers of the channels, people's decisions, and the policy. If a fact
-changes after the precondition was shown, a decision with this precondition is refused. A precondition contains a short
-hash of each fact, and therefore reveals which fact changed.
+If a fact changes after the precondition was shown, a decision with this precondition is refused. A precondition
+contains a short hash of each fact, and therefore reveals which fact changed.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _NOTHING: Final = "nothing"
 
 @dataclass(frozen=True, slots=True)
 class DecisionFacts:
-    """Facts that a person sees before a decision: name → text, without times and paths."""
+    """Facts that a person sees before a decision: name → text."""
 
     parts: Mapping[str, str]
 
@@ -52,7 +51,7 @@ class FactChange:
 
 
 class StaleDecisionError(PromotionError):
-    """Error for a decision whose facts have changed. `facts` are the current facts."""
+    """Error for a decision whose facts have changed."""
 
     def __init__(self, about: str, facts: DecisionFacts, changes: tuple[FactChange, ...]) -> None:
         super().__init__(
@@ -63,10 +62,7 @@ class StaleDecisionError(PromotionError):
 
 
 def channel_decision_facts(state: ServerState, channel: ChannelPolicy, candidate: str | None = None) -> DecisionFacts:
-    """Return the facts of a decision about a channel.
-
-    By default, `candidate` is the candidate in the preceding channel, or the newest candidate.
-    """
+    """Return the facts of a decision about a channel. The default candidate is the candidate in the preceding channel."""
     chosen = candidate or state.offered(channel.source) or state.candidate or ""
     known = state.candidates.get(chosen)
     offers = [f"{name} offers {_offer(state.channels.get(name))}" for name in (channel.source, channel.name) if name]
@@ -107,11 +103,7 @@ def require_precondition(precondition: str, facts: DecisionFacts, about: str) ->
 def changed_facts(
     precondition: str, facts: DecisionFacts, before: Mapping[str, str] | None = None
 ) -> tuple[FactChange, ...]:
-    """Return the facts that changed since the precondition was shown. `before` are the earlier facts, if known.
-
-    Raises:
-        PromotionError: the precondition belongs to another kind of decision.
-    """
+    """Return the facts that changed since the precondition was shown. `before` are the earlier facts, if known."""
     if len(precondition) != _DIGITS * len(facts.parts) or set(precondition) - set("0123456789abcdef"):
         raise PromotionError(
             f"{precondition[:60]!r} is not a precondition of this decision",
@@ -185,7 +177,7 @@ _WAIVED: Final = 5  # maximum number of waived rules in a line
 
 
 def describe_check_results(candidate: Candidate) -> list[str]:
-    """Return a line about a candidate's tests and a line about its score. Missing results have no line."""
+    """Return a line about a candidate's tests and a line about its score."""
     tested, judged = candidate.summary("test"), candidate.summary("validate")
     found = []
     if "tool_tests" in tested:
@@ -203,10 +195,7 @@ def describe_check_results(candidate: Candidate) -> list[str]:
 
 
 def breaking_changes_line(candidate: Candidate, offered: Release | None, channel: str, server: str) -> str:
-    """Describe the breaking changes for callers of the channel's current candidate, or return "".
-
-    The user should see breaking changes even if a gate accepts them because of a new major version.
-    """
+    """Describe the breaking changes for callers of the channel's current candidate, or return ""."""
     if offered is None:
         return ""
     breaking = count_breaking_changes(candidate, offered)

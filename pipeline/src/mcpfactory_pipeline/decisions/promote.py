@@ -38,21 +38,16 @@ def promote(
 ) -> dict[str, Any]:
     """Promote a candidate to a channel, and record actor and reason.
 
-    By default, the candidate in the preceding channel is promoted, or the newest candidate to the first channel.
-    `candidate` may be an ID prefix. If the channel already offers the candidate, only its files are repaired, and no
-    event is recorded. If the server was adopted at a URL, its current offer is queried, except in a dry run. `stages`
-    replaces the stages of the workspace.
+    The default is the candidate in the preceding channel, or the newest candidate for the first channel. `candidate`
+    may be an ID prefix. If the channel already offers the candidate, only its files are repaired, and no event is
+    recorded.
 
-    Returns:
-        A dict with the keys server, channel, candidate, version, dry_run, already, pruned and callers. `already` is
-            True
-        if the channel already offered the candidate. `pruned` has the deleted files of old candidates (path → size in
-        bytes). `callers` describes breaking changes, or is "".
+    In the result, `already` is True if the channel already offered the candidate. `pruned` has the deleted files of old
+    candidates (path → size in bytes). `callers` describes breaking changes, or is "".
 
     Raises:
         PromotionError: the policy forbids the promotion, or the bytes on disk differ from the checked bytes.
         RefusedError: `verify` would refuse the server, or the server's URL does not respond.
-        NotFoundError: the server or channel is unknown.
     """
     require_integrity(workspace, workspace.server(server).name)
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
@@ -83,12 +78,7 @@ def require_promotable(
     """Raise the errors of `promote` without a lock and without an update of the state.
 
     In contrast to `promote`, a candidate that the channel already offers is refused. `head` is the result of
-    `head_history_blobs`. Pass it if you try many servers.
-
-    Raises:
-        PromotionError: as for `promote`.
-        RefusedError: as for `promote`.
-        NotFoundError: as for `promote`.
+    `head_history_blobs`, for checks of many servers.
     """
     with open_decision(workspace, server, channel, dry_run=True, stages=stages, clock=clock) as decision:
         chosen = choose_candidate(decision.state, candidate, decision.policy)
@@ -122,7 +112,7 @@ def promote_due(
 ) -> list[dict[str, Any]]:
     """Promote all candidates of the preceding channel that the policy permits, for timers and CI.
 
-    Other candidates are skipped without a report. A server with an error is reported with `error` and `hint`.
+    A server with an error is reported with `error` and `hint`.
     """
     servers, broken = workspace.load_servers()
     done: list[dict[str, Any]] = [
@@ -168,14 +158,11 @@ def rollback(
     """Roll a channel back to an earlier candidate, and hold the channel. The default is the newest older candidate.
 
     Gates and approvals are not checked again, because the channel accepted the earlier candidate before. Candidates
-    that were rejected or rolled back are skipped. The channel's current candidate is withdrawn, and can return only
-    with new approvals. For automatic rollbacks, `stage` is the failed stage, and `store` is the store of its run.
+    that were rejected or rolled back are skipped. The channel's current candidate can return only with new approvals.
+    For automatic rollbacks, `stage` is the failed stage, and `store` is the store of its run.
 
-    Returns:
-        The result of `promote` with three additional keys. `skipped` maps candidates to reasons. `drift` has the known
-        differences from the adopted server; with such differences, `install` refuses the server. `unhold` is the
-            command
-        that lifts the hold.
+    In the result, `skipped` maps candidates to reasons. `drift` has the known differences from the adopted server.
+    `unhold` is the command that lifts the hold.
 
     Raises:
         PromotionError: no suitable candidate exists, or its bytes are not on this machine.
@@ -201,7 +188,7 @@ def rollback(
 
 
 def rollback_command(state: ServerState, policy: ChannelPolicy, events: Sequence[Event]) -> str:
-    """Return the command that rolls a channel back. Without an earlier candidate, the command removes the server."""
+    """Return the command that rolls a channel back, or removes the server if there is no earlier candidate."""
     try:
         _earlier_candidate(state, policy, "", _unwanted(state, policy.name, events))
     except PromotionError:

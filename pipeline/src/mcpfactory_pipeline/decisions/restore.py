@@ -1,7 +1,7 @@
 """Restoration of channel folders from the states, for example after a fresh clone.
 
-A missing wheel is rebuilt from its original sources, which may be in the server's folder or in a commit. The rebuilt
-wheel is accepted only if its bytes match the recorded hash.
+A missing wheel is rebuilt from the server's folder or from a commit. The rebuilt wheel is accepted only if its bytes
+match the recorded hash.
 """
 
 from __future__ import annotations
@@ -60,7 +60,6 @@ class RestoredChannel(JsonRecord):
     Attributes:
         outcome: `there` (unchanged), `restored`, `rebuilt`, `missing`, or `withdrawn` (a page that no state lists).
         source: origin of the files. If they are missing, the reason.
-        hint: command if files are missing.
     """
 
     server: str
@@ -74,11 +73,7 @@ class RestoredChannel(JsonRecord):
 def restore(workspace: Workspace, names: Sequence[str] | None = None, *, rebuild: bool = True) -> list[RestoredChannel]:
     """Restore the channel folders from the states of the servers.
 
-    Without `rebuild`, files that are not in `pipeline/artifacts/` are reported as `missing`. A server whose files
-    cannot be read is also reported as `missing`.
-
-    Raises:
-        NotFoundError: the server is unknown.
+    Without `rebuild`, files that are not in `pipeline/artifacts/` are reported as `missing`.
     """
     servers, broken = workspace.load_servers(names)
     found = [_unreadable(one) for one in broken]
@@ -104,14 +99,7 @@ def _unreadable(one: BrokenServer) -> RestoredChannel:
 
 
 def restore_candidate_files(workspace: Workspace, server: str, candidate: str) -> RestoredChannel:
-    """Restore the files of one candidate on this machine. No channel is changed.
-
-    `candidate` may be an ID prefix.
-
-    Raises:
-        NotFoundError: the server or the candidate is unknown.
-        PromotionError: several candidates match.
-    """
+    """Restore the files of one candidate on this machine. No channel is changed."""
     store = Store(workspace)
     require_integrity(workspace, workspace.server(server).name)
     with store.transaction(server) as transaction:
@@ -191,7 +179,6 @@ def _rebuild(workspace: Workspace, server: WorkspaceServer, state: ServerState, 
 def _built_again(
     workspace: Workspace, server: WorkspaceServer, folder: Path, work: Path, known: Candidate
 ) -> BuiltCandidate:
-    """Build a server of any kind from a source folder."""
     kept_apart, config = (
         isolation_settings(workspace.settings.pipeline),
         read_settings_file(ServerConfig, folder / CONFIG),

@@ -33,11 +33,7 @@ _OF_STAGES: Final = ("stage", "shown", "restart")  # fields that are signed if t
 
 
 def sign_decision(key: Path, server: str, event: str, facts: Mapping[str, Any]) -> dict[str, str]:
-    """Return the keys `nonce` and `signature` for an event of the current actor.
-
-    Raises:
-        ConfigError: the key cannot sign.
-    """
+    """Return the keys `nonce` and `signature` for an event of the current actor."""
     nonce = new_id()
     signature = sign_with_ssh_key(
         key, _NAMESPACE, _payload(server, {**facts, "event": event, "actor": current_actor(), "nonce": nonce})
@@ -48,9 +44,7 @@ def sign_decision(key: Path, server: str, event: str, facts: Mapping[str, Any]) 
 def require_signing_key(workspace: Workspace, key: Path | None, about: str, *, signed: bool) -> None:
     """Refuse a missing key if the policy requires a signature, and a key that does not belong to the actor.
 
-    Raises:
-        PromotionError: the key is missing, or belongs to someone else. The message contains the subject `about`.
-        ConfigError: the key cannot sign.
+    `about` is the subject in error messages.
     """
     who = current_actor()
     if signed and key is None:
@@ -89,7 +83,6 @@ def approval_signature_faults(
 def _unsigned(
     workspace: Workspace, server: str, events: Sequence[Event], about: Mapping[str, Any], people: Iterable[str]
 ) -> dict[str, str]:
-    """Return the people whose decision has no valid signature, with the faults."""
     uses = Counter(event.get("nonce") for event in events if event.get("nonce"))
     found = {}
     for who in people:
@@ -164,7 +157,7 @@ _HOLDS: Final = ("held", "released", "rolled-back")
 def stage_approval_signature_faults(
     workspace: Workspace, state: ServerState, events: Sequence[Event], stage: Stage
 ) -> dict[str, str]:
-    """Return the approvers of a stage's last output whose signature is missing or invalid, with the faults."""
+    """Return the approvers of a stage's last output who have no valid signature, with the faults."""
     made = state.decisions.get(stage.name)
     about = {"event": "approved", "stage": stage.name, "shown": dict(made.shown)} if made else {}
     return _unsigned(workspace, state.server, events, about, made.approvals) if made else {}

@@ -38,10 +38,7 @@ _WITH_TOOLS: Final = {"candidate": f"validate/{contract.FILE}", "stage:generate"
 
 
 class DecisionOptions(TypedDict, total=False):
-    """Common options of all decisions.
-
-    `precondition` is the token of the facts that the user saw. `stages` replaces the stages of the workspace.
-    """
+    """Common options of all decisions. `precondition` is the token of the facts that the user saw."""
 
     dry_run: bool
     precondition: str
@@ -106,7 +103,7 @@ class _StageQuestion:
 
 
 def _read_tools(file: Path) -> contract.Contract | None:
-    """Return the tool list in a file, or None after an error, because the list must not prevent a decision."""
+    """Return the tool list in a file, or None after an error. The list must not prevent a decision."""
     try:
         return contract.parse_contract(file.read_bytes(), file.name)
     except (OSError, StateError):
@@ -128,9 +125,7 @@ def approve_stage(
     If `candidate` (an ID prefix) is not the newest candidate, the decision is refused.
 
     Raises:
-        NotFoundError: the server or stage is unknown.
-        PromotionError: the stage is not an approval stage, has no output yet, or shows a file that differs from the
-            recorded file. Or the actor is not an approver, or has already decided.
+        PromotionError: the actor must not approve, or the stage has no valid output.
     """
     with _question(workspace, server, stage, candidate, reason=reason, **options) as question:
         require_signing_key(workspace, sign_with, f"a decision about {stage}", signed=question.policy.signed)
@@ -151,11 +146,7 @@ def refuse_second_approval(
 ) -> None:
     """Refuse a second approval by the same person, also of an agent's approval that the person confirmed.
 
-    `given` are the people who have approved. `about` has the keys and values that identify the events of these
-    approvals.
-
-    Raises:
-        PromotionError: the person has already approved. The message contains the `subject`.
+    `given` are the people who have approved. `about` identifies the events of these approvals.
     """
     wanted = {**about, "event": "approved"}
     mine = (event for event in events if wanted.items() <= event.items() and event["actor"] in given)
@@ -180,10 +171,6 @@ def reject_stage(
     """Record the rejection of an approval stage's output, and remove its approvals.
 
     The stage's `on_rejection` then stops the later stages, or restarts an earlier stage.
-
-    Raises:
-        NotFoundError: as for `approve_stage`.
-        PromotionError: the decision is not permitted, as for `approve_stage`.
     """
     with _question(workspace, server, stage, candidate, reason=reason, **options) as question:
         require_signing_key(workspace, sign_with, f"a decision about {stage}", signed=question.policy.signed)
@@ -274,8 +261,7 @@ def approval_stage_blockers(
 ) -> list[PromotionBlocker]:
     """Return blockers for the approval stages that a channel requires and the candidate has not passed.
 
-    For an older candidate, stage results come from the history. Approval stages before the build apply only to the
-    newest candidate.
+    Approval stages before the build apply only to the newest candidate.
     """
     found: list[PromotionBlocker] = []
     asked = [stage for stage in required_stages(stages, channel, channels) if stage.approval]
@@ -307,7 +293,7 @@ def approve_stage_command(state: ServerState, stage: Stage) -> str:
 
 
 def stage_output_items(stage: Stage, state: ServerState) -> list[dict[str, str]]:
-    """Return the parts of a stage's output. A part has a description, and possibly a file (relative to the workspace)."""
+    """Return the parts of a stage's output. A part has a description, and possibly a file."""
     items = []
     kept = {
         path.partition("/")[2]: f"pipeline/artifacts/{state.server}/{path}"

@@ -1,6 +1,6 @@
 """Validation of events and their order.
 
-Unknown fields are kept, because a newer version of mcpfactory may have written them. An unknown event type is an error.
+Unknown fields are kept, because a newer version of mcpfactory may have written them.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ EVENT_KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
     "published": ({"target": _TEXT, **_OFFER}, {"digest": _TEXT, "evidence": _TEXT_BY_NAME}),
 }
 _COMMON: Final[Members] = {"id": _ID, "at": _MOMENT, "actor": _TEXT}
-# Fields that are read without a check of the event type. They are therefore validated in every event.
+# Fields that are read without a check of the event type, so every event must have valid values for them.
 _ABOUT: Final[Members] = dict.fromkeys(("stage", "run", "outcome", "channel", "candidate", "target", "rule"), _TEXT)
 
 
@@ -131,7 +131,7 @@ def read_event(line: bytes, limits: Mapping[str, str]) -> Event:
 
 
 def _require_past(event: Event, limits: Mapping[str, str]) -> None:
-    """Refuse an event from the future. It would falsify soak time, and later IDs could sort before its ID."""
+    """Refuse an event from the future: it would falsify soak time, and later IDs could sort before its ID."""
     for member, limit in limits.items():
         if event[member] > limit:
             raise ValueError(
@@ -140,11 +140,7 @@ def _require_past(event: Event, limits: Mapping[str, str]) -> None:
 
 
 def check_event(event: Event, where: str) -> None:
-    """Validate an event before it is written.
-
-    Raises:
-        StateError: the event is invalid.
-    """
+    """Validate an event before it is written."""
     try:
         _events().validate_python(event)
         _require_past(event, newest_valid_times())
@@ -180,7 +176,7 @@ def _first(error: ValueError) -> Mapping[str, Any]:
 
 
 STAGE_START: Final = "stage.started"
-RUN_DIED: Final = "the run died while this stage ran"  # message of a stage that started, but whose end was not recorded
+RUN_DIED: Final = "the run died while this stage ran"  # message of a stage whose end was not recorded
 STAGE_ENDS: Final = frozenset({"stage.finished", "stage.interrupted"})
 
 Step = tuple[object, object]  # (stage, run)
@@ -195,7 +191,7 @@ def describe_invalid_order(events: Iterable[Event]) -> Iterator[str]:
     """Describe stage ends that cannot be valid: an end without a start, or a second end.
 
     Two clones can both record that a run was interrupted, even if the run continued in one of them. Therefore an end
-    after an interruption is valid, and an interruption after an end is also valid.
+    may follow an interruption, and an interruption may follow an end.
     """
     ended = dict[Step, str]()  # step → type of its last end; "" while the step is running
     for event in events:

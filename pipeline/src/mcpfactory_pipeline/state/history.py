@@ -1,6 +1,6 @@
 """History of a server: an append-only file with one event per line.
 
-Git merges a history by keeping the lines of both branches (union merge).
+A merge in Git keeps the lines of both branches (union merge).
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ CONFLICT_MARKERS: Final = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 def read(file: Path, where: str) -> list[event_schema.Event]:
     """Return all events, sorted by ID and without duplicates, because a union merge can repeat and reorder lines.
 
-    An incomplete last line is ignored if it is not JSON. It is left from an interrupted write whose event never took
-    effect. `half_written` reports such a line.
+    An incomplete last line is ignored, because it is left from an interrupted write.
 
     Raises:
         StateError: the file cannot be read, or a line is not a valid event (`event_schema`).
@@ -131,7 +130,6 @@ def _end_of_last_event(descriptor: int) -> int:
 
 
 def _last_line(descriptor: int) -> tuple[int, bytes]:
-    """Return the size of the file, and the bytes after its last newline."""
     size = os.lseek(descriptor, 0, os.SEEK_END)
     tail, place = b"", size
     while place and b"\n" not in tail:
@@ -143,10 +141,9 @@ def _last_line(descriptor: int) -> tuple[int, bytes]:
 
 
 def half_written(file: Path, *, remove: bool = False) -> bytes:
-    """Return an incomplete last line, or empty bytes.
+    """Return an incomplete last line, or empty bytes. Another process may just be writing the line.
 
-    Another process may just be writing the line. With `remove`, the line is deleted. In this case, the caller must hold
-    the state lock.
+    `remove` deletes the line. In this case, the caller must hold the state lock.
     """
     flags = (os.O_RDWR if remove else os.O_RDONLY) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
@@ -168,7 +165,6 @@ def half_written(file: Path, *, remove: bool = False) -> bytes:
 
 
 def _is_json(line: bytes) -> bool:
-    """Return True if a line is JSON, and therefore complete."""
     try:
         from_json(line)
     except ValueError:

@@ -4,17 +4,17 @@ Effects of the events (docs/reference/state.md):
 
 - `stage.started` marks the stage as started in this run, until `stage.finished` or `stage.interrupted`.
 - `stage.finished` replaces the stage's record. With `built`, the event's candidate becomes the newest candidate. With
-  `channel`, the candidate is also offered by this channel. Without both, the event is a check of its candidate.
+  `channel`, the channel offers the candidate. Otherwise, the event is a check of its candidate.
 - `stage.interrupted` replaces the stage's record, because the previous record no longer matches the files on disk.
-- `promoted` changes the candidate of a channel. `rolled-back` also holds the channel. `held` sets a hold, and
-  `released` lifts it.
+- `promoted` changes the candidate of a channel. `rolled-back` also holds the channel.
+- `held` sets a hold, and `released` lifts it.
 - `approved` removes the rejections of the candidate for the channel, and `rejected` removes the approvals. With
   `stage`, the decision applies only to the content that the approval stage shows (`shown`). A rejection with `restart`
   marks the named stage to run again.
 - `retired` removes the server from one channel and holds the channel, or removes it from all channels. `gone` means
-  that the server's folder was also removed (`removed`, or `renamed to …`). With `kept`, the channels keep their offers.
+  that the server's folder was also removed. With `kept`, the channels keep their offers.
 - `revived` reverts a retirement.
-- `renamed` starts the history of a renamed server. `previous` is the old name. It also reverts a retirement.
+- `renamed` starts the history of a renamed server, and also reverts a retirement.
 - `publish.started` starts a publication to a target. `published` ends it and records the release.
 
 If a candidate is built again, its number, checks and decisions are kept. The state keeps the newest ten candidates,
@@ -45,7 +45,7 @@ class StageRecord:
     Attributes:
         fingerprint: hash of all inputs.
         inputs: input of the stage → version or hash (`sha256:…`).
-        artifacts: path of a log or report in `pipeline/artifacts/<server>/` → hash.
+        artifacts: path of a log or report → hash.
     """
 
     outcome: str
@@ -64,7 +64,6 @@ class Candidate:
     Attributes:
         number: position in the order of builds.
         files: file name → hash (`sha256:…`).
-        inputs: inputs of the build.
         checks: results of the stages that checked these files.
         facts: facts about the sources, such as coverage and tokens.
         channels: channels that have ever offered the candidate.
@@ -83,7 +82,7 @@ class Candidate:
     rejections: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def summary(self, stage: str) -> Mapping[str, Any]:
-        """Return the summary of a stage's check. It is empty if the stage did not run."""
+        """Return the summary of a stage's check, or an empty summary if the stage did not run."""
         found: Mapping[str, Any] = self.checks.get(stage, {}).get("summary", {})
         return found
 
@@ -99,10 +98,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A release at an external target.
-
-    `digest` identifies the release at the target. `digest` and `evidence` are empty until the publication has finished.
-    """
+    """A release at an external target. `digest` and `evidence` are empty until the publication has finished."""
 
     candidate: str
     version: str
@@ -118,7 +114,7 @@ class StageDecisions:
 
     Attributes:
         shown: part of the content → hash or version.
-        candidate: the newest candidate at the time of the decision; None before the first build.
+        candidate: the newest candidate at the time of the decision.
         approvals: person → reason.
         rejections: person → reason.
     """
@@ -135,9 +131,7 @@ class ServerState:
 
     Attributes:
         candidate: the newest candidate.
-        holds: channel → actor and reason of the hold.
         retired: actor and reason of the retirement. `gone` is set if the server's folder was removed.
-        published: target → published release.
         publishing: target → release whose publication is in progress or was interrupted.
         decisions: stage → decisions about the stage's latest content.
         sent_back: stage that must run again → the rejection that caused it.
@@ -161,7 +155,7 @@ class ServerState:
     last: str = field(default="", compare=False)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the content of the state file. Empty tables in `_OPTIONAL` are omitted. Values are not copied."""
+        """Return the content of the state file. Empty tables in `_OPTIONAL` are omitted."""
         found: dict[str, Any] = {"state": SCHEMA}
         for name in _STORED:
             value = getattr(self, name)
@@ -190,11 +184,7 @@ _RECORDS: Final[Mapping[str, Callable[..., Any]]] = {
 
 
 def fold(server: str, events: Iterable[Event]) -> ServerState:
-    """Return the state after all events. The oldest event comes first.
-
-    Raises:
-        StateError: this version does not know the type of an event.
-    """
+    """Return the state after all events."""
     return extend(ServerState(server), events)
 
 
@@ -403,7 +393,7 @@ def state_to_text(state: ServerState) -> str:
 
 
 def repair_hint(where: str) -> str:
-    """Return a hint for an error in a server's file: the command that shows and repairs it."""
+    """Return a hint with the command that shows and repairs an error in a server's file."""
     name = where.rpartition("/")[2].rpartition(".")[0]
     return f"mcpfactory pipeline verify --repair {name} shows the difference and writes what the history says"
 
@@ -422,9 +412,7 @@ def _schema_of(text: str) -> Any:
 
 
 def parse(text: str, where: str) -> ServerState:
-    """Parse a state file. `where` is the path in messages.
-
-    The text must come from `state_to_text`. The caller compares other text with the history (`store`).
+    """Parse a state file that `state_to_text` wrote. `where` is the path in messages.
 
     Raises:
         StateError: the text is not a valid state.

@@ -1,9 +1,8 @@
 """Storage of state and history. Only this module writes these files.
 
-`Store.state` returns the state that results from the history (the fold). The state file is a cache of the fold. An
-untracked snapshot records that history and state file match. The snapshot contains the sizes, times and inodes of both
-files, and a checksum of the fold's code. If one of these values has changed, the fold is computed again and compared
-with the state file.
+`Store.state` computes the state from the history (the fold). The state file is a cache of the fold. An untracked
+snapshot records that history and state file match. The snapshot contains the sizes, times and inodes of both files, and
+a checksum of the fold's code. If one of these values has changed, the fold is computed again.
 
 A write has three steps:
 
@@ -11,8 +10,8 @@ A write has three steps:
 the temporary file (rename, fsync of the folder).
 
 If the disk is full, neither state nor event is recorded. If the process is killed before the last step, the state file
-is the fold of an older prefix of the history. The next writer updates it. A state that is not the fold of any prefix
-was written by another program, and is refused with a hint.
+is the fold of an older prefix of the history, and the next writer updates it. If the state file is not the fold of any
+prefix, another program wrote it, and it is refused.
 """
 
 from __future__ import annotations
@@ -73,10 +72,7 @@ class Transaction:
         return [event for event in self._store.history(self._server) if event["id"] <= self._before]
 
     def append(self, kind: str, **facts: Any) -> Event:
-        """Append one event with ID, time and actor, and write the new state.
-
-        Facts that are None are omitted. A reason is converted to one line.
-        """
+        """Append one event with ID, time and actor, and write the new state. Facts that are None are omitted."""
         event = {
             "id": new_id(self.state.last),
             "at": format_time(self._store.clock()),
@@ -106,7 +102,7 @@ class Transaction:
 class Store:
     """State and history of all servers of a workspace. Readers need no lock, because writers replace whole files.
 
-    `clock` returns the time of an event. `recorded` has the events that this object wrote, by server.
+    `recorded` has the events that this object wrote, by server.
     """
 
     def __init__(self, workspace: Workspace, clock: Clock = utc_now) -> None:
@@ -148,7 +144,7 @@ class Store:
     def half_written(self, server: str) -> dict[str, str] | None:
         """Return a message and a hint if a history ends with an incomplete line, otherwise None.
 
-        The line has no effect, because the event of an interrupted write is not valid. The next write removes the line.
+        The line has no effect, and the next write removes it.
         """
         file = self.history_file(server)
         if not history.half_written(file):
@@ -167,7 +163,7 @@ class Store:
         }
 
     def state(self, server: str) -> ServerState:
-        """Return the state of a server. Refuse a state file that contradicts the history.
+        """Return the state of a server.
 
         Raises:
             StateError: a file cannot be read, or the state file was edited by hand or has no history.
@@ -180,13 +176,9 @@ class Store:
         return current and bool(state.last) and not state.begun and not read_run_notes(self.locks, server)
 
     def crashed_stages(self, server: str) -> tuple[Event, ...]:
-        """Return a `stage.interrupted` event for each stage whose process died. Its time is the start of the stage.
+        """Return a `stage.interrupted` event for each stage whose process died. The next run records these events.
 
-        The next run records these events. A run leaves a note next to the locks of its machine, so crashed runs of
-        other machines are not found.
-
-        Raises:
-            StateError: as for `state`.
+        Crashed runs on other machines are not found, because their notes are only on those machines.
         """
         holder = read_run_notes(self.locks, server)
         if not holder or holder["alive"]:
@@ -212,7 +204,6 @@ class Store:
         return state, True
 
     def _stamps(self, server: str) -> list[list[int] | None]:
-        """Return the stamps of history and state file as lists, which JSON preserves."""
         stamps = (file_stamp(self.history_file(server)), file_stamp(self.state_file(server)))
         return [stamp and list(stamp) for stamp in stamps]
 
@@ -255,11 +246,7 @@ class Store:
         notify_made_decisions(self._workspace, server, transaction.appended)
 
     def _keep(self, server: str, transaction: Transaction) -> None:
-        """Check the history after a transaction, and write the snapshot.
-
-        Raises:
-            StateError: another program changed the history meanwhile.
-        """
+        """Check that no other program changed the history during a transaction, and write the snapshot."""
         stamps = self._stamps(server)
         if not transaction.alone or self.history_size(server) != transaction.size:
             where = self.where(server, "history")
@@ -272,21 +259,14 @@ class Store:
 
     @contextmanager
     def write_lock(self, server: str) -> Iterator[None]:
-        """Prevent writes during the block. First wait for a write in progress.
-
-        Without permission to lock, continue without the lock.
-        """
+        """Prevent writes during the block. Without permission to lock, continue without the lock."""
         with contextlib.ExitStack() as stack:
             with contextlib.suppress(StateError):
                 stack.enter_context(file_lock(self.locks / f"{server}.lock"))
             yield
 
     def require_prefix_of_history(self, server: str, text: str, events: Sequence[Event]) -> None:
-        """Refuse a state file that is not the fold of a prefix of the history.
-
-        Raises:
-            StateError: the state file is refused. The message has the reason, such as a merge conflict.
-        """
+        """Refuse a state file that is not the fold of a prefix of the history."""
         if not events:
             raise self.missing_history_error(server)
         if is_state_of_prefix(server, text, events):
@@ -301,7 +281,7 @@ class Store:
     def state_text(self, server: str, *, broken: str | None = None) -> str | None:
         """Return the content of a server's state file, or None if it does not exist.
 
-        `broken` is returned if the file cannot be read. Without `broken`, a `StateError` is raised.
+        For an unreadable file, `broken` is returned, or a `StateError` is raised if `broken` is None.
         """
         try:
             return read_regular_file(self.state_file(server), _LARGEST).decode()

@@ -45,7 +45,7 @@ def actor_of(event: Event) -> str:
 
 
 def _stays(events: Iterable[Event], channel: str, candidate: str) -> Iterator[tuple[datetime, datetime | None]]:
-    """Yield (start, end) of each period in which a channel offered a candidate. The end may be None for the last period."""
+    """Yield (start, end) of each period in which a channel offered a candidate. The last end may be None."""
     start = None
     for at, name in _moves(events, channel):
         if start is not None:
@@ -58,7 +58,7 @@ def _stays(events: Iterable[Event], channel: str, candidate: str) -> Iterator[tu
 def seconds_in_channel(events: Iterable[Event], channel: str, candidate: str, now: datetime) -> float:
     """Return the total time of a candidate in a channel, in seconds.
 
-    A negative period counts as 0. Such a period can occur if the clock was set back.
+    A negative period counts as 0. It can occur if the clock was set back.
     """
     stays = _stays(events, channel, candidate)
     return sum(max(0.0, ((end or now) - start).total_seconds()) for start, end in stays)
@@ -92,7 +92,7 @@ def in_channel_since(events: Iterable[Event], channel: str, candidate: str) -> d
 def candidates_by_offered_version(events: Iterable[Event], channel: str = "") -> dict[str, set[str]]:
     """Return each version that a channel ever offered, with its candidates. By default, all channels count.
 
-    Versions are canonical (`packaging.utils.canonicalize_version`), because installers treat 0.1 and 0.1.0 as equal.
+    Versions are canonical, because installers treat 0.1 and 0.1.0 as equal.
     """
     found = dict[str, set[str]]()
     for event in events:
@@ -151,10 +151,7 @@ def last_rollbacks(events: Sequence[Event]) -> dict[tuple[str, str], Event]:
 
 
 def decisions_about(events: Iterable[Event], channel: str, candidate: str) -> Iterator[Event]:
-    """Yield decisions about a candidate for a channel, and rollbacks of the candidate.
-
-    Rejections and rollbacks revoke earlier approvals.
-    """
+    """Yield decisions about a candidate for a channel, and rollbacks of the candidate."""
     for event, about, offered in _channel_events(events, channel):
         rolled_back = event["event"] == "rolled-back" and offered == candidate != about
         if rolled_back or (event["event"] in _DECISIONS and about == candidate):
@@ -162,7 +159,7 @@ def decisions_about(events: Iterable[Event], channel: str, candidate: str) -> It
 
 
 def approvers_since_rollback(events: Iterable[Event], channel: str, candidate: str) -> set[str] | None:
-    """Return the people who approved a candidate after its last rollback. Return None if it was never rolled back."""
+    """Return the people who approved a candidate after its last rollback, or None without a rollback."""
     approvers = None
     for event in decisions_about(events, channel, candidate):
         if event["event"] == "rolled-back":

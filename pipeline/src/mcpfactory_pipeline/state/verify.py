@@ -1,8 +1,8 @@
 """Verification and repair of states and histories.
 
 A repair rewrites states, and removes conflict markers from histories. Unreadable events are never removed, because they
-may be holds or rejections; a person must restore them. A history never loses events. If the last events are lost, the
-remaining history is still valid. Only a comparison with a Git commit reveals the loss.
+may be holds or rejections. If the last events of a history are lost, the remaining history is still valid. Only a
+comparison with a Git commit reveals the loss.
 """
 
 from __future__ import annotations
@@ -40,11 +40,7 @@ def make_difference(server: str, message: str, hint: str, changes: Iterable[str]
 
 
 def events_added_since(workspace: Workspace, ref: str) -> dict[str, list[Event]]:
-    """Return the events that a commit lacks, by server, oldest first.
-
-    Raises:
-        NotFoundError: the commit does not exist.
-    """
+    """Return the events that a commit lacks, by server, oldest first."""
     store, blobs = Store(workspace), _blobs(workspace, ref)
     changed, found = _changed(workspace, ref, blobs), {}
     for server in store.servers():
@@ -60,10 +56,7 @@ def histories_missing_events(
 ) -> list[Difference]:
     """Return the servers whose histories lack events of a commit, or contain changed events.
 
-    `blobs` is the result of `head_history_blobs`. Pass it if `ref` is HEAD and you check many servers.
-
-    Raises:
-        NotFoundError: the commit does not exist.
+    `blobs` is the result of `head_history_blobs`, for checks of many servers with HEAD.
     """
     store, found = Store(workspace), []
     listed = _blobs(workspace, ref, names) if blobs is None else blobs
@@ -81,7 +74,7 @@ def histories_missing_events(
 
 
 def head_history_blobs(workspace: Workspace, names: Sequence[str] | None = None) -> dict[str, str]:
-    """Return the blob IDs of the histories in the checked-out commit, by server. Without a commit, it is empty."""
+    """Return the blob IDs of the histories in the checked-out commit, by server."""
     if not git_text(workspace.root, "rev-parse", "--quiet", "--verify", "HEAD"):
         return {}
     return _blobs(workspace, "HEAD", names)
@@ -100,7 +93,7 @@ def _blobs(workspace: Workspace, ref: str, names: Sequence[str] | None = None) -
 
 
 def _changed(workspace: Workspace, ref: str, blobs: Mapping[str, str]) -> dict[str, dict[str, Event]]:
-    """Return the committed events of servers whose history differs from its blob in `blobs`, by server and ID."""
+    """Return the committed events of servers whose history has changed since the commit."""
     store, found = Store(workspace), {}
     for server, blob in blobs.items():
         data = _read(store, server)
@@ -111,7 +104,6 @@ def _changed(workspace: Workspace, ref: str, blobs: Mapping[str, str]) -> dict[s
 
 
 def _git(workspace: Workspace, ref: str, *arguments: str) -> bytes:
-    """Return the output of Git, or raise an error if Git cannot read an object."""
     if (printed := git_output(workspace.root, *arguments)) is None:
         raise NotFoundError(
             f"git cannot read {_HISTORIES} at {ref}",
@@ -136,7 +128,7 @@ def _read(store: Store, server: str) -> bytes:
 
 
 def _by_id(data: bytes) -> dict[str, Event]:
-    """Return the events of a history by ID, without invalid lines, which `verify` reports."""
+    """Return the events of a history by ID. Invalid lines are omitted, because `verify` reports them."""
     return {str(event["id"]): event for line in data.split(b"\n") if (event := _event(line)) is not None}
 
 
@@ -154,15 +146,8 @@ def verify(
 ) -> list[Difference]:
     """Compute all states again from their histories, and return the differences. No file is written.
 
-    Missing and changed events of the checked-out commit are also differences.
-
-    Args:
-        workspace: the workspace.
-        names: present or past servers of the workspace; None for all.
-        head: result of `head_history_blobs`. Pass it if you check many servers.
-
-    Raises:
-        NotFoundError: the server never existed.
+    Missing and changed events of the checked-out commit are also differences. `names` may include past servers. `head`
+    is the result of `head_history_blobs`, for checks of many servers.
     """
     store, found = Store(workspace), _missing(workspace, names, head)
     known = store.servers()
@@ -179,8 +164,7 @@ def verify(
 def repair(workspace: Workspace, names: Sequence[str] | None = None) -> list[Difference]:
     """Repair the differences that `verify` finds, and return them. `mended` is True if the repair succeeded.
 
-    Unreadable events, unwritable files, and files of a newer mcpfactory cannot be repaired. If a history lacks events
-    of a commit, the state is not rewritten, because a new state would hide the loss.
+    If a history lacks events of a commit, the state is not rewritten, because a new state would hide the loss.
     """
     store, found = Store(workspace), _missing(workspace, names)
     shortened = {wrong["server"] for wrong in found}
@@ -201,7 +185,6 @@ def repair(workspace: Workspace, names: Sequence[str] | None = None) -> list[Dif
 
 
 def _drop_half_line(store: Store, server: str) -> Iterator[Difference]:
-    """Remove and report an incomplete last line."""
     if (half := store.half_written(server)) is None:
         return
     try:
@@ -216,19 +199,16 @@ def _drop_half_line(store: Store, server: str) -> Iterator[Difference]:
 def _missing(
     workspace: Workspace, names: Sequence[str] | None, head: Mapping[str, str] | None = None
 ) -> list[Difference]:
-    """Return `histories_missing_events` for the checked-out commit."""
     return histories_missing_events(
         workspace, "HEAD", names, blobs=head_history_blobs(workspace, names) if head is None else head
     )
 
 
 def _mismatch(store: Store, server: str) -> BrokenServer | None:
-    """Return the difference between a server's state file and its history, or None."""
     return isolate_server_errors(server, partial(_compare, store, server))
 
 
 def _compare(store: Store, server: str) -> None:
-    """Refuse a history that no run can have recorded, and a state file that does not match its history."""
     where, events, text = store.where(server, "state"), store.history(server), store.state_text(server)
     state = fold(server, events)
     _require_order(store, server, events)

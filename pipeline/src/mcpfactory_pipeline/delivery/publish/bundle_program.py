@@ -68,7 +68,7 @@ def bundle_launcher_script(release: CandidateRelease) -> bytes:
 
 
 def read_server_icon(release: CandidateRelease) -> bytes | None:
-    """Return `icon.png` in the root of the sdist. Return None if the icon is missing, larger than 2 MB, or not a PNG."""
+    """Return `icon.png` in the root of the sdist, or None if it is not a PNG of at most 2 MB."""
     if release.sdist is None:
         return None
     with tarfile.open(fileobj=io.BytesIO(release.files[release.sdist]), mode="r:gz") as archive:
