@@ -36,10 +36,10 @@ class ServerKind:
 
     Attributes:
         collect: returns the files of a candidate.
-        make_ready: installs a candidate's files and locked packages in a folder. None if the server runs elsewhere.
-        program: returns the command line of the installed candidate. None if the server runs elsewhere.
+        make_ready: installs a candidate's files and locked packages in a folder. None for a server that runs elsewhere.
+        program: returns the command line of the installed candidate. None for a server that runs elsewhere.
         newest: returns the newest available version of a package.
-        upstream: description of the publisher, if it is not the workspace.
+        upstream: description of the publisher, if the workspace does not publish the server.
     """
 
     collect: Callable[[AdoptionSources], CollectedFiles]
@@ -83,7 +83,7 @@ _LARGEST: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class AdoptionRecord:
-    """Record of an adopted server's candidate. The record is a file of the candidate.
+    """Record of an adopted server's candidate. The record is one of the candidate's files.
 
     Attributes:
         start: command line, or empty for a server at a `url`.
@@ -106,7 +106,7 @@ class AdoptionRecord:
 
 
 def record_file_name(server: str, version: str) -> str:
-    """Return the file name of the record. Like a wheel's name, it contains project and version."""
+    """Return the file name of the record. The name contains project and version, like the name of a wheel."""
     return f"{re.sub(r'[-_.]+', '_', server).lower()}-{re.sub(r'[^A-Za-z0-9.+!_]+', '_', version) or '0'}{RECORD}"
 
 
@@ -167,7 +167,7 @@ class InstalledCandidate:
 
     Attributes:
         readable: paths that the process must read, in addition to system paths.
-        holds: hashes of the installed files. Empty if they were not verified.
+        holds: hashes of the installed files. If the files were not verified, the mapping is empty.
     """
 
     record: AdoptionRecord
@@ -177,17 +177,17 @@ class InstalledCandidate:
     holds: Mapping[str, str]
 
     def changes(self) -> list[str]:
-        """Return the files that changed since they were installed."""
+        """Return the files that changed since the installation."""
         return changed_files(self.holds, hash_environment_files(self.folder, without=_MARK))
 
 
 def ensure_candidate_installed(
     files: Path, hashes: Mapping[str, str], place: Path, *, log: bool = True, verify: bool = True
 ) -> InstalledCandidate:
-    """Install a candidate in the folder `place` if it is missing there or was modified, and return it.
+    """Return an installed candidate. Install it in `place` if it is missing or modified.
 
-    `hashes` are the verified hashes of the `files`. `log` prints the output of programs. `verify` also checks all files
-    of an existing installation.
+    `hashes` has the verified hashes of the `files`. With `log`, the output of programs is printed. With `verify`, all
+    files of an existing installation are checked.
 
     Raises:
         StateError: a file of the candidate is missing, or differs from its hash.

@@ -68,7 +68,7 @@ def unpack(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None
 
 
 def resolve_program_paths(folder: str, place: Path, start: Sequence[str]) -> tuple[str, ...]:
-    """Replace the names of files in `place/folder` by their paths."""
+    """Replace the names of files by their paths in `place/folder`."""
     inside = place / folder
     return tuple(str(inside / word) if (inside / word).is_file() else word for word in start)
 
@@ -125,7 +125,7 @@ def refuse_secrets_in_commands_and_urls(what: str, commands: Sequence[Sequence[s
 
 
 def refuse_wrapper_program(words: Sequence[str]) -> None:
-    """Refuse a program that only downloads or starts another program, because nobody would check the other program."""
+    """Refuse a program that only downloads or starts another program, because nobody would check that other program."""
     starter = _starter(words)
     inner = [part for word in words[1:] for part in _split(word)] if starter else list(words)
     for at in range(len(inner) if starter else 1):

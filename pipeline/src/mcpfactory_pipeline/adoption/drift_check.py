@@ -23,7 +23,7 @@ from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 def check_adopted_drift(server: WorkspaceServer) -> list[Drift]:
     """Return the differences (`version`, `replaced` or `offers`) from the adopted version.
 
-    A source that does not respond is reported as a `version` difference with `unanswered`.
+    If a source does not respond, a `version` difference is returned. It has the flag `unanswered`.
     """
     adopted = server.adopted
     check = _CHECKS.get(adopted.kind) if adopted else None
@@ -38,7 +38,7 @@ def check_adopted_drift(server: WorkspaceServer) -> list[Drift]:
 
 
 def record_known_drift(server: WorkspaceServer, seen: Sequence[Drift]) -> None:
-    """Record the differences that stop a server (`known_drift`). Keep the old record if a source did not respond."""
+    """Record the differences that stop a server (`known_drift`). If a source did not respond, keep the old record."""
     if server.adopted is not None and not any(one.unanswered for one in seen):
         write_known_drift(server.folder, server.adopted, [one for one in seen if one.kind in STOPPING])
 
@@ -55,10 +55,10 @@ def _offers(server: WorkspaceServer, adopted: AdoptedSettings, _work: Path) -> I
 async def compare_with_adopted(
     adopted: AdoptedSettings, folder: Path, offers: Path
 ) -> tuple[tuple[str, ...] | None, str]:
-    """Return the differences from the adopted version (None without drift checks), and the hash of the current offer.
+    """Return the differences from the adopted version, and the hash of the current offer.
 
-    A server at a URL is queried, and compared with the recorded offers in the file `offers`. For a package, the result
-    of the last check is returned.
+    A server at a URL is queried, and its offers are compared with the file `offers`. For a package, the recorded
+    differences are returned.
     """
     if adopted.kind not in _CHECKS:
         return None, ""

@@ -43,7 +43,7 @@ def run_npm(*arguments: str, cwd: Path, log: bool = True) -> str:
 
     Raises:
         ToolRejectedInputError: npm rejected its input.
-        StageError: npm failed for another reason, such as a network error, or is not installed.
+        StageError: npm is not installed, or failed for another reason, such as a network error.
     """
     command = [find_npm(), *arguments, *_QUIET]
     if log:
@@ -82,7 +82,7 @@ def npm_integrity(data: bytes) -> str:
 
 
 def fetch_tarball(spec: str, work: Path, *, log: bool = True) -> tuple[dict[str, Any], bytes]:
-    """Return npm's metadata of a package, and its tarball, whose integrity hash was verified."""
+    """Return npm's metadata of a package, and the verified tarball."""
     said = json.loads(run_npm("pack", spec, "--json", "--pack-destination", str(work), cwd=work, log=log))
     about: dict[str, Any] = said[0] if isinstance(said, list) else next(iter(said.values()))
     data = (work / Path(str(about["filename"])).name).read_bytes()
@@ -104,7 +104,7 @@ def make_package_json(package: str) -> str:
 
 
 def lock_dependency_tree(package: str, tarball: bytes, work: Path) -> str:
-    """Return a lock of a tarball's dependency tree for all platforms. It has integrity hashes, but no URLs."""
+    """Return a lock of a tarball's dependency tree for all platforms, with integrity hashes and without URLs."""
     tree = work / "tree"
     tree.mkdir()
     (tree / _TARBALL).write_bytes(tarball)
@@ -116,7 +116,7 @@ def lock_dependency_tree(package: str, tarball: bytes, work: Path) -> str:
 
 
 def packages_with_install_scripts(lock: str | bytes) -> list[str]:
-    """Return the locked packages with install scripts, which are never run."""
+    """Return the locked packages with install scripts. These scripts are never run."""
     rows = json.loads(lock)["packages"]
     return sorted(path.removeprefix("node_modules/") for path, row in rows.items() if row.get("hasInstallScript"))
 
@@ -150,7 +150,7 @@ def install_dependency_tree(files: Path, names: Sequence[str], place: Path, *, l
 
 
 def resolve_node_command(place: Path, start: Sequence[str]) -> tuple[str, ...]:
-    """Return the start command for an installation. Its program is from the package or from this machine (`node`)."""
+    """Return the start command for an installation. Its program belongs to the package or to this machine (`node`)."""
     program = place / "node_modules" / ".bin" / start[0]
     if program.exists():
         return ("node", str(program.resolve()), *start[1:]) if _is_script(program) else (str(program), *start[1:])

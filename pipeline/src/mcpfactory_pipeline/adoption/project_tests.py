@@ -35,7 +35,7 @@ _DIRECTIVE: Final = re.compile(r"#\s*(skip|todo)\b", re.I)
 
 @dataclass(frozen=True, slots=True)
 class TestCounts:
-    """Numbers of tests. `form` is the format of the report, and `names` are the failed tests."""
+    """Numbers of tests. `form` is the format of the report. `names` are the failed tests."""
 
     __test__ = False  # not a test class for pytest
 
@@ -61,7 +61,7 @@ NO_REPORT: Final = TestCounts("")
 
 
 def read_junit(data: bytes) -> TestCounts | None:
-    """Return the counts of a JUnit report, or None for other data. The totals of suites are ignored."""
+    """Return the counts of a JUnit report, or None for other data. Totals of test suites are ignored."""
     if len(data) > _LARGEST or b"<!DOCTYPE" in data[:4096] or b"<!ENTITY" in data:
         return None
     try:
@@ -85,8 +85,8 @@ def read_junit(data: bytes) -> TestCounts | None:
 def read_tap(text: str) -> TestCounts | None:
     """Return the counts of a TAP report, or None for other text.
 
-    Subtests (indented lines) are ignored, because their parent test counts. Planned tests that are missing count as
-    failed.
+    Indented lines are subtests. They are ignored, because the parent test already counts. Tests that the plan announces
+    but the report lacks count as failed.
     """
     plan, lines = _PLAN.search(text), list(_TAP.finditer(text))
     if plan is None:
@@ -121,7 +121,7 @@ class ProjectTestResult:
 
 
 def run_project_tests(inputs: StageInputs, adopted: AdoptedSettings, candidate: Artifact) -> ProjectTestResult:
-    """Run the test command of a server in a sandbox, in a copy of its sources, with the tools of its kind.
+    """Run the test command of a server in a sandbox, in a copy of the server's sources.
 
     Raises:
         ToolRejectedInputError: a dependency of the tests is not available.
@@ -199,7 +199,10 @@ _PREPARE: Final = {"python": _python_tools, "node": _node_tools}
 
 
 def judge_test_run(code: int, said: str, report: bytes | None, *, wanted: str) -> ProjectTestResult:
-    """Return the test result. Exit code and report must both show success. A missing `wanted` report is a failure."""
+    """Return the test result.
+
+    Exit code and report must both show success. If a report is `wanted` but missing, the tests count as failed.
+    """
     if wanted and report is None:
         return ProjectTestResult(
             False, f"the tests ended with exit {code} and wrote no {wanted}: the results are unknown"

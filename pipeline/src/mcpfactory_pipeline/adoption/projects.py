@@ -70,7 +70,7 @@ def build_python_project(sources: AdoptionSources) -> CollectedFiles:
 def build_node_project(sources: AdoptionSources) -> CollectedFiles:
     """Build and pack a Node.js project in a copy of its sources.
 
-    The dependencies are installed without scripts. The project's build runs in a sandbox.
+    Dependencies are installed without scripts. The project's build runs in a sandbox.
     """
     folder, files = project_files(sources)
     sandbox = make_sandbox(sources.settings, sources.work, name="builder")
@@ -105,7 +105,7 @@ def build_node_project(sources: AdoptionSources) -> CollectedFiles:
 
 
 def check_npm_project_lock(folder: Path, *, called: str = "") -> None:
-    """Check that a project's lock, if it exists, pins every package with an integrity hash."""
+    """Check that each package in a project's lock has an integrity hash. A project without a lock is valid."""
     if (folder / SHRINKWRAP).exists():
         raise ConfigError(
             f"npm would use {SHRINKWRAP} of {called or 'the package'} instead of {LOCKS['node']}",
@@ -128,7 +128,7 @@ def _refuse_leaks(found: Any) -> None:
 
 
 def install_packed_node_project(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
-    """Unpack a tarball that this machine packed, and install its locked packages."""
+    """Unpack a tarball that this machine packed, and install the packages in its lock."""
     with tarfile.open(fileobj=io.BytesIO((files / "package.tgz").read_bytes())) as archive:
         members = [member for member in archive.getmembers() if member.isfile()]
         if sum(member.size for member in members) > _LARGEST:
@@ -148,7 +148,7 @@ _NO_TESTS: Final = "no test specified"  # `npm init` writes a test script that p
 
 
 def recognize_project(workspace: Workspace, place: Path, request: AdoptionRequest, work: Path) -> RecognizedServer:
-    """Recognize the project in a folder. It is adopted in place, or as a copy below `servers/`.
+    """Recognize the project in a folder. The project is adopted in place, or as a copy below `servers/`.
 
     Raises:
         ConfigError: the folder is not a project, or its start command is unknown.
@@ -217,7 +217,7 @@ def _is_test(file: str) -> bool:
 
 
 def _module(files: Iterable[str]) -> str:
-    """Return the only package that `python -m` can run, or ""."""
+    """Return the package that `python -m` can run, or "" if there is not exactly one."""
     mains = [file.removeprefix("src/").removesuffix("/__main__.py") for file in files if file.endswith("/__main__.py")]
     found = [main.replace("/", ".") for main in mains if all(part.isidentifier() for part in main.split("/"))]
     return found[0] if len(found) == 1 else ""

@@ -1,4 +1,4 @@
-"""Proposed files for an adopted server. Its settings are found in its code without running it."""
+"""Proposed files for an adopted server. Settings are found in the server's code without running the code."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RecognizedServer:
         found: findings as sentences.
         notes: notes for the reviewer.
         copied: path in the server's folder → file to copy.
-        decided: fields that the user gave. In an existing configuration, only these fields replace edited fields.
+        decided: fields that the user gave. These fields replace fields that were edited by hand.
     """
 
     kind: str
@@ -50,7 +50,7 @@ class RecognizedServer:
 
 @dataclass(frozen=True, slots=True)
 class ProposedFile:
-    """A file to write. `path` is relative to the workspace, and `before` is None for a new file."""
+    """A file to write. `path` is relative to the workspace. `before` is None for a new file."""
 
     path: str
     before: str | None
@@ -103,7 +103,7 @@ def derive_server_name(text: str) -> str:
 
 
 def propose_adoption(workspace: Workspace, found: RecognizedServer, name: str = "") -> AdoptionProposal:
-    """Return the files for a recognized server. In the file of an already adopted server, all other settings are kept.
+    """Return the files for a recognized server. If the server is already adopted, all its other settings are kept.
 
     Raises:
         RefusedError: the name belongs to a server that was not adopted, or to a server of another kind.
@@ -176,7 +176,7 @@ def _rows(found: RecognizedServer) -> dict[str, Any]:
 
 
 def _updated(file: Path, found: RecognizedServer, server: str) -> str:
-    """Return the text of a server's file with changed fields in `[adopted]`. All other text is unchanged."""
+    """Return the text of a server's file with changed fields in `[adopted]`."""
     config = read_toml(file)
     before = read_settings_file(ServerConfig, file).adopted
     if before is None:
@@ -256,6 +256,6 @@ def detect_framework(names: Iterable[str]) -> str:
 
 
 def framework_finding(names: Iterable[str]) -> tuple[str, ...]:
-    """Return a sentence about the framework, if it is known."""
+    """Return a sentence about the framework of a server."""
     found = detect_framework(names)
     return (f"written with {found}",) if found else ()

@@ -54,13 +54,13 @@ class IndexWheel(NamedTuple):
 
 
 def find_wheel(requirement: str, work: Path, *, wanted: str = "") -> IndexWheel:
-    """Return the wheel for a requirement. A wheel for any platform is preferred to wheels for this machine.
+    """Return the wheel for a requirement. Wheels for all platforms are preferred to wheels for this machine.
 
-    If `wanted` is set, return the wheel with this hash.
+    With `wanted`, return the wheel with this hash.
 
     Raises:
-        ToolRejectedInputError: the version or a wheel is missing. `WheelHashMismatchError` if no file has the wanted
-            hash.
+        ToolRejectedInputError: the version or a wheel is missing. The error is a `WheelHashMismatchError` if no file
+            has the wanted hash.
     """
     asked, answer = work / "asked.in", work / "pylock.toml"
     asked.write_text(f"{requirement}\n", encoding="utf-8")
@@ -94,7 +94,7 @@ def _row(version: str, wheel: Mapping[str, Any]) -> IndexWheel:
 
 
 def _place(file: str, order: Mapping[str, int]) -> int | None:
-    """Return the rank of a wheel, or None for another platform. The lowest rank is preferred."""
+    """Return the preference of a wheel; lower is better. A wheel for another platform has None."""
     try:
         tags = {str(tag) for tag in parse_wheel_filename(file)[3]}
     except InvalidWheelFilename:
@@ -151,7 +151,7 @@ def compile_lock(requirements: Sequence[str], constraints: Sequence[str], work: 
 def refuse_unsafe_requirement(text: str) -> None:
     """Refuse text that is more than one requirement, or that uv would have to build.
 
-    For example, uv always builds the folder in `-e FOLDER`, regardless of other options.
+    For example, uv builds the folder in `-e FOLDER`, even if only wheels are permitted.
     """
     try:
         found = None if _MORE_THAN_A_REQUIREMENT.search(text) else Requirement(text)
@@ -196,7 +196,7 @@ def collect(sources: AdoptionSources) -> CollectedFiles:
 
 
 def create_locked_environment(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
-    """Create a candidate's environment in `place/venv`, with its locked packages and its wheels."""
+    """Create a candidate's environment in `place/venv`. It contains the locked packages and the candidate's wheels."""
     venv, lock = place / "venv", files / LOCKS["python"]
     check_python_lock(lock.read_bytes(), addresses=True)
     run_uv("venv", "--quiet", str(venv), cwd=place, log=log)

@@ -1,4 +1,4 @@
-"""Recognition of a server to adopt, and of its start command, without running it."""
+"""Recognition of a server to adopt and of its start command. The server is not run."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def recognize(workspace: Workspace, request: AdoptionRequest) -> RecognizedServe
 
 
 def find_earlier_adoption(workspace: Workspace, kind: str, field: str, value: str) -> WorkspaceServer | None:
-    """Return the only server that was adopted from the same source, or None."""
+    """Return the server that was adopted from the same source, or None if there is not exactly one."""
     found = [
         server
         for server in workspace.servers()
@@ -253,7 +253,10 @@ def _tar_files(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
 
 
 def _chosen(given: Sequence[str], programs: Sequence[str], name: str) -> tuple[str, ...]:
-    """Return the command line. The given words are the whole command line, or only arguments."""
+    """Return the command line.
+
+    If the first word is a program of the package, the words are the whole command. Otherwise, they are arguments.
+    """
     if given and given[0] in programs:
         return tuple(given)
     program = name if name in programs else programs[0] if len(programs) == 1 else ""
@@ -309,7 +312,7 @@ def _is_url(text: str) -> bool:
 
 
 def _offer_notes(before: WorkspaceServer | None, offers: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return notes for the approval: changes of a URL's offers since the last adoption."""
+    """Return notes about changes of a URL's offers since the last adoption."""
     try:
         known = remote_offers.parse_offers((before.folder / LOCKS["url"]).read_bytes()) if before else None
     except (OSError, ToolRejectedInputError):

@@ -53,7 +53,7 @@ async def fetch_offers(url: str) -> dict[str, Any]:
 
 
 def offers_to_text(url: str, offers: Offers) -> str:
-    """Return the stored text of offers. Each entry is one line, so that diffs are readable."""
+    """Return the stored text of offers. Each entry has its own line, so that diffs are readable."""
     lines = [f'"offers": {_SCHEMA}', f'"url": {json.dumps(url)}']
     lines += [f'"{key}": {_line(offers.get(key))}' for key in ("server", "instructions")]
     for kind, key in _KEYS.items():
@@ -84,7 +84,7 @@ def hash_offers(offers: Offers) -> str:
 
 
 def describe_offer_changes(before: Offers, after: Offers) -> list[str]:
-    """Describe changes to a server's offers. The list is empty only if the hashes of the offers are equal."""
+    """Describe changes to a server's offers. If the hashes of the offers are equal, the list is empty."""
     if hash_offers(before) == hash_offers(after):
         return []
     found = []
@@ -102,7 +102,7 @@ def describe_offer_changes(before: Offers, after: Offers) -> list[str]:
 
 
 def _changed_parts(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> str:
-    """Describe changes of entries with the same name."""
+    """Describe changes of entries that have the same name."""
     if len(old) != len(new):
         return f"is listed {len(new)} times"
     names = sorted({part for rows in zip(old, new, strict=True) for row in rows for part in row})
@@ -111,7 +111,7 @@ def _changed_parts(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> str:
 
 
 def summarize_offer_changes(changes: Iterable[str]) -> str:
-    """Return the first changes as one text."""
+    """Join the first changes into one text."""
     listed = list(changes)
     more = f"; and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
     return "; ".join(listed[:_SHOWN]) + more

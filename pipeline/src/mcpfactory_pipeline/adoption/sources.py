@@ -1,6 +1,7 @@
 """Sources of adopted servers, and checks of their lock files.
 
-A lock file is checked before a package is downloaded. It must have versions with strong hashes, and no foreign URLs.
+A lock file is checked before a package is downloaded. The file must have versions with strong hashes, and no foreign
+URLs.
 """
 
 from __future__ import annotations
@@ -107,8 +108,8 @@ _ODD: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]|\$\{")  # ch
 def check_node_lock(lock: bytes, *, own: str = "", addresses: bool = False, where: str = LOCKS["node"]) -> None:
     """Check that a `package-lock.json` pins every package with an integrity hash.
 
-    Only the entry of the package `own` may refer to a file: its tarball is next to the lock. `addresses` permits HTTP
-    URLs (`resolved`), as in locks of projects. `where` is the name of the lock in messages.
+    Only the entry of the package `own` may refer to a file, the tarball next to the lock. With `addresses`, entries may
+    have HTTP URLs (`resolved`), as in locks of projects. Messages contain `where` as the name of the lock.
     """
     try:
         data = json.loads(lock)
@@ -126,7 +127,7 @@ def check_node_lock(lock: bytes, *, own: str = "", addresses: bool = False, wher
 
 
 def _node_fault(path: str, row: Any, *, own: str, addresses: bool, bundled: bool) -> str:
-    """Describe the problem of a lock entry as the end of a sentence, or return ""."""
+    """Describe the problem of a lock entry, or return "". The text is the end of a sentence."""
     if not isinstance(row, dict):
         return "is not a table"
     if row.get("link"):
@@ -164,7 +165,7 @@ def _parts(url: str) -> SplitResult:
 def _bundled(rows: Mapping[str, Any]) -> frozenset[str]:
     """Return the entries that npm does not download, because the tarball of an enclosing package contains them.
 
-    `bundleDependencies` of the enclosing package lists these entries. Their dependencies are also included.
+    `bundleDependencies` of the enclosing package lists these entries and their dependencies.
     """
     below: dict[str, list[str]] = {}
     for path in rows:
@@ -189,7 +190,7 @@ def _named(row: Any) -> list[str]:
 
 
 def _needed(path: str, rows: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lock entries for an entry's dependencies. Like Node.js, prefer the nearest enclosing folder."""
+    """Yield the lock entries for an entry's dependencies. The nearest enclosing folder takes precedence."""
     for kind in ("dependencies", "optionalDependencies"):
         names = rows[path].get(kind)
         for name in names if isinstance(names, dict) else ():
@@ -202,8 +203,8 @@ def _needed(path: str, rows: Mapping[str, Any]) -> Iterator[str]:
 def check_python_lock(lock: bytes, *, addresses: bool = False, where: str = LOCKS["python"]) -> None:
     """Check that a `requirements.lock` has only versions with hashes.
 
-    Options are refused, because an option could select another index. `addresses` permits URLs of wheels (`NAME @
-    …/x.whl`), as in locks of projects. `where` is the name of the lock in messages.
+    Options are refused, because an option could select another index. With `addresses`, lines may have URLs of wheels
+    (`NAME @ …/x.whl`), as in locks of projects. Messages contain `where` as the name of the lock.
     """
     try:
         text = lock.decode("utf-8")
@@ -215,7 +216,7 @@ def check_python_lock(lock: bytes, *, addresses: bool = False, where: str = LOCK
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield number and text of each logical line, without comments."""
+    """Yield the number and the text of each logical line, without comments."""
     begun, start = "", 0
     for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         if line.lstrip().startswith("#") and not begun:

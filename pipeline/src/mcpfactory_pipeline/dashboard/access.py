@@ -1,9 +1,9 @@
 """Access control of the dashboard: tokens, sessions, single-use tickets for actions, and an authenticating proxy.
 
-Secrets are stored as hashes and looked up by hash, so that neither a memory dump nor timing reveals a secret.
+Secrets are stored and looked up by hash. A memory dump or a timing attack therefore reveals no secret.
 
-A proxy can log people in, and send their names in a header. The header is accepted only in requests with the proxy's
-shared secret. A loopback address proves nothing, because every local program can send from one.
+A proxy can log people in, and send their names in a header. This header is accepted only in requests with the proxy's
+shared secret. A loopback address proves nothing, because every local program can send from it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class AccessError(PipelineError):
 
 
 class UsedTicketError(AccessError):
-    """Error for a form that was submitted twice. The first submission counts."""
+    """Error for a form that was submitted twice. Only the first submission has an effect."""
 
     title: ClassVar[str] = "Confirmed already"
 
@@ -63,8 +63,8 @@ def read_access_tokens(
 ) -> dict[str, str]:
     """Return the tokens of permitted people by name.
 
-    `owner` has the token in the environment. The file has a line `name: token` for each person. If `needed` is False,
-    no token is required, because a proxy can authenticate people.
+    `owner` has the token in the environment variable. The token file has a line `name: token` for each person. With a
+    proxy, tokens are not `needed`.
 
     Raises:
         ConfigError: other users may read the file, a person has two names, or a token is missing, too short or
@@ -148,7 +148,7 @@ class DashboardSession:
     Attributes:
         source: description of the authentication.
         proxied: True if a proxy authenticated the person.
-        message: text that the next page displays.
+        message: text that the next page shows.
     """
 
     actor: str
@@ -161,7 +161,7 @@ class DashboardSession:
 
 
 class DashboardAccess:
-    """People and their sessions. Not safe for use in several event loops."""
+    """People and their sessions. Use the object only in one event loop."""
 
     def __init__(self, people: Mapping[str, str], clock: Clock = time.monotonic) -> None:
         self._people = {name: _hash(token) for name, token in people.items()}
@@ -202,7 +202,10 @@ class DashboardAccess:
         return self._bearers.setdefault(actor, DashboardSession(actor, 0.0))
 
     def named(self, person: str) -> DashboardSession:
-        """Return the session of a person whom the proxy authenticated. All browsers of the person share it."""
+        """Return the session of a person whom the proxy authenticated.
+
+        All browsers of this person share the session.
+        """
         session = self._named.pop(person, None) or DashboardSession(person, 0.0, source=_PROXY, proxied=True)
         while len(self._named) >= _MAX_SESSIONS:
             del self._named[next(iter(self._named))]
@@ -354,7 +357,10 @@ def _values(sent: Iterable[tuple[bytes, bytes]], header: str) -> list[bytes]:
 
 
 def _person(header: str, value: bytes) -> str:
-    """Return a valid name. A comma is refused, because a client may have added another name to the header."""
+    """Return a valid name of a person.
+
+    Commas are refused, because a client may have added another name to the header.
+    """
     try:
         name = value.decode("utf-8").strip()
     except UnicodeDecodeError:

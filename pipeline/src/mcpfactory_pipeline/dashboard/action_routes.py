@@ -1,7 +1,7 @@
 """HTTP routes of the dashboard for actions, tool calls, and the cancellation of runs.
 
-Requests are refused before the workspace is read, in this order: a foreign Host, a foreign Origin, a missing login, an
-invalid ticket. Programs also need a ticket, because it identifies the state that was checked.
+Before the workspace is read, four kinds of requests are refused: foreign Host, foreign Origin, missing login, invalid
+ticket. Programs also need a ticket, because the ticket identifies the state that was checked.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _MAX_TOOL_CALLS: Final = 2  # maximum number of simultaneous tool calls
 class ActionRoutes:
     """Routes of the dashboard that change the workspace.
 
-    `origin` is the public origin, or "" if the dashboard is reached at its own address.
+    `origin` is the public origin, or "" if clients use the dashboard's own address.
     """
 
     def __init__(self, workspace_root: Path, reader: WorkspaceReader, access: DashboardAccess, origin: str) -> None:
@@ -88,7 +88,7 @@ class ActionRoutes:
         ]
 
     def visitor(self, request: Request) -> Visitor:
-        """Return the visitor of a page. A message is returned only once."""
+        """Return the visitor of a page. The session's message is returned only once."""
         session = self.session(request)
         if session is None:
             return Visitor()
@@ -96,7 +96,10 @@ class ActionRoutes:
         return Visitor(session.actor, message, self.runs.going, proxied=session.proxied)
 
     def session(self, request: Request) -> DashboardSession | None:
-        """Return the session of the proxy's user, otherwise the session of the browser's cookie."""
+        """Return the session of the person whom the proxy names.
+
+        Otherwise, return the session of the browser's cookie.
+        """
         if person := _caller(request).person:
             return self.access.named(person)
         return self.access.session(request.cookies.get(_cookie(request), ""))
@@ -137,7 +140,7 @@ class ActionRoutes:
         return answer
 
     def _refuse_foreign_origin(self, request: Request, *, program: bool) -> None:
-        """Refuse requests from pages of other sites. Browsers send the origin with each POST; programs may omit it."""
+        """Refuse requests from pages of other sites."""
         origin = request.headers.get("origin")
         ours = {self._origin or f"{request.url.scheme}://{request.headers.get('host', '')}"}
         if self._origin and not _caller(request).proxied:  # local users can bypass the proxy
@@ -160,7 +163,7 @@ class ActionRoutes:
     ) -> Mapping[str, str]:
         """Invalidate a ticket, as `DashboardAccess` does.
 
-        An error page links to `form`. For a used ticket, it also links to `after`.
+        An error page links to `form`. If the ticket was already used, the error page also links to `after`.
         """
         try:
             return self.access.use_ticket(session, ticket, *about)
@@ -234,7 +237,7 @@ class ActionRoutes:
         return replace(view, ticket=ticket)
 
     def _action_response(self, request: Request, view: ActionPage, error: PipelineError | None = None) -> Response:
-        """Return the page of an action. With an `error`, the page shows the changed facts and asks again."""
+        """Return the page of an action. After an `error`, the page shows the changed facts and asks again."""
         status = 409 if error else 200
         if wants_json(request):
             said = {"error": {"message": str(error), "hint": _hint(error)}} if error else {}
@@ -390,13 +393,13 @@ def _action(request: Request) -> Action:
 
 
 def login_path(request: Request) -> str:
-    """Return the path of the login page. After the login, the browser returns to the current page."""
+    """Return the path of the login page."""
     path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     return f"{Links(request.url.path).to('/login/', {'next': path})}"
 
 
 def _cookie(request: Request) -> str:
-    """Return the cookie name. It contains the port, because all ports of a host share cookies."""
+    """Return the cookie name. The name contains the port, because all ports of a host share cookies."""
     port = request.url.port
     return f"{_COOKIE}_{port}" if port else _COOKIE
 
@@ -419,7 +422,7 @@ def _next_path(given: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CancelPage:
-    """Page that cancels a run. `steps` are the running steps. `problem` is set if the run cannot be canceled."""
+    """Page that cancels a run. `steps` are the running steps. `problem` is the reason if the run cannot be canceled."""
 
     workspace: str
     run: str

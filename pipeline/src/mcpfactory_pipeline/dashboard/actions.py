@@ -36,7 +36,7 @@ class ActionResult:
         resolved: values that were chosen by default.
         run: ID of the started run, or "".
         facts: facts that the decision depends on.
-        tools: tools that the approval covers.
+        tools: tools that are approved.
     """
 
     message: str
@@ -52,7 +52,7 @@ ActionChoices = Callable[[Workspace, ServerDetail], tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class FormInput:
-    """Field of a form. `kind` is text, choice, date, flag or hidden. The first value is the default."""
+    """Field of a form. `kind` is text, choice, date, flag or hidden. The first of the `values` is the default."""
 
     name: str
     label: str
@@ -192,7 +192,7 @@ ACTIONS: Final[dict[str, Action]] = {
 
 
 def action_for_command(command: str) -> tuple[str, dict[str, str]] | None:
-    """Return the action and its field values for a suggested command, or None for other commands."""
+    """Return the action and its field values for a suggested command. Other commands return None."""
     operation = parse_operation_command(command)
     if operation is None or operation.id() not in ACTIONS or getattr(operation, "sign_with", None):
         return None
@@ -232,10 +232,10 @@ class ActionPage:
 
 
 def normalize_action_values(action: Action, given: Mapping[str, object]) -> dict[str, str]:
-    """Return the values for the fields of an action as text, without unknown fields and empty values.
+    """Return the values of an action's fields as text. Unknown fields and empty values are omitted.
 
     Raises:
-        ConfigError: a value is longer than the maximum length of a reason.
+        ConfigError: a value is too long.
     """
     found = {}
     for one in action.fields:
@@ -263,10 +263,10 @@ def action_page(
     before: Mapping[str, str] | None = None,
     possible: Sequence[Mapping[str, str]] = (),
 ) -> ActionPage:
-    """Return the page for the given values. The action is checked if no required value is missing.
+    """Return the page for the given values. If all required values are set, the action is checked.
 
-    `explain` reports missing values. `before` are facts that the user has already seen; the page lists their changes.
-    `possible` are the channels or stages that the action applies to, and the first is the default.
+    With `explain`, missing values are reported. `before` has facts that the user has already seen. The page lists their
+    changes. `possible` has the channels or stages for this action. The first is the default.
     """
     inputs = _inputs(workspace, detail, action, values, possible)
     full = {one.name: one.value for one in inputs if one.value}
@@ -317,7 +317,7 @@ def _inputs(
     values: Mapping[str, str],
     possible: Sequence[Mapping[str, str]],
 ) -> tuple[FormInput, ...]:
-    """Return the form's fields. A decision has either a channel or a stage."""
+    """Return the form's fields. A decision is about a channel or a stage, not both."""
     given = dict(values) if any(values.get(name) for name in ABOUT) else {**next(iter(possible), {}), **values}
     found = []
     for one in action.fields:
@@ -342,7 +342,7 @@ def possible_actions(
 ) -> dict[str, tuple[Mapping[str, str], ...]]:
     """Return the available actions of a server, with the channels or stages that each action applies to.
 
-    `goes_through` returns True if a dry run of the command succeeds. A decision that requires a signature is possible
+    `goes_through` returns True if a dry run of a command succeeds. If a decision requires a signature, it is possible
     only in a terminal.
     """
     if detail.facts.row.get("problem"):  # no decision is possible about an unreadable server

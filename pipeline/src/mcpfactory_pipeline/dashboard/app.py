@@ -1,7 +1,7 @@
 """Live dashboard: a Starlette application that reads the workspace for every request.
 
-Requests with a foreign Host are refused. Otherwise, another site whose name resolves to 127.0.0.1 could read the
-dashboard in the user's browser (DNS rebinding).
+Requests with a foreign Host are refused. Otherwise, a site whose name resolves to 127.0.0.1 could read the dashboard in
+the user's browser (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -65,10 +65,11 @@ def create_app(
     proxy: TrustedProxy | None = None,
     origin: str = "",
 ) -> Starlette:
-    """Return the dashboard application for a workspace. It is read-only without `people` and `proxy`.
+    """Return the dashboard application for a workspace. Without `people` and `proxy`, the dashboard is read-only.
 
-    Data on pages about many servers may be `age` seconds old. `ended` returns True when the server shuts down. `people`
-    maps each person who may act to a token. `origin` is the public address, if it differs from the server's own.
+    `age` is the maximum age in seconds of data on pages about many servers. `ended` returns True when the server shuts
+    down. `people` has the token of each person who may act. `origin` is the public address, if it is not the address of
+    the server.
     """
     reader, followers = WorkspaceReader(workspace_root, age=age), PageSubscriptions(ended)
     acting = ActionRoutes(workspace_root, reader, DashboardAccess(people or {}), origin) if people or proxy else None
@@ -239,7 +240,7 @@ _STATUSES: Final[tuple[tuple[type[PipelineError], int], ...]] = (
 
 
 def truncated_query(request: Request) -> dict[str, str]:
-    """Return the query without surrounding spaces, truncated."""
+    """Return the query, truncated and without surrounding spaces."""
     return {name[:_VALUE]: value[:_VALUE].strip() for name, value in list(request.query_params.items())[:_VALUES]}
 
 
@@ -285,7 +286,7 @@ async def disconnected_response(_request: Request, _error: Exception) -> Respons
 def error_response(
     request: Request, status: int, title: str, message: str, hint: str, *, ways: Sequence[tuple[str, str]] = ()
 ) -> Response:
-    """Return an error page, or JSON if the client wants JSON. `ways` are links (text, path)."""
+    """Return an error page. If the client wants JSON, return JSON. `ways` are links (text, path)."""
     if wants_json(request):
         return JSONResponse({"error": {"message": message, "hint": hint}}, status)
     return HTMLResponse(render_problem(title, message, hint, request.url.path, ways), status)

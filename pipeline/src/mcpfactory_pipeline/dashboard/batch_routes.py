@@ -1,4 +1,7 @@
-"""HTTP routes for one decision about several candidates. Each candidate is checked, and all are confirmed at once."""
+"""HTTP routes for one decision about several candidates.
+
+The candidates are checked separately and confirmed together.
+"""
 
 from __future__ import annotations
 

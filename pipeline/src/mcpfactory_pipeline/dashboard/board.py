@@ -1,4 +1,4 @@
-"""Board (a table of servers and stages) and graph (positions of all candidates)."""
+"""Board and graph. The board is a table of servers and stages, and the graph shows all candidates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SIZE: Final = 40  # maximum number of rows per page; with the longest texts, a 
 
 @dataclass(frozen=True, slots=True)
 class StageCell:
-    """A stage of a server on the board. `note` is a short result, or the reason to run the stage."""
+    """A stage of a server on the board. `note` is a short result, or the reason why the stage must run."""
 
     stage: str
     status: ShownStatus
@@ -118,7 +118,7 @@ def board(
     """Return the board of a workspace. By default, servers that need attention come first.
 
     `query` is a text in the server's name. `sort` is one of `SORTS`, and the prefix `-` selects descending order.
-    `group` is one of `GROUPS`. Unknown values are ignored.
+    `group` is one of `GROUPS`. Unknown values of the parameters are ignored.
     """
     status = status if status in STATUSES else ""
     sort = sort if sort.removeprefix("-") in SORTS else "status"
@@ -228,7 +228,7 @@ def _ordered(names: Iterable[Iterable[str]]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class OmittedServerCount:
-    """The number of broken or retired servers, which the graph omits."""
+    """Number of broken or retired servers. The graph omits these servers."""
 
     status: ShownStatus
     number: int
@@ -236,7 +236,7 @@ class OmittedServerCount:
 
 @dataclass(frozen=True, slots=True)
 class GraphPage:
-    """Page with the graph. If `counted` is True, each chip shows a number of servers."""
+    """Page with the graph."""
 
     workspace: str
     total: int

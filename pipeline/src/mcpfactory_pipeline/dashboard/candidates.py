@@ -37,7 +37,7 @@ class StageResultView:
 class DecisionView:
     """A decision about a candidate for a channel: `approved`, `rejected` or `rolled back`.
 
-    `at` is "" if the history lacks the decision. `counts` is False for an approval before a later rollback.
+    `at` is "" if the history does not contain the decision. `counts` is False if a later rollback revoked the approval.
     """
 
     what: str
@@ -168,7 +168,7 @@ class EvidenceView:
 
 @dataclass(frozen=True, slots=True)
 class FindingView:
-    """Findings that differ only in location. `places` are the first locations."""
+    """Findings that differ only in location. `places` has the first locations."""
 
     rule: str
     severity: int
@@ -182,7 +182,7 @@ class FindingView:
 
 
 def finding_views(findings: Iterable[Mapping[str, Any]]) -> tuple[FindingView, ...]:
-    """Return the findings of a report. Gates come first, then the most severe."""
+    """Return the findings of a report. Gates come first, then the findings with the highest severity."""
     alike: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for finding in findings:
         alike.setdefault((str(finding.get("rule")), str(finding.get("message"))), []).append(finding)

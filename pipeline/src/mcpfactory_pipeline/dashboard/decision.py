@@ -53,7 +53,7 @@ class ContractChangeView:
 
 @dataclass(frozen=True, slots=True)
 class ComparedFact:
-    """A fact about two candidates as text. A missing fact is ""."""
+    """A fact about two candidates as text. `old` or `new` is "" if a candidate lacks the fact."""
 
     name: str
     old: str
@@ -75,7 +75,7 @@ class ToolChanges:
 
 @dataclass(frozen=True, slots=True)
 class ChannelBlock:
-    """A hold or a retirement that blocks a channel. `command` lifts it."""
+    """A hold or a retirement that blocks a channel. `command` lifts the hold or the retirement."""
 
     kind: str
     who: str
@@ -92,10 +92,10 @@ class DecisionPage:
         offered: candidate that the channel offers, or "".
         asks: message of the pending decision, or "".
         command: next command for the pending decision, or "".
-        stands: without a pending decision, the reason why the candidate must not be promoted.
-        way: command that resolves this reason, or "".
+        stands: reason why the candidate must not be promoted, if no decision is pending.
+        way: command that resolves the reason in `stands`, or "".
         closed: holds on the channel, and the retirement of the server.
-        approve_after_all: without a pending decision, the command that approves the candidate, or "".
+        approve_after_all: command that approves the candidate although no decision is pending, or "".
         source_channel: the preceding channel.
         in_source_since: time since which the preceding channel has offered the candidate.
         waits_since: time since which the decision has been pending, or "".
@@ -145,7 +145,7 @@ class DecisionPage:
 
 
 def decidable_channels(detail: ServerDetail) -> Iterator[str]:
-    """Yield the channels that could get another candidate. A retired server has no such channel."""
+    """Yield the channels that could get another candidate. For a retired server, there are no such channels."""
     for channel in detail.channels if not detail.state.retired else ():
         if next_candidate(detail.state, channel) not in {"", detail.state.offered(channel.name)}:
             yield channel.name
@@ -167,8 +167,8 @@ def decision_page(
 ) -> DecisionPage:
     """Return the decision page of a candidate for a channel. The default is the next candidate.
 
-    `advise` runs a command as a dry run. It returns a command that would succeed, and the error
-    (`SuggestionValidator`).
+    `advise` runs a command as a dry run. `advise` returns a command that would succeed, and the error of the given
+    command.
     """
     name, every = detail.facts.name, {one.id: one for one in candidate_views(detail.state, detail.history)}
     chosen = _chosen(detail, channel, candidate, every)
@@ -237,9 +237,9 @@ def _asked(detail: ServerDetail, channel: str) -> tuple[str, str]:
 def _question(
     detail: ServerDetail, policy: ChannelPolicy, candidate: str, about: Sequence[DecisionView] | None, advise: _Advise
 ) -> dict[str, Any]:
-    """Return the page's fields about a pending decision or about possible actions.
+    """Return the fields about a pending decision. If no decision is pending, return the possible actions.
 
-    `about` are earlier decisions about this candidate, or None if the channel already offers the candidate.
+    `about` has earlier decisions about this candidate, or None if the channel already offers the candidate.
     """
     name, since = policy.name, _since(detail.history, policy.source, candidate) if policy.source else ""
     asks, command = _asked(detail, name) if about is not None else ("", "")
@@ -264,7 +264,7 @@ def _question(
 
 
 def _refusal(detail: ServerDetail, channel: str, candidate: str, advise: _Advise) -> tuple[str, str]:
-    """Return the reason against a promotion and the command that resolves it."""
+    """Return the reason why a promotion is impossible, and the command that resolves it."""
     name = detail.facts.name
     command, refused = advise(f"mcpfactory pipeline promote {name} --channel {channel} --candidate {candidate}")
     return str(refused or ""), "" if command == f"mcpfactory pipeline status {name}" else command
@@ -287,7 +287,7 @@ def _closed(detail: ServerDetail, channel: str) -> Iterator[ChannelBlock]:
 
 
 def retirement_blocks(detail: ServerDetail) -> tuple[ChannelBlock, ...]:
-    """Return the retirement of a server. The result is empty if the server is not retired."""
+    """Return the retirement of a server. If the server is not retired, the result is empty."""
     made = detail.facts.row.get("retired")
     if not made:
         return ()
@@ -381,7 +381,7 @@ def _moved_by(history: Sequence[Event], channel: str, candidate: str) -> str:
 def _source(
     server: str, history: Sequence[Event], old: CandidateView | None, new: CandidateView
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the command that shows source changes between two candidates, and the versions without a clean commit."""
+    """Return the command that shows source changes between two candidates, and versions that were not built from a clean commit."""
     commits: dict[str, str] = {}
     for event in history:
         commit, candidate = str(event.get("made_from", {}).get("commit") or ABSENT), str(event.get("candidate"))

@@ -22,11 +22,11 @@ _RECORD: Final = "assets/export.json"  # lists the files of an exported site
 def export(workspace_root: Path, out: Path) -> tuple[Path, ...]:
     """Write the site into `out` and return the written files.
 
-    An earlier export is replaced, and other files are kept. Symbolic links are replaced, so that nothing outside `out`
-    is written.
+    Files of an earlier export are replaced. Other files are kept. Symbolic links are replaced, so that nothing outside
+    `out` is written.
 
     Raises:
-        RefusedError: `out` is a file, or contains files but no earlier export.
+        RefusedError: `out` is a file, or contains files that no earlier export wrote.
     """
     if out.exists() and not out.is_dir():
         raise RefusedError(f"{out} is a file", hint="choose a new folder")

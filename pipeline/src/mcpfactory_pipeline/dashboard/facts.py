@@ -42,7 +42,7 @@ class ServerFacts:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceFacts:
-    """Facts of the workspace. `gone` are the pending items of servers that no longer exist."""
+    """Facts of the workspace. `gone` has the pending items of servers that no longer exist."""
 
     name: str
     servers: tuple[ServerFacts, ...]
@@ -79,7 +79,7 @@ class RunFacts:
         now: time of reading in seconds.
         waits: server → the run that blocks this server, or "" if unknown.
         kept: IDs of the events of failed steps whose logs were not overwritten.
-        needs: stage → all stages that it requires, without approvals.
+        needs: stage → all required stages, without approvals.
     """
 
     workspace: str
@@ -105,7 +105,7 @@ class StoredCandidate:
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """A stage's log, and the stage's last execution."""
+    """A stage's log, with outcome and run of the last execution."""
 
     workspace: str
     server: str
@@ -118,7 +118,7 @@ class LogFacts:
 
 @dataclass(frozen=True, slots=True)
 class DisplayedStatus:
-    """Display of a status. `icon` is from templates/icons.svg, and `tone` is a class in style.css. Low ranks come first."""
+    """Display of a status. `icon` is a symbol in templates/icons.svg. `tone` is a class in style.css."""
 
     key: str
     word: str
@@ -179,14 +179,14 @@ class Pager:
 
 
 def paginate(entries: Sequence[_T], wanted: str, size: int) -> tuple[tuple[_T, ...], Pager]:
-    """Return the entries of a page, and the page number. An invalid number selects the nearest page."""
+    """Return the entries of a page and the page number. An invalid number selects the nearest page."""
     pages = max(1, -(-len(entries) // size))
     page = page_number(wanted, pages)
     return tuple(entries[(page - 1) * size : page * size]), Pager(page, pages, len(entries))
 
 
 def page_number(wanted: str, pages: int) -> int:
-    """Return the number of the requested page, or of the nearest existing page."""
+    """Return the number of the requested page. An invalid number selects the nearest page."""
     return min(max(int(wanted), 1), pages) if wanted.isascii() and wanted.isdecimal() and len(wanted) < 10 else 1
 
 

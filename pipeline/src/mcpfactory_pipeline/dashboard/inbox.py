@@ -51,7 +51,7 @@ class InboxEntry:
         whom: the people who should act.
         waited: age of the item as text, or "".
         seconds: age of the item in seconds.
-        decision: channel whose decision page compares the candidate, or "".
+        decision: channel of the decision page about this item, or "".
         log: stage whose log shows the failure, or "".
     """
 
@@ -102,9 +102,9 @@ class InboxGroup:
 
 @dataclass(frozen=True, slots=True)
 class InboxPage:
-    """The inbox. Items that block most come first, then the oldest. Items with the same cause are grouped.
+    """Page of the inbox. Items that block most come first, then the oldest. Items with the same cause are grouped.
 
-    `next` are the most likely next commands. `whose` selects items that this person or anyone can process.
+    `next` are the most likely next commands. `whose` selects items that this person can process.
     """
 
     workspace: str
@@ -122,7 +122,7 @@ class InboxPage:
 
 
 def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", whose: str = "", page: str = "1") -> InboxPage:
-    """Return the inbox, filtered by server name (`query`), kind of item, and responsible person (`whose`)."""
+    """Return the inbox, filtered by server name, kind of item, and responsible person."""
     kind, items = kind if kind in KINDS else "", _items(facts)
     numbers = Counter(item.kind for item in items)
     people = _Whom(facts)
@@ -160,7 +160,7 @@ def _items(facts: WorkspaceFacts) -> list[InboxItem]:
 
 
 class _Whom:
-    """The people who should process an item, and the stage with a helpful log."""
+    """People who should process an item."""
 
     def __init__(self, facts: WorkspaceFacts) -> None:
         self.channels = {channel.name: channel.approvers for channel in facts.channels}
@@ -294,7 +294,7 @@ class BatchPage:
 
     @property
     def noun(self) -> str:
-        """Return the number of candidates that can be confirmed as text. If there are none, all candidates count."""
+        """Return the number of candidates that can be confirmed, or of all candidates, as text."""
         return pluralize(len(self.ready) or len(self.items), "candidate")
 
     def mark(self, item: ActionPage) -> str:
@@ -316,7 +316,7 @@ def batch_page(
     reason: str = "",
     done: Sequence[str] = (),
 ) -> BatchPage:
-    """Return the page for an action on several servers. `items` are the checked `choices`."""
+    """Return the page for an action on several servers. `items` are the checks of the `choices`."""
     return BatchPage(
         workspace=workspace,
         action=action.name,
@@ -331,7 +331,7 @@ def batch_page(
 
 
 def batch_choice_value(item: InboxEntry) -> str:
-    """Return an inbox entry's form value for a batch decision, or "" if no batch decision is possible."""
+    """Return an inbox entry's form value for a batch decision. If no batch decision is possible, return ""."""
     action, values = action_for_command(item.command) or ("", {})
     if action not in BATCHED or not values.get("channel"):
         return ""

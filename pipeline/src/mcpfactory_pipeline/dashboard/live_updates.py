@@ -1,8 +1,7 @@
 """Live updates of pages. One poll of the files serves all connected browsers.
 
 A listener receives the changes since its position (`StreamPosition`). Events are not queued, so a slow listener
-receives fewer events. The ID of an event is the listener's next position, so that a browser with `Last-Event-ID` can
-resume.
+receives fewer events. Event IDs are positions, so that a browser can resume with `Last-Event-ID`.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _LINE_END: Final = re.compile(r"\r\n|\r|\n")  # all line endings of an event str
 
 @dataclass(frozen=True, slots=True)
 class LogTail:
-    """The last complete lines of a running step's log. `start` is their offset in the file."""
+    """The last complete lines of a running step's log. `start` is the offset of these lines in the file."""
 
     step: str  # server/stage/attempt
     start: int
@@ -69,7 +68,7 @@ class StreamPosition:
 
     @classmethod
     def read(cls, text: str) -> StreamPosition:
-        """Parse an event ID. Any other text stands for the beginning."""
+        """Parse an event ID. For any other text, return the position before the first event."""
         digest, _, logs = text.partition(";")
         pairs = [pair.rpartition("@") for pair in logs.split(",")[:_MAX_STEPS] if pair]
         if not all(step and end.isascii() and end.isdecimal() and len(end) < 19 for step, _, end in pairs):
@@ -120,7 +119,7 @@ def _events(position: StreamPosition, now: PageSnapshot) -> Iterator[tuple[str, 
 
 
 def read_log_tail(step: str, file: Path) -> LogTail:
-    """Return the end of a log, up to its last complete line."""
+    """Return the end of a log, up to the last complete line."""
     try:
         with open_log(file) as stream:
             start = max(0, stream.seek(0, 2) - _MAX_LOG)
@@ -152,7 +151,7 @@ class TooManySubscribersError(PipelineError):
 
 
 class _Follower:
-    """A followed page, which is polled while it has listeners."""
+    """A page that is polled while it has listeners."""
 
     def __init__(self, first: PageSnapshot, poll: Poll, ended: Callable[[], bool]) -> None:
         self.now = first
@@ -210,7 +209,7 @@ class PageSubscriptions:
         self._joining = asyncio.Lock()
 
     async def join(self, name: str, make: Callable[[], Poll], position: str) -> AsyncIterator[bytes]:
-        """Return a stream of the changes of a page. `make` creates the poll of a page that is not followed yet.
+        """Return a stream of the changes of a page. `make` creates the poll for a page without listeners.
 
         Raises:
             TooManySubscribersError: there are too many listeners.
@@ -269,7 +268,7 @@ def workspace_poll(reader: WorkspaceReader) -> Poll:
 class RunPoll:
     """Poll of a run.
 
-    The logs of running steps are read each time. The page is rendered only if files changed or durations are outdated.
+    Each poll reads the logs of running steps. The page is rendered only if files changed or durations are outdated.
     """
 
     def __init__(self, reader: WorkspaceReader, page: Page, values: dict[str, str], number: str) -> None:
@@ -281,7 +280,7 @@ class RunPoll:
         self._read = 0.0
 
     def __call__(self) -> PageSnapshot | None:
-        """Return the current state, or None if it has not changed since the last poll."""
+        """Return the current state, or None if nothing has changed since the last poll."""
         workspace_digest, now = self._reader.digest(), self._last
         due = self._view is not None and self._view.going and time.monotonic() - self._read >= _RENEWED
         if now is None or self._view is None or due or workspace_digest != self._digest:

@@ -75,7 +75,7 @@ def _decidable(reader: WorkspaceReader, names: Sequence[str]) -> Iterator[dict[s
 def candidate_decision_page(
     reader: WorkspaceReader, detail: ServerDetail, channel: str, candidate: str = ""
 ) -> DecisionPage:
-    """Return the decision page of a server's candidate. The default is the next candidate for the channel."""
+    """Return the decision page of a server's candidate."""
     if broken := detail.facts.row.get("problem"):
         raise StateError(broken["message"], hint=broken["hint"])
     offered = detail.state.offered(channel)

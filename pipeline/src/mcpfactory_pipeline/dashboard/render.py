@@ -36,7 +36,7 @@ POLICY: Final = (
 
 
 def _exact(text: object) -> object:
-    """Escape invisible characters in a form value, so that browsers submit them unchanged."""
+    """Escape invisible characters in a form value. Otherwise, browsers would change the value."""
     escaped = escape_invisible(html.escape(str(text)), lambda one: f"&#{ord(one)};")
     return _templates.filters["safe"](escaped)
 
@@ -77,7 +77,7 @@ def _filled(template: str, **facts: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Relative links from a page to other pages. `static` is True in the export, where links point to files."""
+    """Relative links from a page to other pages. `static` is True in the export. Its links point to files."""
 
     path: str
     static: bool = False
@@ -95,7 +95,7 @@ class Links:
         return "../" * (self.path.count("/") - 1 + (self.static and self.page > 1))
 
     def to(self, path: str, query: Mapping[str, object] | None = None, *, page: int = 1) -> str:
-        """Return the link to a page. The export has only unfiltered pages, so it omits `query`."""
+        """Return the link to a page. The export omits `query`, because all exported pages are unfiltered."""
         target = f"{self.up}{quote(path.removeprefix('/'))}"
         if self.static:
             return f"{target}{page_folder(page)}index.html"
@@ -116,7 +116,7 @@ class Links:
 
 
 def page_folder(page: int) -> str:
-    """Return the folder of an exported later page, relative to the first page."""
+    """Return the folder of a later page in the export, relative to the first page."""
     return f"page-{page}/" if page > 1 else ""
 
 
@@ -140,7 +140,7 @@ class Visitor:
 def render(page: Page, view: object, links: Links, *, live: str = "", visitor: Visitor | None = None) -> str:
     """Render a view as a page. Without a `visitor`, the page has no actions.
 
-    `live` is the path of the event stream, or "".
+    `live` is the path of the page's event stream, or "".
     """
     return _filled(page.template, view=view, page=page, links=links, static=links.static, live=live, visitor=visitor)
 

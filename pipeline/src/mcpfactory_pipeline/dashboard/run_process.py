@@ -1,7 +1,4 @@
-"""Pipeline runs that the dashboard starts, each in a separate process.
-
-Command of such a process: `python -m mcpfactory_pipeline.dashboard.run_process ROOT RUN OPERATION`. OPERATION is JSON.
-"""
+"""Pipeline runs that the dashboard starts, each in a separate process."""
 
 from __future__ import annotations
 
@@ -35,7 +32,7 @@ class RunProcesses:
         self._guard = threading.Lock()
 
     def start(self, wanted: Run) -> str:
-        """Start a run for the current actor. Return its ID after the run has recorded its start."""
+        """Start a run for the current actor. Return the run's ID after its start has been recorded."""
         workspace, run = Workspace.find(self._root), new_id()
         server = wanted.servers[0]
         program = [sys.executable, "-m", "mcpfactory_pipeline.dashboard.run_process"]

@@ -33,7 +33,7 @@ class StageAttempt:
 
     Attributes:
         start: seconds between the start of the run and the start of the attempt.
-        seconds: duration, or None if unknown. For a running step, the time until now.
+        seconds: duration, or None if unknown. For a running step, this is the time until now.
         log: end of the step's output. Pages about several servers omit the output of finished steps.
         working: True for a running step.
         kept: True for a failed step whose log exists.
@@ -81,7 +81,7 @@ class RunPage:
 
     Attributes:
         going: True if the run is active on the dashboard's machine.
-        seconds: time from the first to the last event. For an active run, the time until now.
+        seconds: time from the first to the last event. For an active run, this is the time until now.
         waits: servers that the run waits for.
         cut_short: "cancelled" if a person canceled the run, "broke off" if the run's process died, otherwise "".
         unreached: stages that were skipped because a required stage did not pass.
@@ -201,7 +201,7 @@ def _line(run: str, events: Mapping[str, Sequence[Event]], at_work: Set[tuple[st
 
 
 def _last_status(last: Event, *, working: bool) -> DisplayedStatus:
-    """Return the status of a stage's last event. A started stage that is not running is interrupted."""
+    """Return the status of a stage's last event. A stage that started but is not running counts as interrupted."""
     if last["event"] == STAGE_START:
         return STATUSES["running" if working else "interrupted"]
     return _ended(last)

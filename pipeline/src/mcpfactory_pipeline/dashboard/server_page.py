@@ -149,9 +149,9 @@ class StageView:
 
     Attributes:
         verdict: `up-to-date`, `run`, `blocked`, `held` or `waiting`.
-        message: message of the last result, also while the stage is running again.
+        message: message of the last result.
         run: last run that executed the stage.
-        last_run: while the stage is running, the run with the last result, otherwise "".
+        last_run: run with the last result while the stage is running again, otherwise "".
     """
 
     stage: str
@@ -205,7 +205,10 @@ class PendingItemView:
 
 @dataclass(frozen=True, slots=True)
 class PublishedView:
-    """The published release at a target. `behind` describes the promoted release if it is a different release."""
+    """The published release at a target.
+
+    `behind` describes the channel's release if it differs from the published release.
+    """
 
     target: str
     version: str
@@ -218,7 +221,7 @@ class PublishedView:
 
 @dataclass(frozen=True, slots=True)
 class ValidationSummary:
-    """Result of the last validation. Without its report, some fields are None."""
+    """Result of the last validation. If the report is not on this machine, some fields are None."""
 
     score: int | None
     passed: bool | None
@@ -261,7 +264,7 @@ class OverviewView:
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
-    """A row of the history. If `detail` is truncated, `whole` is the full text, as far as the page has room."""
+    """A row of the history. If `detail` is truncated, `whole` has the full text as long as the page has room."""
 
     at: str
     actor: str
@@ -334,7 +337,7 @@ def _action_links(possible: Mapping[str, tuple[Mapping[str, str], ...]]) -> Iter
 def server_page(
     detail: ServerDetail, possible: Mapping[str, tuple[Mapping[str, str], ...]] = MappingProxyType({})
 ) -> ServerPage:
-    """Return the page of a server. `possible` are the available actions."""
+    """Return the page of a server."""
     facts, row, report = detail.facts, detail.facts.row, detail.report
     cells, problem, tools = stage_cells(row), row.get("problem") or {}, tool_views(detail)
     findings = finding_views(detail.validation.get("findings", ()))
@@ -473,7 +476,7 @@ def _verdict(report: Mapping[str, Any]) -> ValidationSummary:
 
 
 def _coverage(manifest: Mapping[str, Any] | None, report: Mapping[str, Any]) -> ApiCoverage | None:
-    """Return the coverage that the stage `generate` recorded, or the coverage in the server's report."""
+    """Return the coverage that the stage `generate` recorded. Without a record, return the coverage in the report."""
     if not manifest:
         skipped = {operation_name(one): one.get("reason", "") for one in report.get("skipped", ())}
         made = len({str(tool.get("operation")) for tool in report.get("tools", ())})
@@ -502,7 +505,7 @@ def _variable(one: Mapping[str, Any]) -> DisplayedFact:
 
 
 def _history(detail: ServerDetail) -> Iterator[HistoryRow]:
-    """Yield the latest events, newest first. Full texts are included up to a size limit."""
+    """Yield the latest events, newest first."""
     room = _WHOLE
     for event in reversed(detail.history[-_HISTORY:]):
         row = _event(event)

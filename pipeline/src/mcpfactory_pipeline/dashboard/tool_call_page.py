@@ -132,7 +132,7 @@ def tool_call_page(
 def parse_tool_arguments(detail: ServerDetail, tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments: `arguments` of a JSON request, `raw` JSON of a form, or the form's fields `arg.<name>`.
 
-    A value stays a text if the schema permits a string. Otherwise the value is parsed as JSON, if possible. Only the
+    If the schema permits a string, the value stays a text. Otherwise, the value is parsed as JSON if possible. Only the
     server validates the arguments.
     """
     schema = _tool_of(detail, tool).get("inputSchema")
@@ -240,7 +240,7 @@ async def _call(
 
 
 def without_request_parameters(case: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a test case that matches any request with the right method."""
+    """Return a test case that matches every request with the same method."""
     return {"request": {"method": case["request"]["method"]}, "response": case["response"]}
 
 
@@ -319,5 +319,5 @@ def _pretty(value: object) -> str:
 
 
 def _sendable(text: str) -> str:
-    """Escape lone surrogates, because pages cannot contain them."""
+    """Escape lone surrogates, because pages cannot contain lone surrogates."""
     return text.encode(errors="backslashreplace").decode()

@@ -1,6 +1,6 @@
 """Workspace files for pages: reports, manifests, logs, and stamps that detect changes.
 
-The size of each read is limited. Missing or damaged files are ignored, so that pages about broken servers still appear.
+The size of each read is limited. Missing or damaged files are ignored, so that broken servers still have a page.
 """
 
 from __future__ import annotations
@@ -39,12 +39,15 @@ _MANIFEST: Final = "/_generated/manifest.json"
 
 
 def open_log(file: Path) -> BinaryIO:
-    """Open the log `ARTIFACTS/SERVER/logs/STAGE.log`. Raises `OSError` if it is not a regular file."""
+    """Open the log `ARTIFACTS/SERVER/logs/STAGE.log`. Raises `OSError` if the log is not a regular file."""
     return open_below(file, file.parents[2])
 
 
 def strip_terminal_codes(data: bytes) -> str:
-    """Decode text and remove terminal codes. An overwritten line, such as a progress bar, keeps its last state."""
+    """Decode text and remove terminal codes.
+
+    For an overwritten line, such as a progress bar, keep only the last state.
+    """
     text = data.decode("utf-8", errors="replace")
     if "\r" in text:
         text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
@@ -64,7 +67,7 @@ def read_log(file: Path) -> str:
 
 
 def read_validation_report(folder: Path, kept: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the report of the stage `validate`, or an empty report if it is not on this machine."""
+    """Return the validation report, or an empty report if the file is not on this machine."""
     for relative in kept:
         file = folder / relative
         if relative.endswith(".json") and file.resolve().is_relative_to(folder.resolve()):
@@ -131,7 +134,7 @@ def paths_below(folder: str) -> Iterator[str]:
 
 
 def file_stamps(paths: Iterable[str]) -> Stamps:
-    """Return the stamp of each file or folder, or None if it is missing. Equal stamps mean equal content."""
+    """Return the stamp of each file or folder. The stamp of a missing file is None. Equal stamps mean equal content."""
     return tuple(map(file_stamp, paths))
 
 
@@ -157,7 +160,7 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """A page of a log, or of the lines that contain `query`.
+    """A page of a log. With `query`, the page has only lines that contain this text.
 
     Attributes:
         going: True while the run writes the log.
@@ -202,7 +205,7 @@ def open_stage_log(facts: LogFacts) -> Iterator[BinaryIO]:
 def log_page(facts: LogFacts, stream: BinaryIO, *, query: str = "", page: str = "") -> LogPage:
     """Return a page of a stage's log. `query` selects lines that contain this text.
 
-    The default page contains the first line about an error. Without such a line, it is the last page.
+    The default page contains the first line about an error. If there is no error, the default is the last page.
     """
     size, query = stream.seek(0, 2), query.strip()[:_QUERY]
     unread = max(0, size - _READ)

@@ -89,8 +89,8 @@ class _KnownServer(NamedTuple):
 class WorkspaceReader:
     """The workspace that contains `root`. Each method raises `WorkspaceError` if the workspace does not exist.
 
-    Pages about many servers reuse data for up to `age` seconds. An export is not `live`: data is checked only once, and
-    responses have no waiting times.
+    Pages about many servers reuse data for up to `age` seconds. For an export (`live` is False), data is read only
+    once, and responses have no waiting times.
     """
 
     def __init__(self, root: Path, *, age: float = 0.0, live: bool = True, clock: Clock = utc_now) -> None:
@@ -133,7 +133,7 @@ class WorkspaceReader:
         return facts
 
     def _gone_items(self, workspace: Workspace, names: Sequence[str], seen: str) -> tuple[InboxItem, ...]:
-        """Return the pending items of removed servers, with a cache."""
+        """Return the pending items of removed servers. The result is cached."""
         now = seen, tuple(names), tuple(channel_page_stamps(channels_folder(workspace)))
         if self._gone[0] != now:
             self._gone = now, tuple(deleted_server_items(workspace))
@@ -191,7 +191,10 @@ class WorkspaceReader:
     def cached_from_histories(
         self, name: str, make: Callable[[Mapping[str, list[Event]]], T], *, also: Hashable = None
     ) -> T:
-        """Return a value that `make` computes from all histories. It is cached until a history or `also` changes."""
+        """Return a value that `make` computes from all histories.
+
+        The value is cached until a history or `also` changes.
+        """
         histories = self.histories()
         with self._guard:
             stamps = tuple((server, *self._histories[server][0]) for server in histories if server in self._histories)
@@ -204,7 +207,7 @@ class WorkspaceReader:
         return made
 
     def run(self, run: str, server: str = "") -> RunFacts:
-        """Return the events of a run. With `server`, return only its events, with logs.
+        """Return the events of a run. With `server`, return only this server's events, and the logs.
 
         Raises:
             NotFoundError: no history contains the run.
@@ -246,7 +249,7 @@ class WorkspaceReader:
         """Return a stage's log path and status. The names may come from a URL.
 
         Raises:
-            NotFoundError: the server or stage is unknown. In this case, no file is read.
+            NotFoundError: the server or stage is unknown. No file was read.
         """
         workspace = self._workspace()
         _refuse_unknown(workspace, server)
@@ -271,11 +274,11 @@ class WorkspaceReader:
         return hash_workspace_files(self._workspace().pipeline)
 
     def forget(self) -> None:
-        """Ignore `age` in the next response about many servers."""
+        """Ensure that the next response about many servers has current data."""
         self._last = None
 
     def validator(self, server: str) -> SuggestionValidator:
-        """Return a validator that tries commands as a permitted person, without any changes."""
+        """Return a validator that tries commands as a permitted person and changes nothing."""
         workspace, inbox = self._open()
         return inbox.validator(*inbox.status(workspace.server(server)))
 
@@ -399,7 +402,7 @@ def _failed_logs(workspace: Workspace, server: str, state: ServerState) -> Itera
 def _approvers(channels: Iterable[ChannelPolicy], state: ServerState) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the approvers of each channel's next candidate.
 
-    A channel that offered the candidate before is omitted: approvals before a rollback do not count.
+    If a channel offered the candidate before, its approvals are omitted, because a rollback may have revoked them.
     """
     for channel in channels:
         known = state.candidates.get(next_candidate(state, channel)) if channel.source else None
@@ -444,7 +447,7 @@ def _events(store: Store, name: str) -> list[Event]:
 
 
 def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tuple[str, str], str]:
-    """Return the logs of a run by (server, stage). A log that a later run has overwritten is omitted."""
+    """Return the logs of a run by (server, stage). Logs that a later run has overwritten are omitted."""
     found = {}
     for event in _events(store, server):
         if event.get("run") != run or event["event"] != "stage.finished":
@@ -459,7 +462,7 @@ def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tup
 def _kept_logs(
     workspace: Workspace, found: Mapping[str, Sequence[Event]], histories: Mapping[str, Sequence[Event]]
 ) -> Iterator[str]:
-    """Yield the event IDs of failed steps whose logs were not overwritten."""
+    """Yield the event IDs of failed steps whose logs have not been overwritten."""
     for server, events in found.items():
         wrong = [one for one in events if one["event"] == "stage.finished" and one.get("outcome") in _WRONG]
         if wrong:

@@ -18,7 +18,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 
 def next_candidate(state: ServerState, channel: ChannelPolicy) -> str:
-    """Return the candidate in the preceding channel (for the first channel, the newest candidate), or ""."""
+    """Return the candidate in the preceding channel, or "". For the first channel, return the newest candidate."""
     candidate = (state.offered(channel.source) if channel.source else state.candidate) or ""
     return candidate if candidate in state.candidates else ""
 
@@ -30,7 +30,7 @@ def is_older_than_offer(state: ServerState, channel: str, candidate: str) -> boo
 
 
 def pending_candidate(state: ServerState, channel: ChannelPolicy) -> str:
-    """Return the candidate in the preceding channel. Return "" if it is missing, or not newer than the current one."""
+    """Return the candidate in the preceding channel if it is newer than the channel's candidate, otherwise ""."""
     candidate = next_candidate(state, channel) if channel.source else ""
     offered = candidate == state.offered(channel.name)
     return "" if not candidate or offered or is_older_than_offer(state, channel.name, candidate) else candidate
@@ -38,7 +38,7 @@ def pending_candidate(state: ServerState, channel: ChannelPolicy) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChannelReview:
-    """Candidates of a server, reviewed for a channel at one time. `events` returns the server's history."""
+    """Review of a server's candidates for a channel. `events` returns the server's history."""
 
     workspace: Workspace
     stages: Sequence[Stage]
@@ -62,10 +62,7 @@ class ChannelReview:
     def blockers(
         self, candidate: str, *, stale: Sequence[str] = (), drift: Sequence[PromotionBlocker] = ()
     ) -> list[PromotionBlocker]:
-        """Return the reasons why a candidate cannot be promoted to the channel.
-
-        `stale` is the result of the method `stale`, and `drift` is the result of `drift_blockers`.
-        """
+        """Return the reasons why a candidate cannot be promoted to the channel."""
         found = find_promotion_blockers(
             self.policy, self.checks, self.state, candidate, events=self.events(), now=self.now, due=stale, drift=drift
         )

@@ -52,7 +52,7 @@ _RECORDED: Final = ("channel", "candidate", "version")
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A decision about a channel of a server. The server's state is locked meanwhile."""
+    """A decision about a channel, during which the server's state is locked."""
 
     workspace: Workspace
     transaction: Transaction
@@ -72,13 +72,13 @@ class Decision:
 
     @property
     def review(self) -> ChannelReview:
-        """Return a review of the channel's candidates, with the current state."""
+        """Return a review of the channel's candidates based on the current state."""
         return ChannelReview(
             self.workspace, self.stages, self.channels, self.policy, self.state, lambda: self.events, self.clock()
         )
 
     def drift(self, candidate: str) -> list[PromotionBlocker]:
-        """Return differences from the adopted server that block a candidate."""
+        """Return the drift of the adopted server that blocks a candidate."""
         server = self.workspace.server(self.state.server)
         found = drift_blockers(server, self.state, candidate)
         if not is_from_other_offer(server, self.state, candidate):
@@ -87,7 +87,7 @@ class Decision:
         return [replace(blocker, command=way) for blocker in found]
 
     def callers(self, candidate: str) -> str:
-        """Describe breaking changes between the channel's current candidate and this candidate, or return ""."""
+        """Describe changes of this candidate that break callers of the channel's current candidate, or return ""."""
         offered = self.state.channels.get(self.policy.name)
         return breaking_changes_line(self.state.candidates[candidate], offered, self.policy.name, self.state.server)
 
@@ -104,7 +104,7 @@ class Decision:
     def record(
         self, event: str, candidate: str | None, *, sign_with: Path | None = None, stage: str | None = None
     ) -> dict[str, Any]:
-        """Record the decision and return its subject. `stage` is the failed stage that caused an automatic decision."""
+        """Record the decision and return its subject. For an automatic decision, `stage` is the failed stage."""
         about = self.about(candidate)
         facts = {**{name: about[name] for name in _RECORDED}, "reason": self.reason}
         signed = sign_decision(sign_with, self.state.server, event, facts) if sign_with else {}
@@ -122,7 +122,7 @@ class Decision:
         return {"precondition": facts.precondition, "facts": dict(facts.parts)}
 
     def blockers(self, candidate: str) -> list[PromotionBlocker]:
-        """Return the current blockers of a candidate's promotion to the channel."""
+        """Return the blockers for the promotion of a candidate to the channel."""
         review = self.review
         return review.blockers(candidate, stale=review.stale(candidate), drift=self.drift(candidate))
 
@@ -149,8 +149,8 @@ def open_decision(
 ) -> Iterator[Decision]:
     """Yield a decision about a channel, and lock the server's state. A dry run takes no lock and writes nothing.
 
-    `precondition` is the token of the facts that the user saw (`decisions.precondition`). An empty token is not
-    checked.
+    `precondition` is the token of the facts that the user saw (`decisions.precondition`). An empty token skips the
+    check.
     """
     reason = normalize_reason(reason)
     workspace.server(server)
@@ -202,7 +202,7 @@ def approve(
     """Record the approval of a candidate for a channel, and withdraw earlier rejections. The candidate is not promoted.
 
     `sign_with` is an SSH key that signs the approval. In the result, `blockers` are the remaining reasons against the
-    promotion, and `lifted` are the withdrawn rejections.
+    promotion. `lifted` are the withdrawn rejections.
 
     Raises:
         PromotionError: the approval is not permitted, or a required signature is missing.
@@ -277,8 +277,8 @@ def reject(
 ) -> dict[str, Any]:
     """Record the rejection of a candidate for a channel, and remove its approvals.
 
-    A candidate that the channel already offers cannot be rejected: use `rollback`. A later approval withdraws the
-    rejection.
+    A candidate that the channel already offers cannot be rejected. Use `rollback` for such a candidate. A later
+    approval withdraws the rejection.
 
     Raises:
         PromotionError: the rejection is not permitted, or a required signature is missing.
@@ -307,7 +307,7 @@ def hold(
     store: Store | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Hold a channel. Neither a run nor `promote` can change the channel until the hold is lifted (`pipeline unhold`).
+    """Hold a channel. The channel cannot change until the hold is lifted (`pipeline unhold`).
 
     For automatic holds, `stage` is the failed stage, and `store` is the store of its run.
     """
@@ -357,7 +357,7 @@ def retire(
 ) -> dict[str, Any]:
     """Remove a server from a channel and hold the channel.
 
-    Without a channel, the server is removed from all channels and from runs. The server's folder may be missing.
+    Without a channel, the server is removed from all channels and from runs. The folder of the server may be missing.
     """
     reason = normalize_reason(reason)
     if not workspace.has_folder(server) and server not in Store(workspace).servers():
@@ -395,7 +395,10 @@ def revive(
 
 
 def offered_project_names(state: ServerState, channel: str = "", *, candidate: str = "") -> set[str]:
-    """Return the package names under which a channel offers a server, or would offer `candidate`."""
+    """Return the package names under which a channel offers a server.
+
+    With `candidate`, return the names of this candidate.
+    """
     known = state.candidates.get(candidate or state.channels[channel].candidate)
     offered = offered_file_name(known.files) if known else None
     return {wheel_name(offered)} if offered else set()
@@ -404,8 +407,8 @@ def offered_project_names(state: ServerState, channel: str = "", *, candidate: s
 def _require_approver(decision: Decision, verb: str = "approve", *, lifts: bool = False) -> None:
     """Refuse an actor who must not approve or reject (`verb`).
 
-    `lifts` means that the decision reverts a rollback. All channels except the first permit this, even without
-    approvals.
+    With `lifts`, the decision reverts a rollback. Every channel except the first permits approvals that revert a
+    rollback.
     """
     policy = decision.policy
     if policy.source is None or not (policy.approvals or lifts):

@@ -20,8 +20,8 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str = "") -> list[PromotionBlocker]:
     """Return the known drift of an adopted server.
 
-    Drift is ignored if `validate` passed with a waiver for exactly this drift. A `candidate` from a URL has also
-    drifted if a later offer of the URL was adopted.
+    Drift is ignored if `validate` accepted it because of a waiver. If a later offer of a URL was adopted, earlier
+    candidates of the URL have also drifted.
     """
     if candidate and is_from_other_offer(server, state, candidate):
         message = f"candidate {candidate} was made from an earlier offer; its URL's current offer was adopted later"
@@ -36,7 +36,7 @@ def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str =
 def refresh_offer(server: WorkspaceServer, what: str) -> None:
     """Query the current offer of a server at a URL, and record its differences from the adopted offer.
 
-    `what` is a participle for error messages, such as "installed".
+    `what` is a word for error messages, such as "installed".
 
     Raises:
         RefusedError: the server does not respond, or the result cannot be recorded.
@@ -61,7 +61,7 @@ def refresh_offer(server: WorkspaceServer, what: str) -> None:
 
 
 def is_from_other_offer(server: WorkspaceServer, state: ServerState, candidate: str) -> bool:
-    """Return True if a candidate of a server at a URL was made from an offer that is no longer the adopted offer."""
+    """Return True if a candidate was made from an offer that is no longer the adopted offer."""
     if server.adopted is None or not server.adopted.url:
         return False
     adopted = hash_file(server.folder / OFFERS)
@@ -77,7 +77,7 @@ def _accepted(state: ServerState, offer: str) -> bool:
 
 
 def _other_waiver(server: WorkspaceServer, known: Sequence[Drift]) -> str:
-    """Describe drift waivers for other offers and their authors."""
+    """Describe drift waivers that do not cover the current offer."""
     held = unexpired_waivers(read_waivers(server.folder), utc_now().date())
     others = [one for one in held if one.rule == DRIFT_RULE and uncovered_reason(one, replacement_hash(known))]
     return "".join(
@@ -94,7 +94,10 @@ _DECIDED: Final = frozenset({"hold", "rejection", "approval", "retired"})
 def channel_drift_blockers(
     workspace: Workspace, server: WorkspaceServer, state: ServerState, channel: str
 ) -> list[PromotionBlocker]:
-    """Return the reasons why clients must not use an adopted server from a channel. "" stands for its local files."""
+    """Return the reasons why clients must not use an adopted server from a channel.
+
+    The channel "" stands for the server's local files.
+    """
     candidate = state.channels[channel].candidate if channel else ""
     own = drift_blockers(server, state)
     if not candidate or not is_from_other_offer(server, state, candidate):
@@ -111,23 +114,23 @@ def channel_drift_blockers(
 def default_channel_drift_blockers(
     workspace: Workspace, server: WorkspaceServer, state: ServerState
 ) -> list[PromotionBlocker]:
-    """Return `channel_drift_blockers` for the last channel that offers the server."""
+    """Return the drift blockers for the last channel that offers the server."""
     offered = [row.name for row in read_channels(workspace) if row.name in state.channels]
     return channel_drift_blockers(workspace, server, state, offered[-1] if offered else "")
 
 
 def drift_sentence(server: WorkspaceServer, drift: PromotionBlocker) -> str:
-    """Return a result of `channel_drift_blockers` as a sentence with the server's name."""
+    """Describe a drift blocker in a sentence with the server's name."""
     return drift.message if drift.kind == _EARLIER else f"{server.name} is not what was adopted: {drift.message}"
 
 
 def adopted_offer_commands(
     workspace: Workspace, server: WorkspaceServer, state: ServerState, channel: str
 ) -> tuple[str, ...]:
-    """Return the commands that bring the adopted offer of a URL into a channel with an older offer, in order.
+    """Return the commands that bring the adopted offer into a channel with an older offer.
 
-    If the URL now has another offer, the first commands adopt it. An outdated preceding channel is updated first. If no
-    command can help, for example after a failed check, the result is `mcpfactory inbox`.
+    If the URL has changed its offer again, the first commands adopt the current offer. An outdated preceding channel is
+    updated first. If no command can help, for example after a failed check, the result is `mcpfactory inbox`.
     """
     if own := drift_blockers(server, state):
         return (own[0].command,)

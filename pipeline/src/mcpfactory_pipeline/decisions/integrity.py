@@ -1,6 +1,6 @@
 """Integrity checks of a workspace: states, histories, signatures, names and channel folders.
 
-Servers that a channel still offers are also checked if their folder is missing.
+Servers without a folder are also checked if a channel still offers them.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def require_integrity(workspace: Workspace, server: str) -> None:
     """Refuse a server with faults. An outdated state file is first updated from the history.
 
     Raises:
-        RefusedError: the server has faults. The message describes the first fault.
+        RefusedError: the server has faults.
     """
     store = Store(workspace)
     if not store.history_file(server).exists() and store.state_text(server) is None:
@@ -83,10 +83,10 @@ def require_integrity(workspace: Workspace, server: str) -> None:
 def refuse_faults(workspace: Workspace, server: str, *, head: Mapping[str, str] | None = None) -> None:
     """Refuse a server with faults. No file is written.
 
-    `head` is the result of `head_history_blobs`, for checks of many servers.
+    For checks of many servers, pass the result of `head_history_blobs` as `head`.
 
     Raises:
-        RefusedError: the server has faults. The message describes the first fault.
+        RefusedError: the server has faults.
     """
     for wrong in faults(workspace, [server], head=head):
         raise RefusedError(f"{wrong['message']}: {'; '.join(wrong['changes'][:3])}".rstrip(": "), hint=wrong["hint"])
@@ -95,7 +95,7 @@ def refuse_faults(workspace: Workspace, server: str, *, head: Mapping[str, str] 
 def name_clashes(workspace: Workspace, names: Sequence[str]) -> dict[str, BrokenServer]:
     """Return the servers whose package name belongs to the runtime or to another server, with the reason.
 
-    If several servers have the same package name, it belongs to the only server that was built with it.
+    If several servers have the same package name, the only built server keeps it.
     """
     holders: dict[str, list[str]] = {}
     for server in workspace.names():
@@ -151,7 +151,7 @@ _REMAINS: Final = "clients still get a file that no state records"
 def orphaned_channel_offers(workspace: Workspace) -> Iterator[Drift]:
     """Yield offered servers without a folder, then channel pages that no state lists.
 
-    Removed servers whose channels were kept on purpose are omitted.
+    Servers are omitted if their channels were kept on purpose.
     """
     store = Store(workspace)
     for name in store.servers():
@@ -175,7 +175,7 @@ def orphaned_channel_offers(workspace: Workspace) -> Iterator[Drift]:
 
 
 def leftover_projects(workspace: Workspace, state: ServerState) -> list[tuple[str, str]]:
-    """Return (channel, project) of the server's projects in channel folders that the state does not list."""
+    """Return (channel, project) of projects that a channel folder contains and the state does not list."""
     folder = channels_folder(workspace)
     offered = {(channel, project) for channel in state.channels for project in offered_project_names(state, channel)}
     projects = sorted(
@@ -196,7 +196,7 @@ def _join_names(names: Sequence[str]) -> str:
 def channel_folder_faults(workspace: Workspace, names: Sequence[str] | None = None) -> list[Difference]:
     """Return differences between the states and the channel folders on this machine, in the form of `verify`.
 
-    Without names, the result includes servers without a folder, and pages that no state lists.
+    Without names, all servers and all channel pages are checked.
     """
     store, found = Store(workspace), []
     for server in names or store.servers():
@@ -215,7 +215,10 @@ def channel_folder_faults(workspace: Workspace, names: Sequence[str] | None = No
 
 
 def channel_state_faults(workspace: Workspace, state: ServerState) -> list[str]:
-    """Describe the differences between the channel folders and a state. It is no fault if all files are missing."""
+    """Describe the differences between the channel folders and a state.
+
+    If all files are missing, this is not a difference.
+    """
     folder, found = channels_folder(workspace), []
     for channel, release in sorted(state.channels.items()):
         known = state.candidates.get(release.candidate)

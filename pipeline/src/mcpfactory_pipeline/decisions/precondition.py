@@ -1,7 +1,7 @@
 """Facts that a decision depends on, and their hash (the precondition).
 
-If a fact changes after the precondition was shown, a decision with this precondition is refused. A precondition
-contains a short hash of each fact, and therefore reveals which fact changed.
+If a fact has changed since the user saw it, the decision is refused. A precondition contains a short hash of each fact,
+so that it shows which fact changed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class DecisionFacts:
 
 @dataclass(frozen=True, slots=True)
 class FactChange:
-    """A changed fact. `before` is "" if the earlier text is unknown."""
+    """A changed fact. If the earlier text is unknown, `before` is ""."""
 
     part: str
     before: str
@@ -62,7 +62,10 @@ class StaleDecisionError(PromotionError):
 
 
 def channel_decision_facts(state: ServerState, channel: ChannelPolicy, candidate: str | None = None) -> DecisionFacts:
-    """Return the facts of a decision about a channel. The default candidate is the candidate in the preceding channel."""
+    """Return the facts of a decision about a channel.
+
+    By default, the decision is about the candidate in the preceding channel.
+    """
     chosen = candidate or state.offered(channel.source) or state.candidate or ""
     known = state.candidates.get(chosen)
     offers = [f"{name} offers {_offer(state.channels.get(name))}" for name in (channel.source, channel.name) if name]
@@ -90,7 +93,7 @@ def stage_decision_facts(
 
 
 def require_precondition(precondition: str, facts: DecisionFacts, about: str) -> None:
-    """Refuse a decision whose facts have changed. An empty precondition is not checked.
+    """Refuse a decision whose facts have changed. An empty precondition skips the check.
 
     Raises:
         StaleDecisionError: a fact has changed.
@@ -103,7 +106,7 @@ def require_precondition(precondition: str, facts: DecisionFacts, about: str) ->
 def changed_facts(
     precondition: str, facts: DecisionFacts, before: Mapping[str, str] | None = None
 ) -> tuple[FactChange, ...]:
-    """Return the facts that changed since the precondition was shown. `before` are the earlier facts, if known."""
+    """Return the facts that changed since the precondition was shown. `before` has the earlier facts, if known."""
     if len(precondition) != _DIGITS * len(facts.parts) or set(precondition) - set("0123456789abcdef"):
         raise PromotionError(
             f"{precondition[:60]!r} is not a precondition of this decision",
@@ -126,7 +129,7 @@ def _offer(release: Release | None) -> str:
 
 
 def _checks(candidate: Candidate | None) -> list[str]:
-    """Describe the check results of a candidate. A fingerprint shows whether the inputs of a stage changed later."""
+    """Describe the check results of a candidate."""
     found = []
     for name, check in sorted(candidate.checks.items()) if candidate else ():
         summary = ", ".join(f"{key} {_plain(value)}" for key, value in sorted(check.get("summary", {}).items()))
@@ -195,7 +198,7 @@ def describe_check_results(candidate: Candidate) -> list[str]:
 
 
 def breaking_changes_line(candidate: Candidate, offered: Release | None, channel: str, server: str) -> str:
-    """Describe the breaking changes for callers of the channel's current candidate, or return ""."""
+    """Describe changes that break callers of the channel's current candidate, or return ""."""
     if offered is None:
         return ""
     breaking = count_breaking_changes(candidate, offered)

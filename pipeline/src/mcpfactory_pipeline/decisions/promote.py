@@ -1,4 +1,4 @@
-"""Promotion of a candidate to a channel: exactly the checked bytes, if the channel's policy permits."""
+"""Promotion of a candidate to a channel. The promoted bytes are exactly the checked bytes."""
 
 from __future__ import annotations
 
@@ -39,11 +39,10 @@ def promote(
     """Promote a candidate to a channel, and record actor and reason.
 
     The default is the candidate in the preceding channel, or the newest candidate for the first channel. `candidate`
-    may be an ID prefix. If the channel already offers the candidate, only its files are repaired, and no event is
-    recorded.
+    may be an ID prefix. If the channel already offers the candidate, only its files are repaired.
 
     In the result, `already` is True if the channel already offered the candidate. `pruned` has the deleted files of old
-    candidates (path → size in bytes). `callers` describes breaking changes, or is "".
+    candidates, with their sizes in bytes. `callers` describes breaking changes, or is "".
 
     Raises:
         PromotionError: the policy forbids the promotion, or the bytes on disk differ from the checked bytes.
@@ -75,10 +74,10 @@ def require_promotable(
     clock: Clock = utc_now,
     head: Mapping[str, str] | None = None,
 ) -> None:
-    """Raise the errors of `promote` without a lock and without an update of the state.
+    """Raise an error if `promote` would fail, without a lock and without changes.
 
-    In contrast to `promote`, a candidate that the channel already offers is refused. `head` is the result of
-    `head_history_blobs`, for checks of many servers.
+    A candidate that the channel already offers is refused. For checks of many servers, pass the result of
+    `head_history_blobs` as `head`.
     """
     with open_decision(workspace, server, channel, dry_run=True, stages=stages, clock=clock) as decision:
         chosen = choose_candidate(decision.state, candidate, decision.policy)
@@ -110,9 +109,9 @@ def promote_due(
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
 ) -> list[dict[str, Any]]:
-    """Promote all candidates of the preceding channel that the policy permits, for timers and CI.
+    """Promote all candidates of the preceding channel that the policy permits.
 
-    A server with an error is reported with `error` and `hint`.
+    A failed promotion is reported with `error` and `hint`.
     """
     servers, broken = workspace.load_servers()
     done: list[dict[str, Any]] = [
@@ -157,12 +156,12 @@ def rollback(
 ) -> dict[str, Any]:
     """Roll a channel back to an earlier candidate, and hold the channel. The default is the newest older candidate.
 
-    Gates and approvals are not checked again, because the channel accepted the earlier candidate before. Candidates
-    that were rejected or rolled back are skipped. The channel's current candidate can return only with new approvals.
-    For automatic rollbacks, `stage` is the failed stage, and `store` is the store of its run.
+    Gates and approvals are not checked again. Candidates that were rejected or rolled back are skipped. The withdrawn
+    candidate can return only with new approvals. For automatic rollbacks, `stage` is the failed stage, and `store` is
+    the store of its run.
 
-    In the result, `skipped` maps candidates to reasons. `drift` has the known differences from the adopted server.
-    `unhold` is the command that lifts the hold.
+    In the result, `skipped` has the skipped candidates with reasons. `drift` has the known differences from the adopted
+    server. `unhold` lifts the hold.
 
     Raises:
         PromotionError: no suitable candidate exists, or its bytes are not on this machine.
@@ -188,7 +187,7 @@ def rollback(
 
 
 def rollback_command(state: ServerState, policy: ChannelPolicy, events: Sequence[Event]) -> str:
-    """Return the command that rolls a channel back, or removes the server if there is no earlier candidate."""
+    """Return the command that rolls a channel back. Without an earlier candidate, the command removes the server."""
     try:
         _earlier_candidate(state, policy, "", _unwanted(state, policy.name, events))
     except PromotionError:
@@ -197,7 +196,7 @@ def rollback_command(state: ServerState, policy: ChannelPolicy, events: Sequence
 
 
 def _unwanted(state: ServerState, channel: str, events: Sequence[Event]) -> dict[str, str]:
-    """Return the candidates that must not return to the channel, with the decisions against them."""
+    """Return the candidates that must not return to the channel, with the decisions against these candidates."""
     withdrawn = candidates_rolled_back(events, channel)
     found = {name: describe_decision("rolled back", event) for name, event in withdrawn.items()}
     for name, known in state.candidates.items():

@@ -59,7 +59,7 @@ class RestoredChannel(JsonRecord):
 
     Attributes:
         outcome: `there` (unchanged), `restored`, `rebuilt`, `missing`, or `withdrawn` (a page that no state lists).
-        source: origin of the files. If they are missing, the reason.
+        source: origin of the files, or the reason why files are missing.
     """
 
     server: str
@@ -99,7 +99,7 @@ def _unreadable(one: BrokenServer) -> RestoredChannel:
 
 
 def restore_candidate_files(workspace: Workspace, server: str, candidate: str) -> RestoredChannel:
-    """Restore the files of one candidate on this machine. No channel is changed."""
+    """Restore the files of one candidate on this machine. No channel changes."""
     store = Store(workspace)
     require_integrity(workspace, workspace.server(server).name)
     with store.transaction(server) as transaction:
@@ -149,7 +149,7 @@ def _restore_files(
 
 
 def _rebuild(workspace: Workspace, server: WorkspaceServer, state: ServerState, artifact: Artifact) -> str:
-    """Rebuild a candidate from its sources, and describe them."""
+    """Rebuild a candidate, and return a description of its sources."""
     known, copy = state.candidates[artifact.id], f"pipeline/artifacts/{server.name}/{artifact.id}/"
     wheel = artifact.offered.name
     wanted = known.inputs.get("source", "")
@@ -194,7 +194,7 @@ def _built_again(
 
 @contextlib.contextmanager
 def _sources(server: WorkspaceServer, wanted: str) -> Iterator[tuple[Path | None, str]]:
-    """Yield a folder whose sources have the wanted hash (None if not found), and its description."""
+    """Yield a folder whose sources have the wanted hash, and a description of this folder."""
     own = hash_external_files(server)
     if _hash(server.folder, own) == wanted:
         yield server.folder, f"servers/{server.name}"

@@ -1,10 +1,10 @@
 """Decisions that are signed with SSH keys.
 
-`pipeline/allowed_signers` lists the public keys in ssh-keygen's format. Each line has a person's name, as in approvals,
-and a key. A signature covers the facts of the decision and a `nonce`, so that it cannot be used twice.
+`pipeline/allowed_signers` lists the public keys in ssh-keygen's format. Each line has a person's name and a public key.
+A signature covers the facts of the decision and a `nonce`, so that nobody can use a signature twice.
 
 A `signed` channel requires signed approvals, rejections, holds and unholds. A `signed` approval stage requires signed
-approvals and rejections. Rollbacks and automatic holds require no signature, because they cannot release anything.
+approvals and rejections. Rollbacks and automatic holds require no signature, because they release nothing.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def sign_decision(key: Path, server: str, event: str, facts: Mapping[str, Any]) 
 
 
 def require_signing_key(workspace: Workspace, key: Path | None, about: str, *, signed: bool) -> None:
-    """Refuse a missing key if the policy requires a signature, and a key that does not belong to the actor.
+    """Refuse a key that does not belong to the actor. If the policy requires a signature, also refuse a missing key.
 
-    `about` is the subject in error messages.
+    Error messages contain the subject `about`.
     """
     who = current_actor()
     if signed and key is None:
@@ -72,7 +72,7 @@ def event_signature_fault(workspace: Workspace, server: str, event: Event) -> st
 def approval_signature_faults(
     workspace: Workspace, state: ServerState, events: Sequence[Event], channel: str, candidate: str
 ) -> dict[str, str]:
-    """Return the people whose approval of a candidate has no valid signature, with the faults.
+    """Return the people whose approval of a candidate has no valid signature, with the reason for each person.
 
     A signature that appears in two events is invalid in both events.
     """
@@ -104,10 +104,10 @@ def decision_signature_faults(
     channels: Iterable[ChannelPolicy],
     stages: Iterable[Stage],
 ) -> Iterator[str]:
-    """Describe missing and invalid signatures of decisions about channels and stages that require signatures.
+    """Describe missing and invalid signatures, if channels or stages require signatures.
 
-    Three kinds of decisions are checked: approvals of candidates that are in a channel or can enter it, rejections, and
-    each channel's last hold or unhold.
+    Three kinds of decisions are checked: approvals of candidates that a channel offers or can offer, rejections, and
+    the last hold or unhold of each channel.
     """
     for channel in channels:
         if channel.signed:
@@ -157,7 +157,7 @@ _HOLDS: Final = ("held", "released", "rolled-back")
 def stage_approval_signature_faults(
     workspace: Workspace, state: ServerState, events: Sequence[Event], stage: Stage
 ) -> dict[str, str]:
-    """Return the approvers of a stage's last output who have no valid signature, with the faults."""
+    """Return the people whose approval of a stage's last output has no valid signature, with the reason for each person."""
     made = state.decisions.get(stage.name)
     about = {"event": "approved", "stage": stage.name, "shown": dict(made.shown)} if made else {}
     return _unsigned(workspace, state.server, events, about, made.approvals) if made else {}

@@ -1,4 +1,4 @@
-"""Decisions about approval stages. Each decision is one event about the exact content that the stage showed."""
+"""Decisions about approval stages. Each decision is one event. It covers exactly the content that the stage showed."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class _StageQuestion:
 
 
 def _read_tools(file: Path) -> contract.Contract | None:
-    """Return the tool list in a file, or None after an error. The list must not prevent a decision."""
+    """Return the tool list in a file. Errors are ignored, because they must not prevent a decision."""
     try:
         return contract.parse_contract(file.read_bytes(), file.name)
     except (OSError, StateError):
@@ -122,7 +122,7 @@ def approve_stage(
 ) -> dict[str, Any]:
     """Record the approval of an approval stage's output. Earlier rejections of the same output are withdrawn.
 
-    If `candidate` (an ID prefix) is not the newest candidate, the decision is refused.
+    `candidate` may be an ID prefix. If a newer candidate exists, the decision is refused.
 
     Raises:
         PromotionError: the actor must not approve, or the stage has no valid output.
@@ -144,9 +144,9 @@ def approve_stage(
 def refuse_second_approval(
     events: Iterable[Event], about: Mapping[str, Any], given: Collection[str], subject: str, hint: str
 ) -> None:
-    """Refuse a second approval by the same person, also of an agent's approval that the person confirmed.
+    """Refuse a second approval by the same person. An approval by the person's agent also counts.
 
-    `given` are the people who have approved. `about` identifies the events of these approvals.
+    `given` lists the people who have already approved. `about` identifies the events of earlier approvals.
     """
     wanted = {**about, "event": "approved"}
     mine = (event for event in events if wanted.items() <= event.items() and event["actor"] in given)
@@ -168,7 +168,7 @@ def reject_stage(
     sign_with: Path | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Record the rejection of an approval stage's output, and remove its approvals.
+    """Record the rejection of an approval stage's output, and remove the approvals of this output.
 
     The stage's `on_rejection` then stops the later stages, or restarts an earlier stage.
     """
@@ -212,7 +212,7 @@ def _question(
 def _refuse(
     stages: Sequence[Stage], stage: Stage, server: WorkspaceServer, state: ServerState, candidate: str | None
 ) -> Mapping[str, str]:
-    """Return the stage's current output. Refuse an actor who must not decide, and a stage that is not ready."""
+    """Return the stage's current output. Refuse an actor who must not decide. Refuse a stage that is not ready."""
     policy = stage.approval
     assert policy is not None
     if policy.approvers and normalize_person_name(current_actor()) not in map(normalize_person_name, policy.approvers):
@@ -238,7 +238,7 @@ def _refuse(
 
 
 def _require_recorded(workspace: Workspace, stage: Stage, state: ServerState) -> None:
-    """Refuse to approve a report that differs from the recorded report. A missing file is allowed."""
+    """Refuse to approve a report that differs from the recorded report."""
     artifacts = [pair for record in state.stages.values() for pair in record.artifacts.items()]
     recorded = {f"pipeline/artifacts/{state.server}/{path}": value for path, value in artifacts}
     for file in (item["file"] for item in stage_output_items(stage, state)):
@@ -259,7 +259,7 @@ def approval_stage_blockers(
     events: Callable[[], Sequence[Event]],
     candidate: str,
 ) -> list[PromotionBlocker]:
-    """Return blockers for the approval stages that a channel requires and the candidate has not passed.
+    """Return blockers for required approval stages that the candidate has not passed.
 
     Approval stages before the build apply only to the newest candidate.
     """

@@ -114,7 +114,7 @@ def _events() -> SchemaValidator:
 
 
 def newest_valid_times() -> Mapping[str, str]:
-    """Return the current maximum of `id` and `at` in events."""
+    """Return the largest `id` and `at` that an event may have now."""
     at = utc_now() + _AHEAD
     return {"id": max_id_at(at), "at": format_time(at)}
 
@@ -131,7 +131,7 @@ def read_event(line: bytes, limits: Mapping[str, str]) -> Event:
 
 
 def _require_past(event: Event, limits: Mapping[str, str]) -> None:
-    """Refuse an event from the future: it would falsify soak time, and later IDs could sort before its ID."""
+    """Refuse an event from the future, because the event would falsify soak time."""
     for member, limit in limits.items():
         if event[member] > limit:
             raise ValueError(
@@ -151,7 +151,7 @@ def check_event(event: Event, where: str) -> None:
 
 
 def unknown_event_kind(error: ValueError) -> str:
-    """Return the event type if this version does not know it. Return "" for other errors."""
+    """Return the type of an event if this version does not know the type. For other errors, return ""."""
     found = _first(error)
     return str(found["ctx"]["tag"]) if found.get("type") == "union_tag_invalid" else ""
 
@@ -190,8 +190,8 @@ def stage_and_run_of(event: Event) -> Step:
 def describe_invalid_order(events: Iterable[Event]) -> Iterator[str]:
     """Describe stage ends that cannot be valid: an end without a start, or a second end.
 
-    Two clones can both record that a run was interrupted, even if the run continued in one of them. Therefore an end
-    may follow an interruption, and an interruption may follow an end.
+    Two clones can record that a run was interrupted, although the run continued in one of these clones. Therefore, an
+    end may follow an interruption, and an interruption may follow an end.
     """
     ended = dict[Step, str]()  # step → type of its last end; "" while the step is running
     for event in events:

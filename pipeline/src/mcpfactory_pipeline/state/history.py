@@ -27,9 +27,9 @@ CONFLICT_MARKERS: Final = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 
 def read(file: Path, where: str) -> list[event_schema.Event]:
-    """Return all events, sorted by ID and without duplicates, because a union merge can repeat and reorder lines.
+    """Return all events, sorted by ID and without duplicates. A union merge can repeat and reorder lines.
 
-    An incomplete last line is ignored, because it is left from an interrupted write.
+    An incomplete last line is ignored, because its write was interrupted.
 
     Raises:
         StateError: the file cannot be read, or a line is not a valid event (`event_schema`).
@@ -45,7 +45,7 @@ def read(file: Path, where: str) -> list[event_schema.Event]:
 
 
 def parse(data: bytes, where: str) -> list[event_schema.Event]:
-    """Parse a history with the rules of `read`."""
+    """Parse a history by the same rules as `read`."""
     events: dict[str, event_schema.Event] = {}
     lines, limits = data.split(b"\n"), event_schema.newest_valid_times()
     for number, line in enumerate(lines, 1):
@@ -115,7 +115,7 @@ def _write(descriptor: int, data: bytes) -> None:
 
 
 def _end_of_last_event(descriptor: int) -> int:
-    """Move to the end of the last complete event. Remove an incomplete last line, or add a missing newline."""
+    """Move to the end of the last complete event. Remove an incomplete last line."""
     size, tail = _last_line(descriptor)
     os.lseek(descriptor, 0, os.SEEK_END)
     if not tail:
@@ -141,9 +141,9 @@ def _last_line(descriptor: int) -> tuple[int, bytes]:
 
 
 def half_written(file: Path, *, remove: bool = False) -> bytes:
-    """Return an incomplete last line, or empty bytes. Another process may just be writing the line.
+    """Return an incomplete last line, or empty bytes. The line may be part of a write in progress.
 
-    `remove` deletes the line. In this case, the caller must hold the state lock.
+    With `remove`, the line is deleted. The caller must then hold the state lock.
     """
     flags = (os.O_RDWR if remove else os.O_RDONLY) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
     try:

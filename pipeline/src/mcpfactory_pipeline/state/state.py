@@ -3,19 +3,20 @@
 Effects of the events (docs/reference/state.md):
 
 - `stage.started` marks the stage as started in this run, until `stage.finished` or `stage.interrupted`.
-- `stage.finished` replaces the stage's record. With `built`, the event's candidate becomes the newest candidate. With
-  `channel`, the channel offers the candidate. Otherwise, the event is a check of its candidate.
+- `stage.finished` replaces the stage's record. It may also have `built`, `channel` or `candidate`. With `built`, its
+  candidate becomes the newest candidate. With `channel`, the channel offers its candidate. With only `candidate`, the
+  event is a check of this candidate.
 - `stage.interrupted` replaces the stage's record, because the previous record no longer matches the files on disk.
-- `promoted` changes the candidate of a channel. `rolled-back` also holds the channel.
+- `promoted` changes the candidate of a channel. - `rolled-back` changes the candidate of a channel, and holds the
+  channel.
 - `held` sets a hold, and `released` lifts it.
-- `approved` removes the rejections of the candidate for the channel, and `rejected` removes the approvals. With
-  `stage`, the decision applies only to the content that the approval stage shows (`shown`). A rejection with `restart`
-  marks the named stage to run again.
-- `retired` removes the server from one channel and holds the channel, or removes it from all channels. `gone` means
-  that the server's folder was also removed. With `kept`, the channels keep their offers.
+- `approved` removes the rejections of the candidate, and `rejected` removes the approvals. With `stage`, a decision is
+  about the content that the approval stage showed. A rejection with `restart` marks the named stage to run again.
+- `retired` removes the server from one channel and holds the channel, or removes it from all channels. If `gone` is
+  set, the server's folder was also removed. If `kept` is set, the channels keep their offers.
 - `revived` reverts a retirement.
 - `renamed` starts the history of a renamed server, and also reverts a retirement.
-- `publish.started` starts a publication to a target. `published` ends it and records the release.
+- `publish.started` starts a publication to a target. - `published` ends a publication and records the release.
 
 If a candidate is built again, its number, checks and decisions are kept. The state keeps the newest ten candidates,
 candidates that a channel offers or recently offered, and published candidates.
@@ -82,14 +83,14 @@ class Candidate:
     rejections: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def summary(self, stage: str) -> Mapping[str, Any]:
-        """Return the summary of a stage's check, or an empty summary if the stage did not run."""
+        """Return the summary of a stage's check. If the stage did not run, the summary is empty."""
         found: Mapping[str, Any] = self.checks.get(stage, {}).get("summary", {})
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A channel's current release of a server. `before` are the channel's earlier candidates, newest first."""
+    """A channel's current release of a server. `before` lists the channel's earlier candidates, newest first."""
 
     candidate: str
     version: str
@@ -134,7 +135,7 @@ class ServerState:
         retired: actor and reason of the retirement. `gone` is set if the server's folder was removed.
         publishing: target → release whose publication is in progress or was interrupted.
         decisions: stage → decisions about the stage's latest content.
-        sent_back: stage that must run again → the rejection that caused it.
+        sent_back: stage that must run again → the rejection that requires it.
         begun: starts of stages without an end; not in the state file.
         last: ID of the newest event; not in the state file.
     """
@@ -189,7 +190,7 @@ def fold(server: str, events: Iterable[Event]) -> ServerState:
 
 
 def extend(state: ServerState, events: Iterable[Event]) -> ServerState:
-    """Return the state after more events."""
+    """Return the state after further events."""
     begun, last = dict(state.begun), state.last
     for event in events:
         state = apply_event(state, event)
@@ -202,7 +203,7 @@ def extend(state: ServerState, events: Iterable[Event]) -> ServerState:
 
 
 def apply_event(state: ServerState, event: Event) -> ServerState:
-    """Return the state after one more event. `begun` and `last` are not updated."""
+    """Return the state after one event, without changes of `begun` and `last`."""
     kind = event.get("event")
     rule = EVENT_HANDLERS.get(str(kind))
     if rule is None:
@@ -393,7 +394,7 @@ def state_to_text(state: ServerState) -> str:
 
 
 def repair_hint(where: str) -> str:
-    """Return a hint with the command that shows and repairs an error in a server's file."""
+    """Return the command that shows and repairs an error in a server's file, as a hint."""
     name = where.rpartition("/")[2].rpartition(".")[0]
     return f"mcpfactory pipeline verify --repair {name} shows the difference and writes what the history says"
 
@@ -412,7 +413,7 @@ def _schema_of(text: str) -> Any:
 
 
 def parse(text: str, where: str) -> ServerState:
-    """Parse a state file that `state_to_text` wrote. `where` is the path in messages.
+    """Parse a state file that `state_to_text` wrote. Messages contain the path `where`.
 
     Raises:
         StateError: the text is not a valid state.

@@ -1,17 +1,17 @@
 """Storage of state and history. Only this module writes these files.
 
-`Store.state` computes the state from the history (the fold). The state file is a cache of the fold. An untracked
-snapshot records that history and state file match. The snapshot contains the sizes, times and inodes of both files, and
-a checksum of the fold's code. If one of these values has changed, the fold is computed again.
+`Store.state` computes the state from the history. This computation is called the fold. The state file is a cache of the
+fold. An untracked snapshot records that history and state file match. The snapshot contains the sizes, times and inodes
+of both files, and a checksum of the fold's code. If a value in the snapshot is outdated, the fold is computed again.
 
 A write has three steps:
 
 1. Write the new state to a temporary file (fsync). 2. Append the event to the history. 3. Replace the state file with
 the temporary file (rename, fsync of the folder).
 
-If the disk is full, neither state nor event is recorded. If the process is killed before the last step, the state file
-is the fold of an older prefix of the history, and the next writer updates it. If the state file is not the fold of any
-prefix, another program wrote it, and it is refused.
+If the disk is full, neither state nor event is recorded. If the process is killed before the last step, the next writer
+updates the state file. A state file that matches no prefix of the history is refused, because another program wrote the
+file.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _rules() -> str:
 
 
 class Transaction:
-    """History and state of one server, while its state lock is held. A rehearsal writes nothing."""
+    """History and state of one server, while its state lock is held. A rehearsal changes no file."""
 
     def __init__(self, store: Store, server: str, state: ServerState, *, rehearsal: bool) -> None:
         self._store, self._server, self._rehearsal = store, server, rehearsal
@@ -102,7 +102,7 @@ class Transaction:
 class Store:
     """State and history of all servers of a workspace. Readers need no lock, because writers replace whole files.
 
-    `recorded` has the events that this object wrote, by server.
+    `recorded` has the events that this object wrote.
     """
 
     def __init__(self, workspace: Workspace, clock: Clock = utc_now) -> None:
@@ -133,7 +133,7 @@ class Store:
         return f"pipeline/{kind}/{server}.{'json' if kind == 'state' else 'jsonl'}"
 
     def servers(self) -> list[str]:
-        """Return all servers with a state or a history. Their folders may be missing."""
+        """Return all servers with a state or a history. Servers without a folder are included."""
         names = {file.stem for file in self._states.glob("[!.]*.json")}
         return sorted(names | {file.stem for file in self._histories.glob("[!.]*.jsonl")})
 
@@ -142,9 +142,9 @@ class Store:
         return history.read(self.history_file(server), self.where(server, "history"))
 
     def half_written(self, server: str) -> dict[str, str] | None:
-        """Return a message and a hint if a history ends with an incomplete line, otherwise None.
+        """Return a message and a hint if a history ends with an incomplete line.
 
-        The line has no effect, and the next write removes it.
+        The incomplete line has no effect. The next write removes the line.
         """
         file = self.history_file(server)
         if not history.half_written(file):
@@ -171,14 +171,14 @@ class Store:
         return self._read(server)[0]
 
     def is_settled(self, server: str) -> bool:
-        """Return True if a server's files are up to date, and no run is active or has crashed."""
+        """Return True if a server's files are up to date, and if no run is active or has crashed."""
         state, current = self._read(server)
         return current and bool(state.last) and not state.begun and not read_run_notes(self.locks, server)
 
     def crashed_stages(self, server: str) -> tuple[Event, ...]:
         """Return a `stage.interrupted` event for each stage whose process died. The next run records these events.
 
-        Crashed runs on other machines are not found, because their notes are only on those machines.
+        Crashed runs on other machines are not found.
         """
         holder = read_run_notes(self.locks, server)
         if not holder or holder["alive"]:
@@ -208,7 +208,7 @@ class Store:
         return [stamp and list(stamp) for stamp in stamps]
 
     def _read_snapshot(self, server: str, stamps: object, text: str | None) -> ServerState | None:
-        """Return the state in the state file, or None if the snapshot is stale or damaged."""
+        """Return the state in the state file. If the snapshot is stale or damaged, return None."""
         try:
             content: dict[str, Any] = from_json(read_regular_file(self.snapshot_file(server), _LARGEST))
             if text is None or content["stamps"] != stamps or content["rules"] != _rules():
@@ -246,7 +246,7 @@ class Store:
         notify_made_decisions(self._workspace, server, transaction.appended)
 
     def _keep(self, server: str, transaction: Transaction) -> None:
-        """Check that no other program changed the history during a transaction, and write the snapshot."""
+        """Write the snapshot after a transaction. Refuse a history that another program changed meanwhile."""
         stamps = self._stamps(server)
         if not transaction.alone or self.history_size(server) != transaction.size:
             where = self.where(server, "history")
@@ -259,14 +259,14 @@ class Store:
 
     @contextmanager
     def write_lock(self, server: str) -> Iterator[None]:
-        """Prevent writes during the block. Without permission to lock, continue without the lock."""
+        """Prevent writes during the block. If this process must not write locks, no lock is taken."""
         with contextlib.ExitStack() as stack:
             with contextlib.suppress(StateError):
                 stack.enter_context(file_lock(self.locks / f"{server}.lock"))
             yield
 
     def require_prefix_of_history(self, server: str, text: str, events: Sequence[Event]) -> None:
-        """Refuse a state file that is not the fold of a prefix of the history."""
+        """Refuse a state file that an interrupted write cannot have left."""
         if not events:
             raise self.missing_history_error(server)
         if is_state_of_prefix(server, text, events):
@@ -281,7 +281,7 @@ class Store:
     def state_text(self, server: str, *, broken: str | None = None) -> str | None:
         """Return the content of a server's state file, or None if it does not exist.
 
-        For an unreadable file, `broken` is returned, or a `StateError` is raised if `broken` is None.
+        If the file is unreadable, return `broken`. Without `broken`, raise a `StateError`.
         """
         try:
             return read_regular_file(self.state_file(server), _LARGEST).decode()
@@ -343,7 +343,7 @@ class Store:
 
 
 def is_state_of_prefix(server: str, text: str, events: Sequence[Event]) -> bool:
-    """Return True if the text is the fold of a prefix of the history, as after an interrupted write."""
+    """Return True if the text is the state after some prefix of the history, as after an interrupted write."""
     states = list(accumulate(events, apply_event, initial=ServerState(server)))
     # The newest state is first, because usually only one write is missing.
     return any(text == state_to_text(state) for state in reversed(states))

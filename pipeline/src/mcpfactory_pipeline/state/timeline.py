@@ -1,4 +1,4 @@
-"""Times, durations and actors, which only the history contains."""
+"""Times, durations and actors from the history."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ def _is_move(event: Event) -> bool:
 
 
 def _moves(events: Iterable[Event], channel: str) -> Iterator[tuple[datetime, str | None]]:
-    """Yield (time, candidate) for each change of a channel's candidate. The candidate is None after a removal."""
+    """Yield (time, candidate) for each change of a channel's candidate.
+
+    The candidate is None if the channel no longer offers the server.
+    """
     for event in events:
         kind = event["event"]
         if kind == "retired" and event.get("channel") in {None, channel} and not event.get("kept"):
@@ -39,13 +42,16 @@ def last_event_time(events: Iterable[Event]) -> datetime | None:
 
 
 def actor_of(event: Event) -> str:
-    """Return the actor of an event. For an agent, add the person who confirmed, according to the agent's client."""
+    """Return the actor of an event. If the actor is an agent, add the person who confirmed the action."""
     actor, person = str(event.get("actor", "")), event.get("confirmed")
     return f"{actor}, whose client says that {person} said yes" if person else actor
 
 
 def _stays(events: Iterable[Event], channel: str, candidate: str) -> Iterator[tuple[datetime, datetime | None]]:
-    """Yield (start, end) of each period in which a channel offered a candidate. The last end may be None."""
+    """Yield the start and the end of each period in which a channel offered a candidate.
+
+    If the period has not ended, the end is None.
+    """
     start = None
     for at, name in _moves(events, channel):
         if start is not None:
@@ -58,14 +64,14 @@ def _stays(events: Iterable[Event], channel: str, candidate: str) -> Iterator[tu
 def seconds_in_channel(events: Iterable[Event], channel: str, candidate: str, now: datetime) -> float:
     """Return the total time of a candidate in a channel, in seconds.
 
-    A negative period counts as 0. It can occur if the clock was set back.
+    A period is negative if the clock was set back. Such a period counts as 0.
     """
     stays = _stays(events, channel, candidate)
     return sum(max(0.0, ((end or now) - start).total_seconds()) for start, end in stays)
 
 
 def soaked_since(events: Iterable[Event], channel: str, candidate: str, seconds: float) -> datetime | None:
-    """Return the time at which a candidate's total time in a channel reaches `seconds`, or None if it left earlier."""
+    """Return the time at which a candidate has been in a channel for `seconds` in total, or None."""
     left = seconds
     for start, end in _stays(events, channel, candidate):
         stay = max(0.0, (end - start).total_seconds()) if end else left
@@ -82,7 +88,7 @@ def last_stage_records(events: Iterable[Event], candidate: str) -> dict[str, Sta
 
 
 def in_channel_since(events: Iterable[Event], channel: str, candidate: str) -> datetime | None:
-    """Return the time since which a channel has offered a candidate, or None if it offers another candidate."""
+    """Return the time since which a channel has offered a candidate, or None for another candidate."""
     since = None
     for at, name in _moves(events, channel):
         since = (since or at) if name == candidate else None
@@ -90,7 +96,9 @@ def in_channel_since(events: Iterable[Event], channel: str, candidate: str) -> d
 
 
 def candidates_by_offered_version(events: Iterable[Event], channel: str = "") -> dict[str, set[str]]:
-    """Return each version that a channel ever offered, with its candidates. By default, all channels count.
+    """Return each version that a channel ever offered, with the candidates of this version.
+
+    By default, the offers of all channels are included.
 
     Versions are canonical, because installers treat 0.1 and 0.1.0 as equal.
     """
@@ -115,7 +123,7 @@ def failing_since(events: Iterable[Event], stage: str) -> datetime | None:
 
 
 def _channel_events(events: Iterable[Event], channel: str) -> Iterator[tuple[Event, str, str]]:
-    """Yield each event about a channel and a candidate, with the candidate and the channel's previous candidate."""
+    """Yield the events about a channel. Each has its candidate and the channel's previous candidate."""
     offered = ""
     for event in events:
         if event.get("channel") == channel and event.get("candidate") is not None:
@@ -128,7 +136,7 @@ def _channel_events(events: Iterable[Event], channel: str) -> Iterator[tuple[Eve
 def candidates_rolled_back(events: Iterable[Event], channel: str) -> dict[str, Event]:
     """Return the candidates that were rolled back in a channel, with the rollback events.
 
-    Candidates that were later approved for the channel, or that returned to the channel, are omitted.
+    Candidates are omitted if they were later approved or returned to the channel.
     """
     found = dict[str, Event]()
     for event, candidate, offered in _channel_events(events, channel):
@@ -159,7 +167,7 @@ def decisions_about(events: Iterable[Event], channel: str, candidate: str) -> It
 
 
 def approvers_since_rollback(events: Iterable[Event], channel: str, candidate: str) -> set[str] | None:
-    """Return the people who approved a candidate after its last rollback, or None without a rollback."""
+    """Return the people who approved a candidate after its last rollback. Without a rollback, return None."""
     approvers = None
     for event in decisions_about(events, channel, candidate):
         if event["event"] == "rolled-back":

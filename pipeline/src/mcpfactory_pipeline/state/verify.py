@@ -1,8 +1,8 @@
 """Verification and repair of states and histories.
 
 A repair rewrites states, and removes conflict markers from histories. Unreadable events are never removed, because they
-may be holds or rejections. If the last events of a history are lost, the remaining history is still valid. Only a
-comparison with a Git commit reveals the loss.
+may be holds or rejections. A history without its last events is still valid. Only a comparison with a Git commit
+reveals the loss.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def histories_missing_events(
 ) -> list[Difference]:
     """Return the servers whose histories lack events of a commit, or contain changed events.
 
-    `blobs` is the result of `head_history_blobs`, for checks of many servers with HEAD.
+    For checks of many servers with HEAD, pass the result of `head_history_blobs` as `blobs`.
     """
     store, found = Store(workspace), []
     listed = _blobs(workspace, ref, names) if blobs is None else blobs
@@ -93,7 +93,7 @@ def _blobs(workspace: Workspace, ref: str, names: Sequence[str] | None = None) -
 
 
 def _changed(workspace: Workspace, ref: str, blobs: Mapping[str, str]) -> dict[str, dict[str, Event]]:
-    """Return the committed events of servers whose history has changed since the commit."""
+    """Return the committed events of servers whose history differs from the commit."""
     store, found = Store(workspace), {}
     for server, blob in blobs.items():
         data = _read(store, server)
@@ -128,7 +128,7 @@ def _read(store: Store, server: str) -> bytes:
 
 
 def _by_id(data: bytes) -> dict[str, Event]:
-    """Return the events of a history by ID. Invalid lines are omitted, because `verify` reports them."""
+    """Return the events of a history by ID, without invalid lines."""
     return {str(event["id"]): event for line in data.split(b"\n") if (event := _event(line)) is not None}
 
 
@@ -146,8 +146,8 @@ def verify(
 ) -> list[Difference]:
     """Compute all states again from their histories, and return the differences. No file is written.
 
-    Missing and changed events of the checked-out commit are also differences. `names` may include past servers. `head`
-    is the result of `head_history_blobs`, for checks of many servers.
+    Missing and changed events of the checked-out commit are also differences. `names` may include past servers. For
+    checks of many servers, pass the result of `head_history_blobs` as `head`.
     """
     store, found = Store(workspace), _missing(workspace, names, head)
     known = store.servers()
@@ -162,9 +162,11 @@ def verify(
 
 
 def repair(workspace: Workspace, names: Sequence[str] | None = None) -> list[Difference]:
-    """Repair the differences that `verify` finds, and return them. `mended` is True if the repair succeeded.
+    """Repair the differences that `verify` finds, and return these differences.
 
-    If a history lacks events of a commit, the state is not rewritten, because a new state would hide the loss.
+    `mended` is True if the repair succeeded.
+
+    If a history lacks committed events, the state is not rewritten, because a new state would hide the loss.
     """
     store, found = Store(workspace), _missing(workspace, names)
     shortened = {wrong["server"] for wrong in found}
@@ -223,7 +225,7 @@ def _compare(store: Store, server: str) -> None:
 
 
 def _require_order(store: Store, server: str, events: Iterable[Event]) -> None:
-    """Refuse a history that no run can have recorded. Otherwise, a repair would accept it."""
+    """Refuse a history that no run can have recorded. Without this check, a repair would accept such a history."""
     if wrong := next(describe_invalid_order(events), ""):
         where = store.where(server, "history")
         raise StateError(
@@ -244,7 +246,7 @@ def _changes(store: Store, server: str) -> Iterator[str]:
 
 
 def _facts(value: Any, name: str = "") -> dict[str, str]:
-    """Flatten nested data: path with dots between keys → JSON value."""
+    """Flatten nested data. A path is the keys with dots between them."""
     if not isinstance(value, dict) or not value:
         return {name: json.dumps(value, ensure_ascii=False)}
     return {

@@ -1,5 +1,4 @@
 """Pipeline runs in CI: servers are split into jobs, and job results are merged into the workspace.
 
-`github` and `gitlab` generate the CI files. `fold` assigns servers to jobs and merges the results. A job uploads its
-results as a bundle (`bundle`). `factory_origin` defines where CI jobs and uv get mcpfactory.
+`github` and `gitlab` generate the CI files. `factory_origin` defines where CI jobs and uv get mcpfactory.
 """

@@ -1,7 +1,7 @@
 """Rules for the events that CI accepts from a job.
 
-A job runs server code, so its events are not trusted. They must follow the rules of a pipeline run: for example, a
-stage may start only if all required stages have passed.
+A job runs server code, so its events are not trusted. A stage, for example, may start only if all required stages have
+passed.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class AdmissionRules:
     """Conditions for the admission of events.
 
     Attributes:
-        run: ID of the run that all events must belong to.
+        run: ID of the run to which all events must belong.
         kinds: admitted types of events.
         files: `file:PATH` → hash, for the files that approval stages show.
     """
@@ -87,7 +87,7 @@ class _AdmissionState:
 def admit_job_events(
     server: str, known: Sequence[Event], theirs: Sequence[Event], rules: AdmissionRules
 ) -> list[Event]:
-    """Return the job's events that the workspace lacks, oldest first. `known` are the workspace's events.
+    """Return the job's events that the workspace lacks, oldest first. `known` has the workspace's events.
 
     Raises:
         ShardResultError: the job submitted an event that jobs must not submit.

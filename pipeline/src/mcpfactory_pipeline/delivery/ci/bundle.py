@@ -63,10 +63,10 @@ def pack(workspace: Workspace, folder: Path, servers: Iterable[str]) -> list[Pac
 def pack_run(workspace: Workspace, folder: Path, recorded: Mapping[str, Sequence[Event]]) -> list[PackedServer]:
     """Write the events of a run and their files into a folder.
 
-    The events come from the run's memory, because server code could have changed the history on disk.
+    Events are taken from memory, because server code could have changed the history on disk.
 
     Raises:
-        StateError: a file differs from its recorded hash. The results of all other servers were written.
+        StateError: a file differs from its recorded hash. The results of all other servers are complete.
     """
     found, wrong = [], []
     for server, events in sorted(recorded.items()):
@@ -88,7 +88,7 @@ def pack_run(workspace: Workspace, folder: Path, recorded: Mapping[str, Sequence
 
 
 def _about_files(events: Sequence[Event]) -> list[Event]:
-    """Return the events that name files, without the key `channel`."""
+    """Return the events that name files, without their key `channel`."""
     return [
         {key: value for key, value in event.items() if key != "channel"}
         for event in events
@@ -97,7 +97,7 @@ def _about_files(events: Sequence[Event]) -> list[Event]:
 
 
 def _copy_logs(artifacts: Path, into: Path) -> None:
-    """Copy regular files only, because server code could have replaced a log with a link."""
+    """Copy only regular files, because server code could have replaced a log with a link."""
     into.mkdir(parents=True, exist_ok=True)
     for file in sorted((artifacts / "logs").iterdir()):
         with suppress(OSError), open_below(file, artifacts) as log, (into / file.name).open("wb") as copy:
@@ -122,7 +122,7 @@ def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> PackedServ
 
 
 def read_bundle_files(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict[Path, bytes]:
-    """Return the files that the bundles in `folders` contain and `artifacts` lacks (path → bytes). No file is written.
+    """Return the files that the bundles contain and `artifacts` lacks (path → bytes). No file is written.
 
     Raises:
         StateError: the bytes of a file differ from the state, or a path is outside `artifacts`.
@@ -152,7 +152,7 @@ def _reports(state: ServerState) -> dict[str, str]:
 
 
 def _inside(artifacts: Path, path: str) -> Path:
-    """Return the location of a file. Unsafe paths are refused, because another machine may have written the history."""
+    """Return the location of a file. Refuse unsafe paths, because another machine may have written the history."""
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or "\\" in path or ":" in path or set(parts) & {"..", "."}:
         raise StateError(f"a history contains the path {path!r}, which is outside pipeline/artifacts", hint=_UNSURE)

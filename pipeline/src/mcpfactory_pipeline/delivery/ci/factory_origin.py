@@ -7,8 +7,7 @@ factory = "git+https://host/repository@1.2.3"     # a commit, a tag or a branch 
 factory = "index"                                 # this version, from the package index of the jobs
 ```
 
-Configuration files are edited in place. If a safe edit is impossible, the file stays unchanged, and the error contains
-the line to add.
+If mcpfactory cannot edit a configuration file safely, the error contains the line to add.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ def refresh_factory_wheels(folder: Path) -> list[str]:
     """Replace the factory's wheels in the folder with wheels of the running version. Return the changed file names.
 
     Raises:
-        StageError: a wheel cannot be built or found. The folder is unchanged.
+        StageError: a wheel cannot be built or found. The folder stays unchanged.
     """
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(len(DISTRIBUTIONS)) as pool:
         try:
@@ -232,7 +231,7 @@ def read_ci_settings(settings: WorkspaceSettings) -> CiSettings:
 def factory_install_command(origin: FactoryOrigin) -> str:
     """Return the shell command that installs the factory.
 
-    The command lists wheel files by name, so that pip does not download these packages from an index.
+    For a folder of wheels, the command lists file names, so that pip asks no package index.
     """
     if origin.kind == INDEX:
         return f"python -m pip install mcpfactory=={installed_version('mcpfactory')}"
@@ -243,9 +242,9 @@ def factory_install_command(origin: FactoryOrigin) -> str:
 
 
 def uv_tables(origin: FactoryOrigin) -> str:
-    """Return the uv tables for the root `pyproject.toml` that let uv find the runtime ("" for the package index).
+    """Return the uv tables for the root `pyproject.toml` that let uv find the runtime.
 
-    The wheel is given by its path, because a stranger could publish another package under the runtime's name.
+    The tables contain the path of the wheel, because a stranger could publish a package with the runtime's name.
     """
     if origin.kind == INDEX:
         return ""
@@ -266,8 +265,8 @@ _PATIENCE: Final = 15  # seconds; timeout of one request to a repository
 def choose_origin(text: str) -> FactoryOrigin:
     """Return the origin for a user's text: `git`, `vendored`, "", or a text for `parse_origin`.
 
-    For "", return the repository of this installation if anybody can read it. Otherwise return `vendored`: the
-    factory's wheels are stored in the workspace.
+    For "", return the repository of this installation if it is public. If it is not, return `vendored`, which stores
+    the factory's wheels in the workspace.
 
     Raises:
         NotFoundError: the text is not a valid origin.
@@ -299,7 +298,7 @@ def choose_origin(text: str) -> FactoryOrigin:
 
 
 def installed_origin() -> FactoryOrigin | None:
-    """Return the repository and commit of this installation (PEP 610), or None for an installation without Git."""
+    """Return the Git repository and commit of this installation (PEP 610), or None."""
     try:
         found: Any = json.loads(distribution("mcpfactory").read_text("direct_url.json") or "{}")
         url, vcs = found["url"], found["vcs_info"]
@@ -347,10 +346,7 @@ def record_origin(config: Path, origin: FactoryOrigin) -> bool:
 
 
 def write_origin_files(root: Path, origin: FactoryOrigin) -> list[str]:
-    """Write the wheels and uv tables of the origin below the root. Return the changed paths.
-
-    A `pyproject.toml` with conflicting uv tables stays unchanged.
-    """
+    """Write the wheels and uv tables of the origin. Return the changed paths."""
     changed = []
     folder = root / origin.place
     if origin.kind == FOLDER and factory_wheel_differences(folder):

@@ -56,7 +56,7 @@ def validate_run_id(text: str) -> str:
 
 
 def assigned_shard_results(folders: Sequence[Path], assigned: str) -> list[ShardResult]:
-    """Return the shard results in the given folders, with the servers that the matrix assigned to each job."""
+    """Return the shard results in the folders, with the servers that the matrix assigned to each job."""
     try:
         entries: list[dict[str, Any]] = json.loads(assigned)["include"]
         servers = {f"shard-{int(entry['shard'])}": tuple(str(entry["servers"]).split()) for entry in entries}
@@ -129,8 +129,8 @@ def fold_results(
 ) -> tuple[list[FoldedServer], list[RefusedShardResult]]:
     """Add the job results of one run to the workspace. Return the merged servers and the refusals.
 
-    A server's result is accepted completely or not at all. `released` permits promotions and publications, which only
-    the publish job reports. `branch` is a commit whose histories contain people's decisions.
+    A server's result is accepted completely or not at all. Only with `released`, the results may contain promotions and
+    publications. `branch` is a commit whose histories contain people's decisions.
     """
     known = stages or workspace_stages(workspace)
     kinds = RELEASE_EVENTS if released else RUN_EVENTS

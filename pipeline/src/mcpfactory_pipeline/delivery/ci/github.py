@@ -1,21 +1,22 @@
 """Workflows for GitHub Actions.
 
-The pipeline workflow has four jobs. Only `keep` has write access.
+The pipeline workflow has four jobs. Only the job `keep` has write access.
 
 - `plan` lists the changed servers, assigns them to jobs and sets the ID of the run.
-- `shard` is a matrix of jobs. Each job runs the pipeline for some servers.
-- `fold` merges and verifies the results. It accepts a shard's results only for the servers of that shard.
+- `shard` is a matrix of jobs. Each job of the matrix runs the pipeline for some servers.
+- `fold` verifies and merges the results. A shard may submit results only for its own servers.
 - `keep` commits state and history to the newest commit of the branch, and uploads the files of the channels.
 
 Scripts read external input from environment variables only, to prevent injection. A push is compared with the commit
 before the push.
 
-The release workflow has four jobs. Only `publish` has secrets and an identity, and only `keep` has write access.
+The release workflow has four jobs. Only the job `publish` has secrets and an identity, and only the job `keep` has
+write access.
 
-- `check` inspects the tag before code of the tag runs. The tag must be on the workspace's branch, and must match the
-  version of its sources.
+- `check` inspects the tag before code of the tag runs. The tag must be on the workspace's branch. Its version must
+  match the version of the sources.
 - `run` runs the pipeline for the server, without any permissions.
-- `publish` uses the files that `run` built, and people's decisions on the branch. It runs no server code.
+- `publish` uses the files that `run` built, and people's decisions on the branch. This job runs no server code.
 - `keep` commits state and history.
 """
 
@@ -72,7 +73,7 @@ def _filled(name: str, settings: CiSettings) -> str:
 
 
 def ci_template(name: str) -> str:
-    """Return a template of a CI file; `name` is a path below `templates/`."""
+    """Return a template of a CI file. `name` is a path below `templates/`."""
     return (files("mcpfactory_pipeline.delivery.ci") / "templates" / name).read_text("utf-8")
 
 

@@ -1,8 +1,8 @@
-"""GitLab pipelines, as text. The jobs have the same tasks and permissions as in `github.py`.
+"""GitLab pipelines, as text.
 
 GitLab cannot compute a matrix in a running pipeline. `plan` therefore writes and starts a second pipeline with one job
-per shard. A job gets a secret only if the secret's variable is defined for the job's environment. In a release, both
-the server's name and the run ID come from jobs that run no server code.
+per shard. A job gets a secret only if the secret's variable is defined for the job's environment. In a release, the
+server's name and the run ID come from jobs that run no server code.
 """
 
 from __future__ import annotations

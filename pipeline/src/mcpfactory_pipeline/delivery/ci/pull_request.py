@@ -1,13 +1,14 @@
 """Refusal of forbidden changes in a pull request or a push.
 
-A pull request must not add events to a history. The only exceptions are signed approvals for channels that require
-signatures. The base commit must already contain the key of the signature.
+A pull request must not add events to a history. Signed approvals are the only exception, if the channel requires
+signatures. The base commit must already list the key of such a signature.
 
-A push to the branch may also add people's decisions, but only about candidates that were already pushed. A candidate
-and its decision arrive together only if a pull request was merged without review.
+A push to the branch may also add people's decisions about candidates that were already pushed. A decision about a
+candidate in the same push is refused, because the pull request was merged without review.
 
-Promotions in a push are checked again, because the same push could have lowered the policy. The stages and channels of
-the commit before the push apply. For a channel that the push adds, the policy in the push applies.
+Promotions in a push are checked again, because the same push could have lowered the policy. For each promotion, the
+stages and channels of the commit before the push apply. If the push adds a channel, the policy in the push applies to
+this channel.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def find_unpermitted_releases(
 ) -> Iterator[str]:
     """Describe the blockers that should have prevented promotions and publications in a push.
 
-    `history` are all events of the server, and `events` are those that the commit `base` lacks.
+    `history` has all events of the server. `events` has those that the commit `base` lacks.
     """
     moves = [event for event in events if event["event"] in {"promoted", "published"}]
     if not moves:
@@ -144,7 +145,7 @@ def refusals(
 ) -> list[RefusedHistory]:
     """Return the forbidden changes of histories, compared with the commit `base`.
 
-    With `pushed`, the changes are from a push, and `base` is the commit before the push.
+    With `pushed`, `base` must be the commit before the push.
     """
     found = [
         RefusedHistory(one["server"], f"{one['message']}: {one['changes'][0]}", one["hint"])
@@ -181,7 +182,7 @@ def _about_new_candidates(history: Sequence[Event], events: Sequence[Event]) -> 
 
 
 def _tracked_locks(workspace: Workspace) -> list[str]:
-    """Return the tracked files in pipeline/locks, which are valid only on one machine."""
+    """Return the files in pipeline/locks that Git tracks. These files are valid only on one machine."""
     listed = git_output(
         workspace.root, "ls-files", "-z", "--", Store(workspace).locks.relative_to(workspace.root).as_posix()
     )

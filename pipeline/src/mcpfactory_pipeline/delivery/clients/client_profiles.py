@@ -1,10 +1,11 @@
 """MCP clients that a server can be installed into, with one row per client.
 
 `docs/reference/clients.md` is generated from these rows. A path begins with `~` (the home folder) or `{config}` (the
-settings folder of programs: `~/.config` or `$XDG_CONFIG_HOME`, `~/Library/Application Support`, `%APPDATA%`). A
-project's path is relative to the project folder.
+settings folder of programs: `~/.config` or `$XDG_CONFIG_HOME`, `~/Library/Application Support`, `%APPDATA%`). A path in
+a project is relative to the project folder.
 
-An entry is a template. A key is omitted if its placeholder has no value. These placeholders are not obvious:
+An entry is a template with placeholders. If a placeholder has no value, its key is omitted. Placeholders with an
+unusual meaning:
 
 - `<command line>`: command and arguments in one list
 - `<literals>`: environment variables with values, without references
@@ -25,7 +26,8 @@ System = Literal["linux", "mac", "windows"]
 class ClientConfigFile:
     """A client's configuration file: its paths, its format, and the content of a new file.
 
-    The first existing path is used, otherwise the first path. `systems` replaces `paths` on some operating systems.
+    The first existing path is used. If none exists, the first path is used. `systems` replaces `paths` on some
+    operating systems.
     """
 
     paths: tuple[str, ...]
@@ -51,9 +53,10 @@ class ClientProfile:
         id: value of `--client`.
         user: file for all projects of a user.
         project: file in a project; None if the client does not support project files.
-        forms: layouts of the file. A later layout is used only if the file contains its container.
-        reference: reference to an environment variable `VAR`; None if the client does not support references.
-        header: header value with a reference to `VAR`; None if the client does not support references in headers.
+        forms: layouts of the file. A later layout is used only if the file already contains the container of that
+            layout.
+        reference: notation for a reference to the environment variable `VAR`; None without support for references.
+        header: value of the `Authorization` header, with a reference to `VAR`; None without support for references.
         folder: value for the project folder, such as `.`; None if the client cannot start servers from a project.
         gui: True if the client is started from a desktop, without the PATH of a shell.
         moved: environment variable that sets another folder for the user's file.

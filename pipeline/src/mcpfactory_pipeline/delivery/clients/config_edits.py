@@ -53,7 +53,7 @@ def read(text: str, config: ClientConfigFile) -> Any:
 
 
 def detect_layout(data: Any, forms: Iterable[ConfigLayout]) -> ConfigLayout:
-    """Return the first layout, unless the configuration contains the container of a later layout."""
+    """Return the layout of a configuration. A later layout is chosen only if its container exists."""
     usual, *others = forms
     return next((form for form in others if _is_container(_at(data, form.container))), usual)
 
@@ -88,7 +88,8 @@ def uninstall(
 ) -> str | None:
     """Return the text without the entry, or None if `install` created the file.
 
-    `backups` are earlier texts of the file. If `install` made the current text from a backup, that backup is returned.
+    `backups` are earlier texts of the file. If `install` made the current text from one of these texts, that text is
+    returned.
     """
     mark, body = _split(text)
     before = read(body, config)
@@ -158,7 +159,7 @@ def _verify(found: Any, expected: Any) -> None:
 
 
 def _without_empty(data: Any) -> Any:
-    """Remove empty top-level containers, because TOML cannot express a container without entries."""
+    """Remove empty top-level containers, because TOML cannot express them."""
     return (
         {key: value for key, value in data.items() if value not in ({}, [], None)} if isinstance(data, dict) else data
     )

@@ -35,7 +35,7 @@ _ABSENT: Final = "absent"  # name of the backup for a file that did not exist be
 
 @dataclass(frozen=True, slots=True)
 class UserPaths:
-    """Paths of a user on an operating system."""
+    """Folders and environment of a user."""
 
     system: System
     home: Path
@@ -67,7 +67,7 @@ def read_user_paths(environ: Mapping[str, str]) -> UserPaths:
 def client_config_path(
     client: ClientProfile, home: UserPaths, project: Path | None = None
 ) -> tuple[Path, ClientConfigFile]:
-    """Return a client's configuration file, for the user or for a project. The file may be missing."""
+    """Return a client's configuration file, for the user or for a project. The file may not exist yet."""
     if project is not None:
         if client.project is None:
             raise ClientConfigError(
@@ -113,7 +113,7 @@ def replace(
 ) -> Path | None:
     """Replace a file's text atomically. Return the path of the backup, or None if the file is new.
 
-    If `after` is None, the file is removed. A symbolic link is kept. A `private` file is readable only by its owner.
+    If `after` is None, the file is removed. A `private` file is readable only by its owner.
 
     Raises:
         ClientConfigError: the file no longer has the text `before`, or cannot be written. The file is unchanged.
@@ -143,7 +143,7 @@ def _replace_unchanged(file: Path, before: str | None, after: str | None, *, pri
 
 
 def back_up(file: Path, text: str | None, home: UserPaths) -> Path | None:
-    """Back up the text of a file, and keep the ten newest backups. Only the owner can read them."""
+    """Back up the text of a file, and keep the ten newest backups. Only the owner can read the backups."""
     folder = _folder(file, home)
     name = _ABSENT if text is None else f"{hashlib.sha256(text.encode()).hexdigest()[:16]}-{file.name}"
     try:
@@ -161,7 +161,7 @@ def back_up(file: Path, text: str | None, home: UserPaths) -> Path | None:
 
 
 def backups(file: Path, home: UserPaths) -> list[str | None]:
-    """Return the backups of a file, newest first. None means that the file did not exist."""
+    """Return the backups of a file, newest first. In the result, None means that the file did not exist."""
     found: list[tuple[int, str | None]] = []
     with suppress(OSError, UnicodeDecodeError):
         for path in _folder(file, home).iterdir():

@@ -1,4 +1,4 @@
-"""Entries for servers in client configurations. They refer to secrets, but never contain secrets."""
+"""Entries for servers in client configurations. An entry refers to secrets, but never contains them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LaunchEntry:
         path: location of the program on this machine.
         variables: names of secret variables.
         plain: names of other variables that the program reads.
-        literals: variables with values in the configuration.
+        literals: variables with values.
         before: arguments that precede `arguments` if the program is started by its path.
         todo: tasks for the user, one sentence each.
     """
@@ -50,7 +50,7 @@ class RemoteEntry:
 
 @dataclass(frozen=True, slots=True)
 class ClientEntry:
-    """An entry, and the remaining tasks for the user, one sentence each."""
+    """An entry, and tasks for the user, one sentence each."""
 
     value: Mapping[str, Any]
     todo: tuple[str, ...]
@@ -67,8 +67,8 @@ def build_entry(
 ) -> ClientEntry:
     """Return the entry of a server for a client.
 
-    `secrets` is the folder for secret files, for clients that cannot refer to environment variables. A `shared` entry
-    contains program names instead of paths.
+    `secrets` is the folder for secret files. It is used if a client cannot refer to environment variables. A `shared`
+    entry contains program names instead of paths.
     """
     if isinstance(target, RemoteEntry):
         return _remote(client, form, name, target)
@@ -154,8 +154,7 @@ def _fill(shape: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
 def merge_entry(before: Mapping[str, Any] | None, entry: Mapping[str, Any], form: ConfigLayout) -> dict[str, Any]:
     """Return a new entry that keeps the user's changes to the existing entry.
 
-    Changes are unknown keys, changed switches and numbers (`enabled`, `timeout`), additional variables, and values in
-    place of a reference.
+    Kept are unknown keys, changed switches and numbers, additional variables, and values that replace a reference.
     """
     if before is None:
         return dict(entry)

@@ -1,4 +1,4 @@
-"""Installation of a server into a client's configuration, and its removal."""
+"""Installation of a server into a client's configuration, and removal."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def select_entry_variables(
 ) -> tuple[list[str], list[str]]:
     """Return the variables for an entry (`NAME` or `NAME=VALUE`), and notes about omitted variables of the shell.
 
-    Variables of the shell are added only if the user agrees, and secrets are never added. `ask` is None if nobody can
-    answer.
+    Variables of the shell are added only if the user agrees, and secrets are never added. `ask` asks the user, or is
+    None if nobody can answer.
 
     Raises:
         ClientConfigError: a value is a URL with a password.
@@ -186,11 +186,11 @@ def server_target(
 ) -> InstallTarget:
     """Return a server of the workspace as an install target.
 
-    `NAME=VALUE` in `environ` sets a variable, and `NAME` refers to a variable of the client's environment. `literal`
-    allows values that look like secrets. `ask` queries the current offer of a server at a URL.
+    `environ` has `NAME=VALUE` for a value, or `NAME` for a reference to a variable of the client. `literal` allows
+    values that look like secrets. With `ask`, the current offer of a server at a URL is queried.
 
     Raises:
-        ClientConfigError: the source does not have the server, or a secret would be written.
+        ClientConfigError: the source does not offer the server, or the entry would contain a secret.
         RefusedError: the server at a URL differs from its adopted version, or does not respond.
     """
     one = workspace.server(server)
@@ -235,7 +235,7 @@ def _with_variables(reached: LaunchEntry, environ: Sequence[str], *, literal: bo
 def _adopted_url(
     workspace: Workspace, server: WorkspaceServer, url: str, name: str, source: str, *, given: bool, ask: bool
 ) -> InstallTarget:
-    """Return an adopted server at a URL as an install target. Its entry has only the URL, even with a channel."""
+    """Return an adopted server at a URL as an install target."""
     if given:
         raise ClientConfigError(
             f"{server.name} runs at {url}, but variables can be set only for a local process", hint="leave out --env"
@@ -297,7 +297,7 @@ def install(
     `force` replaces an entry with the same name that belongs to another server.
 
     Raises:
-        ClientConfigError: the entry is not possible. The file stays unchanged.
+        ClientConfigError: the server cannot be inserted. The file stays unchanged.
     """
     file, config = client_config_path(row, home, project)
     text = read_text(file)

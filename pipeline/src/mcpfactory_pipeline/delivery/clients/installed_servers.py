@@ -97,7 +97,7 @@ class _EntryTarget:
 def installed(workspace: Workspace | None, home: UserPaths, project: Path | None = None) -> list[InstalledServer]:
     """Return the servers in all client configurations of the user and of the project, grouped by client.
 
-    An unreadable file is returned as one server with the state `unreadable`.
+    An unreadable file appears as one server with the state `unreadable`.
     """
     known = _known(workspace, workspace.servers()) if workspace is not None else []
     found: list[InstalledServer] = []
@@ -109,7 +109,10 @@ def installed(workspace: Workspace | None, home: UserPaths, project: Path | None
 
 
 def starts_server(entry: Mapping[str, Any], workspace: Workspace, server: WorkspaceServer) -> bool:
-    """Return True if an entry starts this server. A handwritten entry must have the form that `install` writes."""
+    """Return True if an entry starts this server.
+
+    A handwritten entry is recognized if it has the same form as entries of `install`.
+    """
     return not entry_url(entry) and _recognised(_command(entry), tuple(_known(workspace, [server]))).one is not None
 
 
@@ -206,7 +209,10 @@ def _recognised(words: list[str], known: tuple[_KnownServer, ...]) -> _EntryTarg
 
 
 def _from_source(name: str, folder: str, known: tuple[_KnownServer, ...]) -> _EntryTarget:
-    """Return the server with this name and source folder. A relative folder, as in a project's file, always matches."""
+    """Return the server with this name and source folder.
+
+    A relative folder always matches. Only a project's file has relative folders.
+    """
     for one in known:
         if one.server.name == name and (not Path(folder).is_absolute() or Path(folder) == one.workspace.root):
             return _EntryTarget(one, SOURCE, one.package.version)

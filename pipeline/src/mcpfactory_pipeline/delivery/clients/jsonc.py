@@ -38,7 +38,7 @@ class _Member:
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """An object. `comma` is the position of a trailing comma, or None."""
+    """A JSON object. `comma` is the position of a trailing comma, or None."""
 
     start: int
     end: int
@@ -54,7 +54,7 @@ class _Object:
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """A text and two forms with equal positions: `plain` has no comments, and `strict` is valid JSON."""
+    """A text in three forms with equal positions. `plain` has no comments, and `strict` is valid JSON."""
 
     text: str
     plain: str
@@ -80,7 +80,7 @@ class _Document:
             raise ConfigSyntaxError(str(error)) from error
 
     def after_blank(self, place: int) -> int:
-        """Skip blanks and comments. Return the new position."""
+        """Skip blanks and comments, and return the new position."""
         found = _SPACE.match(self.plain, place)
         return found.end() if found else place
 
@@ -133,7 +133,7 @@ def insert(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def remove(text: str, path: Sequence[str]) -> str:
-    """Return the text without the member at the path. All comments stay."""
+    """Return the text without the member at the path. Comments are kept."""
     document = _Document.read(text)
     at = document.after_blank(0)
     for depth, key in enumerate(path):

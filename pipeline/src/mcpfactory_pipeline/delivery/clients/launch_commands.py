@@ -1,7 +1,7 @@
 """Commands and URLs that clients use to start a server: from a channel, a package index, a URL or sources.
 
-An entry for a channel contains the paths of the promoted wheels, so that no index is queried. An entry for an index
-contains a package name. A stranger could publish an unpublished name and receive the server's credentials. A name is
+An entry for a channel contains paths of promoted wheels, so that no index is queried. An entry for an index contains a
+package name. A stranger could publish an unpublished name and receive the server's credentials. A package name is
 therefore trusted only if the state records its publication, or if the index has the promoted candidate.
 """
 
@@ -39,7 +39,7 @@ from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS
 def entry_channel_and_version(
     workspace: Workspace, server: WorkspaceServer, channel: str, project: Path | None
 ) -> tuple[str, str]:
-    """Return the channel and version for an adopted server's entry. Two empty strings stand for the local files.
+    """Return the channel and version for an adopted server's entry. For the local files, both are "".
 
     The default is the last channel that offers the server on this machine.
 
@@ -74,7 +74,7 @@ def _is_here(workspace: Workspace, state: ServerState, channel: str) -> bool:
 
 
 def adopted_server_variables(server: WorkspaceServer, *, secret: bool) -> tuple[str, ...]:
-    """Return the secret variables that an adopted server reads, or the other variables if `secret` is False."""
+    """Return the secret variables that an adopted server reads. If `secret` is False, return the other variables."""
     return tuple(name for name in server.config.server.environment if is_secret(name) is secret)
 
 
@@ -95,7 +95,7 @@ class IndexedPackage(NamedTuple):
 
 
 def recorded_package(workspace: Workspace, server: WorkspaceServer, project: str) -> IndexedPackage | None:
-    """Return the recorded publication of a project, or None. No request is sent."""
+    """Return the recorded publication of a project, or None, without a request."""
     live = Store(workspace).state(server.name).published.get(_TARGET)
     known = live.evidence if live and "index" in live.evidence else {}
     if live is None or project not in {wheel_name(file) for file in known if file.endswith(".whl")}:
@@ -106,7 +106,7 @@ def recorded_package(workspace: Workspace, server: WorkspaceServer, project: str
 def query_index_release(
     workspace: Workspace, server: WorkspaceServer, project: str, environ: Mapping[str, str]
 ) -> IndexedPackage:
-    """Return the current release on the workspace's index.
+    """Return the server's current release on the workspace's index.
 
     Raises:
         ClientConfigError: the release is not the promoted candidate, or the index does not respond.
@@ -172,7 +172,7 @@ class ServerPackage(NamedTuple):
 
 
 def server_package(server: WorkspaceServer) -> ServerPackage:
-    """Return the Python package of a server. An adopted server's name and program are the server's name."""
+    """Return the Python package of a server. For an adopted server, name and program are the server's name."""
     if server.adopted is not None:
         return ServerPackage(server.name, server.name, read_source_version(server) or "0")
     file = server.folder / "pyproject.toml"
@@ -194,7 +194,7 @@ def versions_by_channel(workspace: Workspace, server: WorkspaceServer) -> dict[s
 
 
 def promoted_wheel(workspace: Workspace, server: WorkspaceServer, channel: str) -> Path | None:
-    """Return a server's wheel in a channel, or None if it is missing or changed since the promotion."""
+    """Return a server's wheel in a channel, or None if the wheel is missing or has changed."""
     state = Store(workspace).state(server.name)
     release = state.channels.get(channel)
     known = state.candidates.get(release.candidate) if release else None
@@ -215,9 +215,9 @@ def launch(
 ) -> tuple[LaunchEntry, str, str]:
     """Return the launch entry of a server, the source, and the version.
 
-    `source` is a channel, `index` or `source`. The default is the last channel that offers the server on this machine,
-    otherwise `source`. For a `project`, the default is `index` if the server is published on an index, otherwise
-    `source`.
+    `source` is a channel, `index` or `source`. By default, it is the last channel that offers the server on this
+    machine, or `source` if there is none. For a `project`, the default is `index` if the server is published on an
+    index, otherwise `source`.
 
     Raises:
         ClientConfigError: the server is not available from the source, or a stranger could publish its package.
@@ -293,7 +293,7 @@ def _not_here(server: WorkspaceServer, channel: str) -> ClientConfigError:
 def _from_channel(
     workspace: Workspace, server: WorkspaceServer, package: ServerPackage, channel: str, environ: Mapping[str, str]
 ) -> tuple[LaunchEntry, str]:
-    """Return an entry with file paths: an index could have other files with the same names."""
+    """Return an entry with file paths, because an index could have different files with the same names."""
     find_channel(read_channels(workspace), channel)
     wheel = promoted_wheel(workspace, server, channel)
     if wheel is None:
@@ -329,7 +329,7 @@ def _report(server: WorkspaceServer) -> Mapping[str, Any]:
 def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
     """Return the environment variables in a report.
 
-    Of a login scheme, only the client ID is returned. Unset references to its other variables would block the login.
+    For a login scheme, only the client ID is included.
     """
     schemes = report.get("credentials", {}).get("schemes", [])
     logins = [row for row in schemes if {flow["grant"] for flow in row["flows"]} & set(LOGIN_GRANTS)]
@@ -342,7 +342,10 @@ def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
 
 
 def find_mcpfactory() -> LaunchEntry:
-    """Return the running mcpfactory. A link on the `PATH` is preferred, because it survives a reinstallation."""
+    """Return the path of the running mcpfactory.
+
+    A link on the `PATH` is preferred, because the link survives a reinstallation.
+    """
     beside = shutil.which(_NAME, path=str(Path(sys.executable).parent))
     if beside is None:  # started with `python -m mcpfactory`
         return LaunchEntry(_NAME, sys.executable, before=("-m", _NAME), todo=_cache_warning())
@@ -352,7 +355,7 @@ def find_mcpfactory() -> LaunchEntry:
 
 
 def find_uvx(environ: Mapping[str, str]) -> LaunchEntry:
-    """Return `uvx`, which starts servers from packages."""
+    """Return the path of `uvx`."""
     found = shutil.which("uvx") or shutil.which("uvx", path=str(Path(sys.executable).parent))
     if found is None:
         raise ClientConfigError(

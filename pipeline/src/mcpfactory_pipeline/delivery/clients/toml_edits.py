@@ -29,7 +29,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def insert(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
-    """Return the text with the table at the path, replaced or appended. All other bytes stay unchanged."""
+    """Insert or replace the table at the path, and return the new text. All other bytes stay unchanged."""
     end = "\r\n" if "\r\n" in text else "\n"
     block = end.join([f"[{'.'.join(map(_key, path))}]", *(f"{_key(k)} = {_value(v)}" for k, v in value.items())])
     regions = _regions(text, path)
@@ -45,7 +45,7 @@ def insert(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
 
 
 def remove(text: str, path: Sequence[str]) -> str:
-    """Return the text without the table, its sub-tables, and the blank lines before them."""
+    """Remove the table, its sub-tables, and the blank lines before them, and return the new text."""
     for start, stop in reversed(_regions(text, path)):
         before, after = text[:start], text[stop:]
         newline = "\r\n" if before.endswith("\r\n") else "\n"
@@ -80,7 +80,7 @@ def _is_whole(part: str) -> bool:
 
 
 def _last_statement(text: str, start: int, end: int) -> int:
-    """Return the end of a table's last statement. Later comments belong to the next table."""
+    """Return the end of a table's last statement."""
     while (found := _NO_STATEMENT.search(text, start, end)) and found.start() + 1 < end:
         if not _is_whole(text[start : found.start() + 1]):
             break

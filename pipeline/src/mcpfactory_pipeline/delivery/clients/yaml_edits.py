@@ -32,10 +32,9 @@ def parse(text: str) -> Any:
 
 
 def insert(text: str, path: Sequence[str], value: Mapping[str, Any], *, listed: bool) -> str:
-    """Return the text with the entry at the path. All other bytes stay unchanged.
+    """Insert or replace the entry at the path, and return the new text. All other bytes stay unchanged.
 
-    `path` has two parts: the key of the container, and the key of the entry. `listed` is True if the container is a
-    list.
+    `path` consists of the key of the container and the key of the entry. `listed` is True if the container is a list.
 
     Raises:
         ConfigSyntaxError: the text is not YAML, or cannot be changed in place.
@@ -65,7 +64,7 @@ def insert(text: str, path: Sequence[str], value: Mapping[str, Any], *, listed: 
 
 
 def remove(text: str, path: Sequence[str], *, listed: bool) -> str:
-    """Return the text without the entry. An empty container becomes `{}` or `[]`."""
+    """Remove the entry, and return the new text. An empty container becomes `{}` or `[]`."""
     top, key = path
     root = _root(text)
     found = _pair(root, top) if root is not None else None
@@ -123,7 +122,7 @@ def _place(container: Any, key: str, listed: bool) -> tuple[int, int] | None:
 
 
 def _last(node: Any) -> int:
-    """Return the end of a node's last value. The end mark of a block points to the next token."""
+    """Return the end of a node's last value, because the end mark of a block points to the next token."""
     if isinstance(node, yaml.ScalarNode) or node.flow_style or not node.value:
         return int(node.end_mark.index)
     last = node.value[-1]

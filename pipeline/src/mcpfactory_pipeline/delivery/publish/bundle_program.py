@@ -112,9 +112,9 @@ EVERY: Final = "every"  # a lock for all platforms
 
 @dataclass(frozen=True, slots=True)
 class BundlePlatform:
-    """Target platform of a bundle. `triple` is uv's name of the platform, and `python` is the minor version of Python.
+    """Target platform of a bundle. `triple` is uv's name of the platform. `python` is a version such as 3.12.
 
-    For `EVERY`, `python` is the minimum version.
+    If the platform is `EVERY`, this version is the minimum.
     """
 
     triple: str
@@ -206,7 +206,7 @@ def _wheelhouse(wheels: Mapping[str, bytes], work: Path) -> Path:
 
 
 def _is_local(path: str) -> bool:
-    """Return True for files that depend on the local installation."""
+    """Return True for files that depend on the local installation, such as scripts and caches."""
     parts = PurePosixPath(path).parts
     return (
         parts[0] in {"bin", "Scripts", ".lock"}
@@ -216,7 +216,7 @@ def _is_local(path: str) -> bool:
 
 
 def _content(path: str, file: Path) -> bytes:
-    """Return the bytes of a file. A `RECORD` file keeps only the lines about included files."""
+    """Return the bytes of a file. A `RECORD` file is reduced to lines about included files."""
     data = file.read_bytes()
     if not path.endswith(".dist-info/RECORD"):
         return data

@@ -1,4 +1,7 @@
-"""Release: the candidate that a channel offers. It is read from the candidate's files, not from the working tree."""
+"""Release: the candidate that a channel offers.
+
+A release is read from the candidate's files, not from the working tree.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,7 @@ class WheelMetadata:
         return canonicalize_name(self.name)
 
     def link(self, *labels: str) -> str:
-        """Return the first URL with one of the labels, or "". Case is ignored."""
+        """Return the first URL with one of the labels, or "". The case of a label is ignored."""
         links = {label.lower(): url for label, url in self.urls.items()}
         return next((links[label] for label in labels if label in links), "")
 
@@ -79,7 +82,7 @@ class WheelMetadata:
 
     @property
     def program(self) -> str:
-        """Return the program that starts the server: by default, the program with the package's name."""
+        """Return the program that starts the server. By default, it has the name of the package."""
         return self.name if self.name in self.scripts else next(iter(self.scripts), self.name)
 
 
@@ -171,7 +174,7 @@ def read_release(
 def read_adopted_release(
     server: str, channel: str, artifact: Artifact, kept_tools: tuple[Mapping[str, Any], ...] = ()
 ) -> CandidateRelease:
-    """Return the release of an adopted project. The project's record lists its variables."""
+    """Return the release of an adopted project."""
     record = read_record(artifact.folder, artifact.files)
     own = {name: hash_ for name, hash_ in artifact.files.items() if name.endswith(".whl")}
     config = ServerConfig(server=ServerTable(environment=record.environment))
@@ -211,7 +214,7 @@ def _metadata(wheel: zipfile.ZipFile) -> WheelMetadata:
 
 
 def _api_module(wheel: zipfile.ZipFile) -> ast.Module:
-    """Parse the generated `api.py` without running it. Without an API document, the result is empty."""
+    """Parse the generated `api.py` without running it. For a server without an API document, the module is empty."""
     for entry in wheel.infolist():
         if _API.fullmatch(entry.filename) and entry.file_size <= _LARGEST:
             return ast.parse(wheel.read(entry))
@@ -229,9 +232,9 @@ def _schemes(code: ast.Module) -> list[tuple[str, str, tuple[str, ...]]]:
 
 
 def _addresses(code: ast.Module, *, several: bool) -> Iterator[ServerVariable]:
-    """Yield variables for API addresses that a user may have to set.
+    """Yield the environment variables for API addresses that a user may have to set.
 
-    If several documents make one server, each address has a variable.
+    If a server has several API documents, each address has a variable.
     """
     servers = [tuple(str(ast.literal_eval(arg)) for arg in call.args) for call in _calls(code, "ServerAddress")]
     for call in _calls(code, "Upstream"):

@@ -42,7 +42,7 @@ ENTRYPOINT ["python3", "/app/main.py"]
 
 
 def dockerfile(release: CandidateRelease, base: str) -> bytes:
-    """Return the Dockerfile. Its base image and packages are pinned by hash."""
+    """Return the Dockerfile. The base image and the packages are pinned by hash."""
     rows = [f"LABEL {json.dumps(label)}={_quoted(value)}" for label, value in sorted(labels(release).items())]
     return _DOCKERFILE.format(
         name=release.metadata.name,

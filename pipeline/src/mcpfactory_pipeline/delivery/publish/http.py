@@ -47,7 +47,7 @@ def require_secure_url(url: str, where: str) -> str:
     """Return the URL without a final slash.
 
     Raises:
-        ConfigError: the URL is invalid, contains credentials, or uses http for another machine.
+        ConfigError: the URL is invalid, contains credentials, or would send a token unencrypted.
     """
     try:
         parts = urlsplit(url)
@@ -119,7 +119,7 @@ def open_client() -> Iterator[HttpClient]:
 
 @functools.cache
 def _trust() -> ssl.SSLContext:
-    """Return the cached TLS context, because loading takes longer than most requests."""
+    """Return the TLS context. It is cached, because loading takes longer than most requests."""
     return httpx.create_ssl_context()
 
 
@@ -137,7 +137,7 @@ JSON: Final = {"Content-Type": "application/json", "Accept": "application/json"}
 def request_job_token(wire: HttpClient, audience: str, environ: Mapping[str, str], variable: str = "") -> str:
     """Return the identity token of this CI job for `audience`.
 
-    GitHub Actions issues the token on request. GitLab stores it in the environment variable `variable`.
+    GitHub Actions issues the token on request. GitLab stores the token in the environment variable `variable`.
 
     Raises:
         ConfigError: the job has no identity token.
@@ -157,13 +157,13 @@ def request_job_token(wire: HttpClient, audience: str, environ: Mapping[str, str
 
 
 def exchange_token(wire: HttpClient, url: str, body: Mapping[str, str] | None, field: str) -> str:
-    """Exchange a token for a token of the target."""
+    """Exchange a token for a token of the publish target."""
     answer = wire.request("POST", url, headers=JSON, content=json.dumps(body).encode() if body else None)
     return response_text_field(answer, field, url)
 
 
 def response_text_field(answer: HttpResponse, field: str, url: str) -> str:
-    """Return a text field of a response. Errors do not show the body, because it may contain a token."""
+    """Return a text field of a response. Error messages omit the body, because it may contain a token."""
     if answer.status_code >= 500 or answer.status_code == 429:
         raise TargetUnavailableError(f"{url} returned HTTP {answer.status_code}", hint="publish again")
     found = response_json(answer) if answer.status_code < 300 else None

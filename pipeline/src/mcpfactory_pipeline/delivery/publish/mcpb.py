@@ -1,7 +1,7 @@
 """MCPB target: one zip file that desktop clients install with a click.
 
-A bundle of type `uv` contains only the candidate's wheel. The client installs the dependencies, so the bundle works on
-every platform. A bundle of type `python` also contains the dependencies, for one platform and Python version.
+A bundle of type `uv` contains only the candidate's wheel. The client installs the dependencies. A bundle of type
+`python` contains the dependencies for one platform and Python version.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _setting(variable: ServerVariable) -> dict[str, Any]:
 
 
 def bundle_pyproject(release: CandidateRelease) -> bytes:
-    """Return the `pyproject.toml` of a `uv` bundle, which requires the included wheels."""
+    """Return the `pyproject.toml` of a `uv` bundle."""
     rows = {wheel_name(name): name for name in wheels(release)}
     needs = ", ".join(json.dumps(f"{project}=={wheel_version(name)}") for project, name in sorted(rows.items()))
     sources = "\n".join(f'{project} = {{ path = "wheels/{name}" }}' for project, name in sorted(rows.items()))
@@ -152,7 +152,10 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
 
 
 def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
-    """Return reasons for clients to reject the bundle. If `mcpb` is installed, it also validates the manifest."""
+    """Return reasons for clients to reject the bundle.
+
+    If the program `mcpb` is installed, it also validates the manifest.
+    """
     problems = [*_problems(release)]
     options = settings.options
     return problems or [*_second_opinion(release, options)]

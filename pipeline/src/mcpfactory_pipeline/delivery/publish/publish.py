@@ -1,7 +1,8 @@
 """Publication of servers: table of targets, checks for problems and secrets, and upload.
 
-Each publication records `publish.started` before the upload, and `published` afterwards. If the process is killed in
-between, `inbox` shows the unfinished publication. Another `publish` uploads the missing files.
+A publication records the event `publish.started` before the upload, and the event `published` afterwards. If the
+process is killed between these events, `inbox` shows the unfinished publication. Another `publish` uploads the missing
+files.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ _INSTALLED: Final = f"server/{LIBRARY}/"  # folder with the installed files in a
 
 
 def find_published_secrets(release: CandidateRelease, files: Mapping[str, bytes]) -> Iterator[str]:
-    """Yield secrets in the files for a target: the file and the kind of secret, never its value.
+    """Yield descriptions of secrets in the files for a target.
 
     Third-party files in a bundle are skipped, because they are already public.
     """
@@ -69,7 +70,7 @@ def find_published_secrets(release: CandidateRelease, files: Mapping[str, bytes]
 
 
 def _members(name: str, content: bytes, own: Collection[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the files in an archive and its wheels, or the file itself if it is not an archive."""
+    """Yield the files in an archive and in its wheels. Any other file is yielded unchanged."""
     if name.endswith((".mcpb", ".whl")) and zipfile.is_zipfile(io.BytesIO(content)):
         for member, data in _zip_members(content):
             if not member.startswith(_INSTALLED) or member.removeprefix(_INSTALLED) in own:
@@ -140,9 +141,9 @@ def publish(
     """Publish the candidate that a channel offers.
 
     If one target has a problem, nothing is sent to any target. `targets` defaults to `[publish] targets` in the
-    candidate. `candidate` is the ID that the channel must offer, or "" for any candidate. `given` options override the
-    workspace's options. The `mode` `dry-run` reads the state of the targets, but sends nothing. The `mode` `check` uses
-    no network.
+    candidate. `candidate` is the ID that the channel must offer, or "" for any candidate. `given` has options that
+    override the workspace's options. In mode `dry-run`, the state of the targets is read, but nothing is sent. In mode
+    `check`, the network is not used.
 
     Raises:
         NotFoundError: the server, the channel, a target, or the target of an option is unknown.
@@ -246,7 +247,7 @@ def resolve_target_settings(
     environ: Mapping[str, str],
     given: Mapping[str, str] = MappingProxyType({}),
 ) -> TargetSettings:
-    """Return the settings of a target for a release. The `given` options take precedence."""
+    """Return the settings of a target for a release. Options in `given` override the workspace's settings."""
     table = getattr(workspace.settings.publish, target.id, Settings())
     folder = workspace.artifacts / release.server / release.candidate / "publish" / target.id
     return target.settings(table, environ, folder, given)

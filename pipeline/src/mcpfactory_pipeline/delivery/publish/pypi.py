@@ -1,7 +1,7 @@
 """PyPI target, also for compatible indexes.
 
-The index lists the published files with hashes (PEP 503 and 691). Published files are not sent again. A published file
-with other bytes is refused, because an index never replaces a file.
+The index lists the published files with hashes (PEP 503 and 691). Published files are not sent again. If a published
+file has other bytes, the publication is refused, because an index never replaces a file.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def registry_marker(name: str) -> str:
 
 
 def has_registry_marker(text: str, name: str) -> bool:
-    """Return True if a description contains the marker of this name."""
+    """Return True if a description contains the registry marker of this name."""
     return re.search(rf"mcp-name: {re.escape(name)}(?!{_CONTINUES})", text) is not None
 
 
@@ -55,7 +55,7 @@ def has_registry_marker(text: str, name: str) -> bool:
 
 
 def check(release: CandidateRelease, _settings: TargetSettings) -> Sequence[TargetProblem]:
-    """Return reasons for an index to reject the package, and other problems of the package."""
+    """Return reasons why an index would reject the package, and other problems of the package."""
     return [*_packages(release), *_requirements(release), *_marker(release)]
 
 
@@ -112,7 +112,7 @@ def _marker(release: CandidateRelease) -> Iterator[TargetProblem]:
 
 @dataclass(frozen=True, slots=True)
 class _IndexFile:
-    """A file on an index. `digest` is "" if the index has no hash."""
+    """A file on an index. `digest` is "" if the index does not provide a hash."""
 
     url: str
     digest: str
@@ -184,7 +184,7 @@ class _Index:
             ) from error
 
     def digest(self, file: _IndexFile) -> str:
-        """Return the hash of a file. If the index has no hash, download the file."""
+        """Return the hash of a file. If the index does not provide the hash, download the file."""
         if file.digest:
             return file.digest
         answer = self._get(file.url, {})

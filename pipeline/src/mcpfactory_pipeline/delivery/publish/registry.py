@@ -1,7 +1,6 @@
 """MCP registry target: send `server.json` once, and read it back.
 
-The registry issues short-lived tokens. mcpfactory requests one with a GitHub token (`auth = "github"`), or with the
-identity of a GitHub Actions job (`auth = "github-oidc"`).
+The registry issues short-lived tokens in exchange for a GitHub token or the identity of a GitHub Actions job.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def _bundle(settings: TargetSettings) -> str:
 
 
 def needs(release: CandidateRelease) -> Sequence[str]:
-    """Return `pypi` if `server.json` has a PyPI package, because the registry reads the marker in the package."""
+    """Return `pypi` if `server.json` lists a PyPI package, because the registry checks that package."""
     packages = server_json(release).get("packages", [])
     return ("pypi",) if any(package.get("registryType") == "pypi" for package in packages) else ()
 
@@ -201,7 +200,7 @@ def server_json(release: CandidateRelease, bundle: str = "") -> dict[str, Any]:
 
 
 def check_server_json(release: CandidateRelease, bundle: str = "") -> Iterator[TargetProblem]:
-    """Yield problems that the registry would reject, or that would break clients."""
+    """Yield problems of `server.json` that the registry would reject, or that would break clients."""
     name = release.config.publish.mcp_name
     if not name:
         yield TargetProblem(

@@ -43,7 +43,7 @@ class LockedPackage:
 
 
 def sbom_document(release: CandidateRelease, packages: Sequence[LockedPackage]) -> dict[str, Any]:
-    """Return the bill of materials. Only direct dependencies are listed as edges."""
+    """Return the bill of materials. The document lists only direct dependencies as edges."""
     root = LockedPackage(release.metadata.project, release.version)
     direct = {package.name: package.required for package in _declared(release)}
     ordered = sorted(packages, key=lambda package: package.purl)
@@ -117,7 +117,7 @@ def _sha256(digest: str) -> dict[str, str]:
 
 
 def locked_packages(requirements: str, release: CandidateRelease) -> list[LockedPackage]:
-    """Return the packages in requirements that uv pinned, without the release itself."""
+    """Return the packages in pinned requirements, without the release itself."""
     found: list[LockedPackage] = []
     for block in re.split(r"\n(?=\S)", requirements):
         if pinned := _PINNED.match(block):

@@ -1,6 +1,6 @@
 """Rules of `server.json`: schema 2025-12-11 and additional rules of the official MCP registry.
 
-A JSON Schema checks the form of the document. Each rule checks a constraint that a schema cannot express.
+A JSON Schema checks the form of the document. Each rule checks what a schema cannot express.
 """
 
 from __future__ import annotations
@@ -127,10 +127,10 @@ Finder = Callable[[_Node], Iterator[tuple[str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class DocumentRule:
-    """A rule for the objects with one of the `shapes`.
+    """A rule for objects in `server.json` with one of the `shapes`.
 
-    `find` yields field and message of each violation. `source` is the origin of the rule: `schema`, `registry`, or
-    `mcpfactory`.
+    `find` yields the field and the message of each violation. `source` is the origin of the rule: `schema`, `registry`,
+    or `mcpfactory`.
     """
 
     id: str

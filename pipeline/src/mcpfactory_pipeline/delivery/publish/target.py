@@ -39,7 +39,7 @@ class TargetReleaseState:
     Attributes:
         same: evidence that the target has the whole release, byte for byte.
         missing: parts that the target lacks.
-        other: description of different content with the same version, which blocks the release.
+        other: description of different content with the same version. Such content blocks the release.
     """
 
     same: PublishEvidence | None = None
@@ -87,7 +87,7 @@ class PublishTarget:
         id: value of `--target`.
         build: returns the files for the target (name → bytes). The same release always gives the same bytes.
         check: validates the release without a network.
-        upload: sends only the missing parts. None for a target that only builds files.
+        upload: sends only the missing parts. The field is None for a target that only builds files.
         inspect: returns the current state of the target.
         options: model of the target's settings.
         needs: returns the targets that must have the release first.
@@ -105,7 +105,7 @@ class PublishTarget:
     def settings(
         self, table: Settings, environ: Mapping[str, str], folder: Path, given: Mapping[str, str]
     ) -> TargetSettings:
-        """Return the settings in `[publish.<target>]`. The `given` options of the command line take precedence."""
+        """Return the settings in `[publish.<target>]`. Options in `given` override them."""
         try:
             options = check_settings(self.options, {**table.model_dump(), **given}, f"{CONFIG}: [publish.{self.id}]")
         except SettingsError as error:

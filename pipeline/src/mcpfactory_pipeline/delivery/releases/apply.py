@@ -34,7 +34,7 @@ _SHOWN: Final = 5  # maximum number of dirty files in a message, and of releases
 
 @dataclass(frozen=True, slots=True)
 class ReleaseResult(JsonRecord):
-    """Result for one server. `outcome` is `released`, `continued` (only the tag was missing) or `current`."""
+    """Result for one server. `outcome` is `released`, `current`, or `continued` if only the tag was missing."""
 
     server: str
     outcome: str
@@ -47,7 +47,9 @@ class ReleaseResult(JsonRecord):
 def apply_releases(
     workspace: Workspace, names: Sequence[str] | None, read: Reader, *, dry_run: bool = False, clock: Clock = utc_now
 ) -> list[ReleaseResult]:
-    """Release the changed servers: version, changelog, commit and tags. Either all of them are released, or none.
+    """Release the changed servers: version, changelog, commit and tags.
+
+    If one server cannot be released, no server is released.
 
     `names` are the servers to release, or None for all. `read` returns the tool list of a server.
 

@@ -1,7 +1,7 @@
 """Changelogs and changelog fragments.
 
-Each fragment is a separate file, so that branches with new fragments never conflict. The next release moves them into
-the changelog.
+Each fragment is a separate file, so that branches with new fragments never conflict. The next release moves all
+fragments into the changelog.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LONGEST: Final = 40  # maximum number of characters for the text in a file name
 
 @dataclass(frozen=True, slots=True)
 class ChangelogFragment:
-    """A changelog fragment. `stated` is the version step in the file name, if any."""
+    """A changelog fragment. `stated` is the version step in the file name."""
 
     file: str
     kind: str
@@ -130,7 +130,7 @@ def changelog_section(
 
 
 def insert_release_section(text: str, new: str) -> str:
-    """Insert a section before all other releases, but after unreleased changes."""
+    """Insert a release section after the unreleased changes, but before all older releases."""
     if not text.strip():
         return f"{_TITLE}\n{new}"
     for found in _HEADING.finditer(text):

@@ -58,7 +58,7 @@ class Repository:
         """Return the repository of a workspace.
 
         Raises:
-            ReleaseError: no repository exists, or the repository has no commit, or it is a shallow clone.
+            ReleaseError: there is no repository, it has no commit, or it is a shallow clone.
         """
         here = cls(root, "")
         if here._ask("rev-parse", "--is-inside-work-tree") is None:
@@ -82,7 +82,7 @@ class Repository:
         return [p.removeprefix(self.prefix) if p.startswith(self.prefix) else f"../{p}" for p in paths]
 
     def tags(self, *, merged: bool = False) -> dict[str, ReleaseTag]:
-        """Return all release tags by name. With `merged`, return only tags of commits that HEAD contains."""
+        """Return all release tags by name. With `merged`, return only tags that HEAD contains."""
         only = ("--merged=HEAD",) if merged else ()
         form = "--format=%(refname:strip=2) %(objectname) %(*objectname)"
         found = {}
@@ -93,7 +93,7 @@ class Repository:
         return found
 
     def committed(self) -> dict[str, ReleaseTag]:
-        """Return the releases that the commit trailers of this branch declare, by tag name. A tag may be missing."""
+        """Return the releases that commit trailers of this branch declare, by tag name."""
         form = f"--format=%H %(trailers:key={TRAILER},valueonly,separator=%x20)"
         found: dict[str, ReleaseTag] = {}
         for line in self._git("log", f"--grep=^{TRAILER}: ", form).splitlines():  # newest commit first
@@ -104,7 +104,7 @@ class Repository:
         return found
 
     def unchanged_servers(self, commits: Mapping[str, str]) -> set[str]:
-        """Return the servers whose folder is identical in HEAD and in the server's commit."""
+        """Return the servers whose folder in HEAD is identical to the folder in the given commit."""
         names = sorted(commits)
         wanted = [f"{commit}:{self.prefix}servers/{name}" for name in names for commit in (commits[name], "HEAD")]
         lines = self._git(

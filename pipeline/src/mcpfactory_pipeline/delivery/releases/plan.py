@@ -2,7 +2,7 @@
 
 A server is released if its package has changed since the last release, or if it has a changelog fragment. The newest
 tag `<server>-vX.Y.Z` on this branch marks the last release. Without a tag, the last candidate that people promoted
-counts as the last release. Changes of the tools determine the new version, and fragments can raise it.
+counts as the last release. Changes of the tools determine the new version. Fragments can raise the version.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class _Planner:
 
     @cached_property
     def committed(self) -> dict[str, ReleaseTag]:
-        """Return each server's newest release according to commit trailers. Its tag may be missing."""
+        """Return each server's newest release according to commit trailers."""
         return _newest(self.repository.committed())
 
     @cached_property
@@ -178,7 +178,7 @@ class _Planner:
         return self._pending(server.name, read_source_version(server)) or self._due(server, state)
 
     def _pending(self, name: str, stated: str) -> ReleaseProposal | None:
-        """Return a release that has a commit but no tag, if the sources still have its version."""
+        """Return a release that has a commit but no tag. The sources must still have its version."""
         committed, last = self.committed.get(name), self.last.get(name)
         there = self.tags.get(committed.name) if committed else None
         if committed is None or (there and there.commit == committed.commit):
@@ -263,7 +263,7 @@ class _Planner:
         return [path for path in inner if path.partition("/")[0] not in {*NOT_BUILT, changelog.FILE}]
 
     def _released(self, last: ReleaseTag, state: ServerState) -> Contract:
-        """Return the tool list of the last release, or of a channel if a person made the tag by hand."""
+        """Return the tool list of the last release. If a person made the tag by hand, use a channel's tool list."""
         text = self.repository.read(last.commit, f"servers/{last.server}/{CONTRACT}")
         if text is not None:
             return parse_contract(text, last.name)
@@ -284,7 +284,7 @@ def _newest(tags: Mapping[str, ReleaseTag]) -> dict[str, ReleaseTag]:
 
 
 def _promoted(workspace: Workspace, state: ServerState) -> str:
-    """Return the last channel with an offer that people promote into, or ""."""
+    """Of the channels that people promote to, return the last that offers the server, or ""."""
     names = [channel.name for channel in read_channels(workspace) if channel.source]
     return next((name for name in reversed(names) if name in state.channels), "")
 
