@@ -35,10 +35,8 @@ class ServerKind:
     """A kind of adopted server.
 
     Attributes:
-        collect: returns the files of a candidate.
         make_ready: installs a candidate's files and locked packages in a folder. None for a server that runs elsewhere.
         program: returns the command line of the installed candidate. None for a server that runs elsewhere.
-        newest: returns the newest available version of a package.
         upstream: description of the publisher, if the workspace does not publish the server.
     """
 
@@ -87,7 +85,6 @@ class AdoptionRecord:
 
     Attributes:
         start: command line, or empty for a server at a `url`.
-        environment: variables that the server reads.
         files: hashes of all other files of the candidate.
     """
 
@@ -128,7 +125,7 @@ def read_record(folder: Path, files: Mapping[str, str]) -> AdoptionRecord:
 
 
 def build_adopted_candidate(sources: AdoptionSources, environment: tuple[str, ...]) -> BuiltCandidate:
-    """Collect the files of an adopted server in `work/dist`. `environment` lists the server's variables.
+    """Collect the files of an adopted server in `work/dist`.
 
     Raises:
         ToolRejectedInputError: the server does not build, or differs from the adopted version.

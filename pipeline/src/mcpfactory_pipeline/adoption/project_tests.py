@@ -121,11 +121,7 @@ class ProjectTestResult:
 
 
 def run_project_tests(inputs: StageInputs, adopted: AdoptedSettings, candidate: Artifact) -> ProjectTestResult:
-    """Run the test command of a server in a sandbox, in a copy of the server's sources.
-
-    Raises:
-        ToolRejectedInputError: a dependency of the tests is not available.
-    """
+    """Run the test command of a server in a sandbox, in a copy of the server's sources."""
     sources = AdoptionSources(inputs.server, adopted, inputs.folder, inputs.root, inputs.work, inputs.settings)
     folder, files = project_files(sources)
     place = inputs.work / "tools"

@@ -27,10 +27,8 @@ class RecognizedServer:
     """A recognized server.
 
     Attributes:
-        name: suggested name.
         table: fields of `[adopted]`.
         files: files next to `mcpfactory.toml`.
-        environment: variables that the code reads.
         found: findings as sentences.
         notes: notes for the reviewer.
         copied: path in the server's folder → file to copy.

@@ -56,7 +56,6 @@ def recognize(workspace: Workspace, request: AdoptionRequest) -> RecognizedServe
     """Return the recognized server for an adoption request.
 
     Raises:
-        NotFoundError: nothing was found.
         ConfigError: the server's start command is unknown, or options conflict.
         RefusedError: this kind of server cannot be adopted.
     """

@@ -29,7 +29,6 @@ class AdoptionSources:
     """Sources of an adopted server.
 
     Attributes:
-        folder: the server's folder in the workspace.
         work: an empty folder.
         settings: settings for the isolation of code.
     """
@@ -109,7 +108,7 @@ def check_node_lock(lock: bytes, *, own: str = "", addresses: bool = False, wher
     """Check that a `package-lock.json` pins every package with an integrity hash.
 
     Only the entry of the package `own` may refer to a file, the tarball next to the lock. With `addresses`, entries may
-    have HTTP URLs (`resolved`), as in locks of projects. Messages contain `where` as the name of the lock.
+    have HTTP URLs (`resolved`), as in locks of projects.
     """
     try:
         data = json.loads(lock)
@@ -204,7 +203,7 @@ def check_python_lock(lock: bytes, *, addresses: bool = False, where: str = LOCK
     """Check that a `requirements.lock` has only versions with hashes.
 
     Options are refused, because an option could select another index. With `addresses`, lines may have URLs of wheels
-    (`NAME @ …/x.whl`), as in locks of projects. Messages contain `where` as the name of the lock.
+    (`NAME @ …/x.whl`), as in locks of projects.
     """
     try:
         text = lock.decode("utf-8")

@@ -147,7 +147,6 @@ class DashboardSession:
 
     Attributes:
         source: description of the authentication.
-        proxied: True if a proxy authenticated the person.
         message: text that the next page shows.
     """
 

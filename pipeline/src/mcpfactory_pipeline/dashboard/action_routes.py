@@ -422,7 +422,7 @@ def _next_path(given: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CancelPage:
-    """Page that cancels a run. `steps` are the running steps. `problem` is the reason if the run cannot be canceled."""
+    """Page that cancels a run. `problem` is the reason if the run cannot be canceled."""
 
     workspace: str
     run: str

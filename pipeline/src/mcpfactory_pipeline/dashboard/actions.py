@@ -210,7 +210,6 @@ class ActionPage:
         happens: effects of the action.
         problem: reason if the action is blocked.
         changes: changes since the user's last view.
-        facts: current facts that the decision depends on.
     """
 
     workspace: str

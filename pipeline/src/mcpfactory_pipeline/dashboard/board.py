@@ -35,7 +35,7 @@ class StageCell:
 
 @dataclass(frozen=True, slots=True)
 class ChannelCell:
-    """A channel of a server on the board. `version` is the offered version, or "". `held` describes a hold."""
+    """A channel of a server on the board. `held` describes a hold."""
 
     channel: str
     version: str
@@ -70,7 +70,7 @@ class ServerCount:
 
 @dataclass(frozen=True, slots=True)
 class BoardPage:
-    """The board. `servers` are the rows of this page. `counts` include all servers of the workspace."""
+    """The board. `counts` include all servers of the workspace."""
 
     workspace: str
     stages: tuple[str, ...]
@@ -118,7 +118,7 @@ def board(
     """Return the board of a workspace. By default, servers that need attention come first.
 
     `query` is a text in the server's name. `sort` is one of `SORTS`, and the prefix `-` selects descending order.
-    `group` is one of `GROUPS`. Unknown values of the parameters are ignored.
+    Unknown values of the parameters are ignored.
     """
     status = status if status in STATUSES else ""
     sort = sort if sort.removeprefix("-") in SORTS else "status"
@@ -236,7 +236,7 @@ class OmittedServerCount:
 
 @dataclass(frozen=True, slots=True)
 class GraphPage:
-    """Page with the graph."""
+    """Page with the graph. If `counted` is True, the graph shows numbers of servers instead of names."""
 
     workspace: str
     total: int

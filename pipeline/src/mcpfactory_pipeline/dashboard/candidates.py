@@ -137,7 +137,6 @@ def _decisions(
     history: Sequence[Event],
     back: Mapping[tuple[str, str], Event],
 ) -> Iterator[tuple[str, DecisionView]]:
-    """Yield the decisions about a candidate with their event IDs."""
     for what, said in (("approved", candidate.approvals), ("rejected", candidate.rejections)):
         for channel, people in said.items():
             rolled_back = what == "approved" and (channel, name) in back

@@ -53,7 +53,7 @@ class ContractChangeView:
 
 @dataclass(frozen=True, slots=True)
 class ComparedFact:
-    """A fact about two candidates as text. `old` or `new` is "" if a candidate lacks the fact."""
+    """A fact about two candidates as text."""
 
     name: str
     old: str
@@ -94,9 +94,7 @@ class DecisionPage:
         command: next command for the pending decision, or "".
         stands: reason why the candidate must not be promoted, if no decision is pending.
         way: command that resolves the reason in `stands`, or "".
-        closed: holds on the channel, and the retirement of the server.
         approve_after_all: command that approves the candidate although no decision is pending, or "".
-        source_channel: the preceding channel.
         in_source_since: time since which the preceding channel has offered the candidate.
         waits_since: time since which the decision has been pending, or "".
         known: True if both tool lists are on this machine.
@@ -323,7 +321,6 @@ def _change_view(change: Change, manifest: Mapping[str, Any]) -> ContractChangeV
 
 
 def _findings_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[Any], list[Any], int]:
-    """Return fixed findings, new findings, and the number of unchanged findings."""
     old, new = (
         [{key: value for key, value in one.items() if key != "evidence"} for one in report.get("findings", ())]
         for report in (before, after)
@@ -381,7 +378,10 @@ def _moved_by(history: Sequence[Event], channel: str, candidate: str) -> str:
 def _source(
     server: str, history: Sequence[Event], old: CandidateView | None, new: CandidateView
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the command that shows source changes between two candidates, and versions that were not built from a clean commit."""
+    """Return the command that shows source changes between two candidates.
+
+    Also return versions with uncommitted changes.
+    """
     commits: dict[str, str] = {}
     for event in history:
         commit, candidate = str(event.get("made_from", {}).get("commit") or ABSENT), str(event.get("candidate"))

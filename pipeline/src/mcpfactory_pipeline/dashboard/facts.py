@@ -73,10 +73,8 @@ class RunFacts:
     """Facts of one run.
 
     Attributes:
-        events: events of the run by server.
         logs: logs of steps that still exist on this machine, by (server, stage).
         going: True if the run's process exists, even before the first event.
-        now: time of reading in seconds.
         waits: server → the run that blocks this server, or "" if unknown.
         kept: IDs of the events of failed steps whose logs were not overwritten.
         needs: stage → all required stages, without approvals.

@@ -48,9 +48,7 @@ class InboxEntry:
     """A pending item.
 
     Attributes:
-        whom: the people who should act.
         waited: age of the item as text, or "".
-        seconds: age of the item in seconds.
         decision: channel of the decision page about this item, or "".
         log: stage whose log shows the failure, or "".
     """
@@ -160,8 +158,6 @@ def _items(facts: WorkspaceFacts) -> list[InboxItem]:
 
 
 class _Whom:
-    """People who should process an item."""
-
     def __init__(self, facts: WorkspaceFacts) -> None:
         self.channels = {channel.name: channel.approvers for channel in facts.channels}
         self._servers = {server.name: server for server in facts.servers}
@@ -272,9 +268,7 @@ class BatchPage:
     """One action on several servers.
 
     Attributes:
-        done: descriptions of the finished items.
         items: the checked items. Each permitted item has a ticket.
-        marks: the requested items as form values.
     """
 
     workspace: str
@@ -316,7 +310,7 @@ def batch_page(
     reason: str = "",
     done: Sequence[str] = (),
 ) -> BatchPage:
-    """Return the page for an action on several servers. `items` are the checks of the `choices`."""
+    """Return the page for an action on several servers."""
     return BatchPage(
         workspace=workspace,
         action=action.name,
@@ -339,7 +333,7 @@ def batch_choice_value(item: InboxEntry) -> str:
 
 
 def parse_batch_choices(marks: Sequence[str]) -> list[BatchChoice]:
-    """Parse the marks of a form. Duplicates are omitted."""
+    """Parse the marks of a form."""
     found = []
     for mark in dict.fromkeys(marks):
         parts = mark.split(" ")

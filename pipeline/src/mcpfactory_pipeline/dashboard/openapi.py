@@ -20,7 +20,7 @@ _TEXT: Final = {"type": "string", "maxLength": 500}
 
 
 def dashboard_openapi_document(url: str, *, acting: bool = False) -> dict[str, Any]:
-    """Return the OpenAPI document of the dashboard at `url`. Actions are included if `acting` is True."""
+    """Return the OpenAPI document of the dashboard at `url`."""
     schemas, definitions = _schemas()
     paths = {page.path: {"get": _operation(page, schemas[page.name])} for page in PAGES}
     paths |= _actions(schemas) if acting else {}
@@ -106,7 +106,7 @@ def _check_and_perform(
     fields: dict[str, Any],
     answers: tuple[dict[str, Any], dict[str, Any]],
 ) -> dict[str, Any]:
-    """Return the operations for an action. `words` are name, title and description."""
+    """Return the operations for an action."""
     name, title, description = words
     ticket = {"ticket": {"type": "string", "description": "The ticket of a check with exactly these values."}}
     properties = fields if "items" in fields else ticket | fields

@@ -24,7 +24,7 @@ _Values = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PageParameter:
-    """A parameter of a page. `values` are the permitted values."""
+    """A parameter of a page."""
 
     name: str
     about: str

@@ -125,8 +125,6 @@ class Visitor:
     """The visitor of a dashboard with actions.
 
     Attributes:
-        actor: name of the person, or "" before the login.
-        message: text that is displayed once.
         runs: active runs that this dashboard started.
         proxied: True if a proxy manages login and logout.
     """
@@ -156,7 +154,7 @@ def render_form(template: str, links: Links, visitor: Visitor, **facts: object) 
 
 
 def render_problem(title: str, message: str, hint: str, path: str, ways: Sequence[tuple[str, str]] = ()) -> str:
-    """Return an error page. `ways` are links (text, path)."""
+    """Return an error page."""
     facts = {"title": title, "message": message, "hint": hint, "links": Links(path), "ways": ways}
     return _filled("problem.html", **facts, page=None, static=False, live="", visitor=None)
 

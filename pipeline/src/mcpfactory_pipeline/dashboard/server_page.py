@@ -48,10 +48,7 @@ class ToolView:
     """A tool.
 
     Attributes:
-        tokens: tokens of the tool in the tool list.
         share: tokens of the tool in percent of the largest tool.
-        input: input schema.
-        output: output schema.
         can_try: True if the dashboard can call the tool. Tools of adopted servers cannot be called.
     """
 
@@ -171,9 +168,7 @@ class ChannelView:
     Attributes:
         since: time since which the channel has offered the candidate.
         asks: requirements of the channel.
-        held: description of a hold.
         waits: message of a pending item.
-        command: next command for the pending item.
         next: version of the next candidate, or "".
         earlier: True if a rollback to an earlier candidate is possible.
         rejected: rejections of the next candidate.
@@ -289,8 +284,6 @@ class ServerPage:
 
     Attributes:
         retired: actor and reason of the retirement, or "".
-        findings_total: number of all findings.
-        tools_total: number of all tools.
         older: number of events that the page omits.
     """
 

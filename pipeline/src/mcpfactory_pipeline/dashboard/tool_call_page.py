@@ -52,7 +52,6 @@ class ToolCallResult:
 
     Attributes:
         compact: arguments as JSON on one line.
-        problem: reason for a missing result.
         test: the call as a declared test.
         file: path for a new file with the declared test.
         command: command that makes the same call to the real API.
@@ -217,7 +216,7 @@ async def _call(
     tool: str,
     arguments: Mapping[str, Any],
 ) -> tuple[Sequence[RecordedRequest], dict[str, Any] | None, str]:
-    """Call the tool once. Return requests to the stub API, the result, and the reason for a missing result."""
+    """Return the requests to the stub API, the result, and the reason for a missing result."""
     async with StubUpstream() as stub:
         if case is not None:
             stub.expect(without_request_parameters(case))

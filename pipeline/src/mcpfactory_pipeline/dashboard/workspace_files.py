@@ -1,6 +1,6 @@
 """Workspace files for pages: reports, manifests, logs, and stamps that detect changes.
 
-The size of each read is limited. Missing or damaged files are ignored, so that broken servers still have a page.
+Missing or damaged files are ignored, so that broken servers still have a page.
 """
 
 from __future__ import annotations
@@ -164,10 +164,8 @@ class LogPage:
 
     Attributes:
         going: True while the run writes the log.
-        size: size of the log in bytes.
         unread: number of bytes at the start of a long log that are not read.
         wrong: number of the first line about an error, or 0.
-        wrong_page: page of the first line about an error.
     """
 
     workspace: str

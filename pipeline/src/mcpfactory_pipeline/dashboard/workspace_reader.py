@@ -246,7 +246,7 @@ class WorkspaceReader:
         return log_file(self._workspace(), server, stage)
 
     def log(self, server: str, stage: str) -> LogFacts:
-        """Return a stage's log path and status. The names may come from a URL.
+        """Return a stage's log path and status.
 
         Raises:
             NotFoundError: the server or stage is unknown. No file was read.
@@ -283,7 +283,7 @@ class WorkspaceReader:
         return inbox.validator(*inbox.status(workspace.server(server)))
 
     def stored_candidate(self, server: str, candidate: str) -> StoredCandidate:
-        """Return the data of a candidate on this machine. The data of a missing candidate is empty."""
+        """Return the data of a candidate on this machine."""
         artifacts = self._workspace().artifacts / server
         known = Store(self._workspace()).state(server).candidates.get(candidate)
         if known is None:
@@ -430,7 +430,6 @@ def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> 
 def _contract(
     workspace: Workspace, server: str, candidate: str, *, manifest: bool = False
 ) -> tuple[Mapping[str, Any], ...]:
-    """Return the tools of a candidate on this machine."""
     folder = workspace.artifacts / server / candidate
     try:
         found = stored_contract(folder, manifest=manifest) if candidate else None

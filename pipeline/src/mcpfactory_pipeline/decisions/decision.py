@@ -1,4 +1,4 @@
-"""Decisions about a server: approvals, rejections, holds and retirement. Each decision is one event."""
+"""Decisions about a server: approvals, rejections, holds and retirement."""
 
 from __future__ import annotations
 
@@ -206,7 +206,6 @@ def approve(
 
     Raises:
         PromotionError: the approval is not permitted, or a required signature is missing.
-        ConfigError: the key cannot sign.
         RefusedError: the server is at a URL and does not respond.
     """
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
@@ -384,7 +383,7 @@ def retire(
 def revive(
     workspace: Workspace, server: str, *, reason: str = "", dry_run: bool = False, clock: Clock = utc_now
 ) -> dict[str, Any]:
-    """Revoke a retirement. Later runs include the server again."""
+    """Revoke a retirement."""
     reason = normalize_reason(reason)
     workspace.server(server)
     with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:

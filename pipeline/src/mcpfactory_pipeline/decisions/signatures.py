@@ -42,10 +42,7 @@ def sign_decision(key: Path, server: str, event: str, facts: Mapping[str, Any]) 
 
 
 def require_signing_key(workspace: Workspace, key: Path | None, about: str, *, signed: bool) -> None:
-    """Refuse a key that does not belong to the actor. If the policy requires a signature, also refuse a missing key.
-
-    Error messages contain the subject `about`.
-    """
+    """Refuse a key that does not belong to the actor. If the policy requires a signature, also refuse a missing key."""
     who = current_actor()
     if signed and key is None:
         raise PromotionError(
@@ -157,7 +154,7 @@ _HOLDS: Final = ("held", "released", "rolled-back")
 def stage_approval_signature_faults(
     workspace: Workspace, state: ServerState, events: Sequence[Event], stage: Stage
 ) -> dict[str, str]:
-    """Return the people whose approval of a stage's last output has no valid signature, with the reason for each person."""
+    """Return the people whose approval of a stage's last output has no valid signature, with the reasons."""
     made = state.decisions.get(stage.name)
     about = {"event": "approved", "stage": stage.name, "shown": dict(made.shown)} if made else {}
     return _unsigned(workspace, state.server, events, about, made.approvals) if made else {}

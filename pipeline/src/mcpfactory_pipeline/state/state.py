@@ -131,7 +131,6 @@ class ServerState:
     """State of one server.
 
     Attributes:
-        candidate: the newest candidate.
         retired: actor and reason of the retirement. `gone` is set if the server's folder was removed.
         publishing: target → release whose publication is in progress or was interrupted.
         decisions: stage → decisions about the stage's latest content.
@@ -413,11 +412,7 @@ def _schema_of(text: str) -> Any:
 
 
 def parse(text: str, where: str) -> ServerState:
-    """Parse a state file that `state_to_text` wrote. Messages contain the path `where`.
-
-    Raises:
-        StateError: the text is not a valid state.
-    """
+    """Parse a state file that `state_to_text` wrote."""
     hint = repair_hint(where)
     if "\n<<<<<<<" in f"\n{text}":
         raise StateError(f"{where} contains merge conflict markers", hint=hint)

@@ -18,7 +18,6 @@ _DECISIONS: Final = ("approved", "rejected")
 
 
 def _is_move(event: Event) -> bool:
-    """Return True if an event changes the candidate of a channel."""
     return event["event"] in _MOVES or event["event"] == "stage.finished"
 
 

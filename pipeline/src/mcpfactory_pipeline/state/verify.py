@@ -35,7 +35,7 @@ Difference = dict[str, Any]
 
 
 def make_difference(server: str, message: str, hint: str, changes: Iterable[str] = (), **more: Any) -> Difference:
-    """Return a difference as JSON-compatible data. `changes` has one line per change."""
+    """Return a difference as JSON-compatible data."""
     return {"server": server, "message": message, "hint": hint, "changes": list(changes), **more}
 
 
@@ -246,7 +246,6 @@ def _changes(store: Store, server: str) -> Iterator[str]:
 
 
 def _facts(value: Any, name: str = "") -> dict[str, str]:
-    """Flatten nested data. A path is the keys with dots between them."""
     if not isinstance(value, dict) or not value:
         return {name: json.dumps(value, ensure_ascii=False)}
     return {

@@ -122,7 +122,7 @@ def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> PackedServ
 
 
 def read_bundle_files(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict[Path, bytes]:
-    """Return the files that the bundles contain and `artifacts` lacks (path → bytes). No file is written.
+    """Return the files that the bundles contain and `artifacts` lacks (path → bytes).
 
     Raises:
         StateError: the bytes of a file differ from the state, or a path is outside `artifacts`.

@@ -420,11 +420,7 @@ def with_origin(text: str, origin: FactoryOrigin) -> str:
 
 
 def with_uv_tables(text: str, origin: FactoryOrigin) -> str:
-    """Return the text of a root `pyproject.toml` with the uv tables of the origin.
-
-    Raises:
-        ConfigError: the file already has conflicting uv tables.
-    """
+    """Return the text of a root `pyproject.toml` with the uv tables of the origin."""
     tables = uv_tables(origin)
     block = f"{_BEGIN}\n{tables}{_END}\n" if tables else ""
     if _BLOCK.search(text):

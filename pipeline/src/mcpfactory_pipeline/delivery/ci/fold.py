@@ -89,8 +89,6 @@ class FoldedServer(JsonRecord):
     """A server after the merge of job results.
 
     Attributes:
-        events: number of new events.
-        files: number of new files.
         lacking: files of the newest candidate that are not on this machine.
     """
 
@@ -110,7 +108,7 @@ class FoldedServer(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class RefusedShardResult(JsonRecord):
-    """A refused job result of a server. `code` is a key of `admission.REFUSALS`."""
+    """A refused job result of a server."""
 
     server: str
     code: str
@@ -237,7 +235,7 @@ def _result(workspace: Workspace, state: ServerState, events: int, files: int) -
 
 
 def summary(folded: Sequence[FoldedServer], refused: Sequence[RefusedShardResult] = ()) -> str:
-    """Return the summary of a CI run as Markdown. Refusals and failed stages come first."""
+    """Return the summary of a CI run as Markdown."""
     bad = [server for server in folded if not server.passed]
     lines = ["## mcpfactory", ""]
     if refused:

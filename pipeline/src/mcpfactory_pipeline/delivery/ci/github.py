@@ -7,8 +7,7 @@ The pipeline workflow has four jobs. Only the job `keep` has write access.
 - `fold` verifies and merges the results. A shard may submit results only for its own servers.
 - `keep` commits state and history to the newest commit of the branch, and uploads the files of the channels.
 
-Scripts read external input from environment variables only, to prevent injection. A push is compared with the commit
-before the push.
+Scripts read external input from environment variables only, to prevent injection.
 
 The release workflow has four jobs. Only the job `publish` has secrets and an identity, and only the job `keep` has
 write access.

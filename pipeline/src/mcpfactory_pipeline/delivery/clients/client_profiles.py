@@ -50,7 +50,6 @@ class ClientProfile:
     """An MCP client.
 
     Attributes:
-        id: value of `--client`.
         user: file for all projects of a user.
         project: file in a project; None if the client does not support project files.
         forms: layouts of the file. A later layout is used only if the file already contains the container of that
@@ -60,7 +59,6 @@ class ClientProfile:
         folder: value for the project folder, such as `.`; None if the client cannot start servers from a project.
         gui: True if the client is started from a desktop, without the PATH of a shell.
         moved: environment variable that sets another folder for the user's file.
-        note: note for the user.
     """
 
     id: str

@@ -41,11 +41,7 @@ _EDITORS: Final[Mapping[Format, _Editor]] = {
 
 
 def read(text: str, config: ClientConfigFile) -> Any:
-    """Return the parsed configuration.
-
-    Raises:
-        ConfigSyntaxError: the text violates the format, or the top level is not an object.
-    """
+    """Return the parsed configuration."""
     data = _EDITORS[config.format].parse(text.removeprefix(_BOM))
     if not isinstance(data, dict):
         raise ConfigSyntaxError("the top level is not an object")

@@ -20,7 +20,7 @@ from mcpfactory_runtime.errors import Exit
 
 
 class ClientConfigError(PipelineError):
-    """Error if a client configuration cannot be changed. The file stays unchanged."""
+    """Error if a client configuration cannot be changed."""
 
     exit_code = Exit.BAD_INPUT
 
@@ -67,7 +67,7 @@ def read_user_paths(environ: Mapping[str, str]) -> UserPaths:
 def client_config_path(
     client: ClientProfile, home: UserPaths, project: Path | None = None
 ) -> tuple[Path, ClientConfigFile]:
-    """Return a client's configuration file, for the user or for a project. The file may not exist yet."""
+    """Return a client's configuration file, for the user or for a project."""
     if project is not None:
         if client.project is None:
             raise ClientConfigError(
@@ -91,11 +91,7 @@ def _first(paths: list[Path]) -> Path:
 
 
 def read_text(file: Path) -> str | None:
-    """Return the text with its original line endings, or None if the file does not exist.
-
-    Raises:
-        ClientConfigError: the file cannot be read, or is not UTF-8.
-    """
+    """Return the text with its original line endings, or None if the file does not exist."""
     try:
         return file.read_bytes().decode("utf-8")
     except (FileNotFoundError, NotADirectoryError):

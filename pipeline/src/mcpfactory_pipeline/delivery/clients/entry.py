@@ -27,7 +27,6 @@ class LaunchEntry:
         plain: names of other variables that the program reads.
         literals: variables with values.
         before: arguments that precede `arguments` if the program is started by its path.
-        todo: tasks for the user, one sentence each.
     """
 
     program: str

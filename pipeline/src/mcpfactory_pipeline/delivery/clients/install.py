@@ -120,7 +120,6 @@ class InstallTarget:
     """A server to install.
 
     Attributes:
-        name: name of the server in configurations.
         reached: the program to start, or the URL to connect to.
         source: channel, `index`, `source`, or `url`.
         recognizes: returns True if an existing entry belongs to this server.
@@ -295,9 +294,6 @@ def install(
     """Insert a server into a client's configuration. The rest of the file stays unchanged, byte for byte.
 
     `force` replaces an entry with the same name that belongs to another server.
-
-    Raises:
-        ClientConfigError: the server cannot be inserted. The file stays unchanged.
     """
     file, config = client_config_path(row, home, project)
     text = read_text(file)

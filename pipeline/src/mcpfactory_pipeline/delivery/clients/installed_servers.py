@@ -75,8 +75,6 @@ class InstalledServer(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class _KnownServer:
-    """A server of the workspace. `offered` maps channels to versions."""
-
     workspace: Workspace
     server: WorkspaceServer
     package: ServerPackage

@@ -38,8 +38,6 @@ class _Member:
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """A JSON object. `comma` is the position of a trailing comma, or None."""
-
     start: int
     end: int
     members: tuple[_Member, ...]
@@ -103,11 +101,7 @@ class _Document:
 
 
 def parse(text: str) -> Any:
-    """Return the parsed data. An empty text is an empty object.
-
-    Raises:
-        ConfigSyntaxError: the text is not JSON, even without comments and trailing commas.
-    """
+    """Return the parsed data. An empty text is an empty object."""
     return _Document.read(text).data if text.strip() else {}
 
 

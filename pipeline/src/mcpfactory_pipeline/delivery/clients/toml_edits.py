@@ -17,11 +17,7 @@ _NO_STATEMENT: Final = re.compile(r"\n[ \t\r]*(?:#[^\n]*)?\n?\Z")  # a blank lin
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Return the parsed data.
-
-    Raises:
-        ConfigSyntaxError: the text is not TOML.
-    """
+    """Return the parsed data."""
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:

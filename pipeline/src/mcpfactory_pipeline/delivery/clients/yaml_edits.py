@@ -19,11 +19,7 @@ _NULL: Final = "tag:yaml.org,2002:null"
 
 
 def parse(text: str) -> Any:
-    """Return the parsed data. An empty text is an empty mapping.
-
-    Raises:
-        ConfigSyntaxError: the text is not YAML.
-    """
+    """Return the parsed data. An empty text is an empty mapping."""
     try:
         data = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
@@ -35,9 +31,6 @@ def insert(text: str, path: Sequence[str], value: Mapping[str, Any], *, listed: 
     """Insert or replace the entry at the path, and return the new text. All other bytes stay unchanged.
 
     `path` consists of the key of the container and the key of the entry. `listed` is True if the container is a list.
-
-    Raises:
-        ConfigSyntaxError: the text is not YAML, or cannot be changed in place.
     """
     top, key = path
     root = _root(text)

@@ -71,7 +71,7 @@ class WheelMetadata:
         return canonicalize_name(self.name)
 
     def link(self, *labels: str) -> str:
-        """Return the first URL with one of the labels, or "". The case of a label is ignored."""
+        """Return the first URL with one of the labels, or ""."""
         links = {label.lower(): url for label, url in self.urls.items()}
         return next((links[label] for label in labels if label in links), "")
 
@@ -91,9 +91,6 @@ class CandidateRelease:
     """A promoted candidate whose files match the hashes in the state.
 
     Attributes:
-        server: name of the server in the workspace.
-        hashes: file name → `sha256:…`.
-        files: file name → bytes.
         config: the `mcpfactory.toml` in the source distribution.
         tools: tools in the manifest, and handwritten tools.
         companions: required wheels that a public index may lack, such as the runtime's wheel.
@@ -139,8 +136,7 @@ def read_release(
 ) -> CandidateRelease:
     """Return the release from a candidate's files on this machine.
 
-    `kept_tools` are the tools that `validate` found, including handwritten tools. `companions` are further required
-    wheels.
+    `kept_tools` are the tools that `validate` found, including handwritten tools.
     """
     files = {name: read_verified_file(artifact.folder / name, content) for name, content in artifact.files.items()}
     try:

@@ -30,11 +30,7 @@ def summary(answer: HttpResponse) -> str:
 
 
 def response_json(answer: HttpResponse) -> Any:
-    """Return the body as JSON.
-
-    Raises:
-        TargetUnavailableError: the body is not JSON.
-    """
+    """Return the body as JSON."""
     try:
         return answer.json()
     except (ValueError, RecursionError) as error:
@@ -86,11 +82,7 @@ class HttpClient:
         content: bytes | None = None,
         auth: tuple[str, str] | None = None,
     ) -> HttpResponse:
-        """Send one request. Error statuses and redirects are returned as responses.
-
-        Raises:
-            TargetUnavailableError: no response was received, or it is too large.
-        """
+        """Send one request. Error statuses and redirects are returned as responses."""
         try:
             with self._client.stream(method, url, headers=headers, content=content, auth=auth) as answer:
                 body = bytearray()
@@ -138,9 +130,6 @@ def request_job_token(wire: HttpClient, audience: str, environ: Mapping[str, str
     """Return the identity token of this CI job for `audience`.
 
     GitHub Actions issues the token on request. GitLab stores the token in the environment variable `variable`.
-
-    Raises:
-        ConfigError: the job has no identity token.
     """
     if given := environ.get(variable, ""):
         return given

@@ -174,7 +174,7 @@ _HINTS: Final = {
 
 
 def server_json_bytes(release: CandidateRelease, bundle: str = "") -> bytes:
-    """Return `server.json` as bytes. The same release always gives the same bytes."""
+    """Return `server.json` as bytes."""
     return (json.dumps(server_json(release, bundle), indent=2, ensure_ascii=False) + "\n").encode()
 
 

@@ -65,11 +65,7 @@ class TargetSettings:
         return self.options[option]
 
     def secret(self, option: str) -> str:
-        """Return the value of the variable that an option names.
-
-        Raises:
-            ConfigError: the variable is not set.
-        """
+        """Return the value of the variable that an option names."""
         variable = self.options[option]
         if value := self.environ.get(variable, ""):
             return value
@@ -84,12 +80,10 @@ class PublishTarget:
     """A target for publication.
 
     Attributes:
-        id: value of `--target`.
         build: returns the files for the target (name → bytes). The same release always gives the same bytes.
         check: validates the release without a network.
         upload: sends only the missing parts. The field is None for a target that only builds files.
         inspect: returns the current state of the target.
-        options: model of the target's settings.
         needs: returns the targets that must have the release first.
     """
 

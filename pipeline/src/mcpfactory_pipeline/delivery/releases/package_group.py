@@ -38,11 +38,7 @@ class PackageGroup:
 
     @property
     def version(self) -> str:
-        """Return the version of all packages.
-
-        Raises:
-            ReleaseError: the packages have different versions.
-        """
+        """Return the version of all packages."""
         stated = {folder: str(self._project(folder).get("version", "")) for folder in self.folders}
         if len(set(stated.values())) > 1 or "" in stated.values():
             shown = ", ".join(f"{folder} {version or 'none'}" for folder, version in stated.items())

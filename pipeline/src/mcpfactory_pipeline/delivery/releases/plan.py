@@ -69,7 +69,6 @@ class ReleaseProposal:
     Attributes:
         before: version of the previous release, or "".
         step: version step that the tool changes and fragments require.
-        tools: tools of the new version.
         commit: commit of a release without a tag.
     """
 
@@ -114,8 +113,6 @@ def plan_releases(
 
 @dataclass(frozen=True)  # no slots, because cached properties need a `__dict__`
 class _Planner:
-    """Data of the repository, cached for all servers."""
-
     workspace: Workspace
     repository: Repository
     read: Reader
