@@ -35,7 +35,8 @@ class ServerKind:
     """A kind of adopted server.
 
     Attributes:
-        make_ready: installs a candidate's files and locked packages in a folder. None for a server that runs elsewhere.
+        make_ready: installs a candidate's files and locked packages in a folder. `make_ready` is `program` is None for
+            a server that runs elsewhere.
         program: returns the command line of the installed candidate. None for a server that runs elsewhere.
         upstream: description of the publisher, if the workspace does not publish the server.
     """
@@ -164,7 +165,7 @@ class InstalledCandidate:
 
     Attributes:
         readable: paths that the process must read, in addition to system paths.
-        holds: hashes of the installed files. If the files were not verified, the mapping is empty.
+        holds: hashes of the installed files. `holds` is empty if the files were not verified.
     """
 
     record: AdoptionRecord
@@ -181,7 +182,7 @@ class InstalledCandidate:
 def ensure_candidate_installed(
     files: Path, hashes: Mapping[str, str], place: Path, *, log: bool = True, verify: bool = True
 ) -> InstalledCandidate:
-    """Return an installed candidate. Install it in `place` if it is missing or modified.
+    """Return an installed candidate. A missing or modified candidate is installed in `place`.
 
     `hashes` has the verified hashes of the `files`. With `log`, the output of programs is printed. With `verify`, all
     files of an existing installation are checked.

@@ -84,7 +84,7 @@ _FETCHERS: Final = {
     **dict.fromkeys(("docker", "podman", "nerdctl"), NO_IMAGE),
     **dict.fromkeys(("dnx", "wget", "curl"), _PROGRAM),
 }
-# Program → pattern of addresses. With such an address after its subcommand, the program downloads code.
+# Program → pattern of addresses. If such an address follows the subcommand, the program downloads code.
 _ADDRESSES: Final = {"deno": re.compile(r"(npm|jsr|https?):"), "go": re.compile(r"[^@]+@")}
 _PROJECT_RUNNERS: Final = frozenset({"npm", "pnpm", "yarn", "poetry", "pdm", "hatch", "pipenv", "cargo", "dotnet"})
 _SHELLS: Final = frozenset({"bash", "sh", "zsh", "dash", "fish", "ksh", "ash", "cmd", "powershell", "pwsh"})

@@ -23,7 +23,7 @@ from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 def check_adopted_drift(server: WorkspaceServer) -> list[Drift]:
     """Return the differences (`version`, `replaced` or `offers`) from the adopted version.
 
-    If a source does not respond, a `version` difference is returned. It has the flag `unanswered`.
+    If a source does not respond, a `version` difference with `unanswered` is returned.
     """
     adopted = server.adopted
     check = _CHECKS.get(adopted.kind) if adopted else None
@@ -57,7 +57,7 @@ async def compare_with_adopted(
 ) -> tuple[tuple[str, ...] | None, str]:
     """Return the differences from the adopted version, and the hash of the current offer.
 
-    A server at a URL is queried, and its offers are compared with the file `offers`. For a package, the recorded
+    A server at a URL is queried. Current offers are compared with the file `offers`. For a package, the recorded
     differences are returned.
     """
     if adopted.kind not in _CHECKS:

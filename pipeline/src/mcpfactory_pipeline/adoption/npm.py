@@ -150,7 +150,7 @@ def install_dependency_tree(files: Path, names: Sequence[str], place: Path, *, l
 
 
 def resolve_node_command(place: Path, start: Sequence[str]) -> tuple[str, ...]:
-    """Return the start command for an installation. Its program belongs to the package or to this machine (`node`)."""
+    """Return the start command for an installation. The program belongs to the package or to this machine (`node`)."""
     program = place / "node_modules" / ".bin" / start[0]
     if program.exists():
         return ("node", str(program.resolve()), *start[1:]) if _is_script(program) else (str(program), *start[1:])

@@ -85,8 +85,8 @@ def read_junit(data: bytes) -> TestCounts | None:
 def read_tap(text: str) -> TestCounts | None:
     """Return the counts of a TAP report, or None for other text.
 
-    Indented lines are subtests. They are ignored, because the parent test already counts. Tests that the plan announces
-    but the report lacks count as failed.
+    Indented lines (subtests) are ignored, because the parent test already counts. Tests that the plan announces but the
+    report lacks count as failed.
     """
     plan, lines = _PLAN.search(text), list(_TAP.finditer(text))
     if plan is None:

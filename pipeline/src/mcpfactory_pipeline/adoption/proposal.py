@@ -32,7 +32,7 @@ class RecognizedServer:
         found: findings as sentences.
         notes: notes for the reviewer.
         copied: path in the server's folder → file to copy.
-        decided: fields that the user gave. These fields replace fields that were edited by hand.
+        decided: fields that the user gave. Fields in `decided` replace fields that were edited by hand.
     """
 
     kind: str

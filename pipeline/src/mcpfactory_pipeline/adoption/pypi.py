@@ -94,7 +94,7 @@ def _row(version: str, wheel: Mapping[str, Any]) -> IndexWheel:
 
 
 def _place(file: str, order: Mapping[str, int]) -> int | None:
-    """Return the preference of a wheel; lower is better. A wheel for another platform has None."""
+    """Return the rank of a wheel. A lower rank is better. For another platform, return None."""
     try:
         tags = {str(tag) for tag in parse_wheel_filename(file)[3]}
     except InvalidWheelFilename:
@@ -196,7 +196,10 @@ def collect(sources: AdoptionSources) -> CollectedFiles:
 
 
 def create_locked_environment(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
-    """Create a candidate's environment in `place/venv`. It contains the locked packages and the candidate's wheels."""
+    """Create a candidate's environment in `place/venv`.
+
+    The environment contains the locked packages and the candidate's wheels.
+    """
     venv, lock = place / "venv", files / LOCKS["python"]
     check_python_lock(lock.read_bytes(), addresses=True)
     run_uv("venv", "--quiet", str(venv), cwd=place, log=log)

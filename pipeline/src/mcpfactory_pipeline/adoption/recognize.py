@@ -254,7 +254,8 @@ def _tar_files(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
 def _chosen(given: Sequence[str], programs: Sequence[str], name: str) -> tuple[str, ...]:
     """Return the command line.
 
-    If the first word is a program of the package, the words are the whole command. Otherwise, they are arguments.
+    If the first given word is a program of the package, the given words are the whole command. Otherwise, the given
+    words are arguments of the package's program.
     """
     if given and given[0] in programs:
         return tuple(given)

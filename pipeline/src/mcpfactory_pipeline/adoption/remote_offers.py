@@ -84,7 +84,7 @@ def hash_offers(offers: Offers) -> str:
 
 
 def describe_offer_changes(before: Offers, after: Offers) -> list[str]:
-    """Describe changes to a server's offers. If the hashes of the offers are equal, the list is empty."""
+    """Describe changes to a server's offers. The list is empty if the hashes of the offers are equal."""
     if hash_offers(before) == hash_offers(after):
         return []
     found = []

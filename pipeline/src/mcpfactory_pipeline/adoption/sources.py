@@ -126,7 +126,7 @@ def check_node_lock(lock: bytes, *, own: str = "", addresses: bool = False, wher
 
 
 def _node_fault(path: str, row: Any, *, own: str, addresses: bool, bundled: bool) -> str:
-    """Describe the problem of a lock entry, or return "". The text is the end of a sentence."""
+    """Describe the problem of a lock entry, or return "". The description is the end of a sentence."""
     if not isinstance(row, dict):
         return "is not a table"
     if row.get("link"):

@@ -63,8 +63,8 @@ def read_access_tokens(
 ) -> dict[str, str]:
     """Return the tokens of permitted people by name.
 
-    `owner` has the token in the environment variable. The token file has a line `name: token` for each person. With a
-    proxy, tokens are not `needed`.
+    `owner` has the token in the environment variable. The token file has a line `name: token` for each person. If a
+    proxy authenticates people, `needed` can be False.
 
     Raises:
         ConfigError: other users may read the file, a person has two names, or a token is missing, too short or

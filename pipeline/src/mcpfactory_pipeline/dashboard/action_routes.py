@@ -59,7 +59,7 @@ _MAX_BODY: Final = 64 * 1024  # maximum size of a body in bytes
 _BODY_SECONDS: Final = 30.0  # seconds; timeout for a complete body
 _FORM: Final = "The form again"
 _MAX_QUERY: Final = 4000  # maximum number of characters of a query with form values
-# Actions for a candidate. Their pages show facts for and against it.
+# Actions for a candidate. Their pages show facts for and against the candidate.
 _WEIGHED: Final = {"approve", "reject", "promote", "rollback"}
 _MAX_TOOL_CALLS: Final = 2  # maximum number of simultaneous tool calls
 
@@ -98,7 +98,7 @@ class ActionRoutes:
     def session(self, request: Request) -> DashboardSession | None:
         """Return the session of the person whom the proxy names.
 
-        Otherwise, return the session of the browser's cookie.
+        Without such a person, return the session of the browser's cookie.
         """
         if person := _caller(request).person:
             return self.access.named(person)

@@ -192,7 +192,7 @@ ACTIONS: Final[dict[str, Action]] = {
 
 
 def action_for_command(command: str) -> tuple[str, dict[str, str]] | None:
-    """Return the action and its field values for a suggested command. Other commands return None."""
+    """Return the action and its field values for a suggested command. For any other command, return None."""
     operation = parse_operation_command(command)
     if operation is None or operation.id() not in ACTIONS or getattr(operation, "sign_with", None):
         return None
@@ -264,8 +264,9 @@ def action_page(
 ) -> ActionPage:
     """Return the page for the given values. If all required values are set, the action is checked.
 
-    With `explain`, missing values are reported. `before` has facts that the user has already seen. The page lists their
-    changes. `possible` has the channels or stages for this action. The first is the default.
+    With `explain`, missing values are reported. `before` has facts that the user has already seen. The page lists
+    changes of these facts. `possible` has the channels or stages for this action. The first channel or stage is the
+    default.
     """
     inputs = _inputs(workspace, detail, action, values, possible)
     full = {one.name: one.value for one in inputs if one.value}
@@ -341,7 +342,7 @@ def possible_actions(
 ) -> dict[str, tuple[Mapping[str, str], ...]]:
     """Return the available actions of a server, with the channels or stages that each action applies to.
 
-    `goes_through` returns True if a dry run of a command succeeds. If a decision requires a signature, it is possible
+    `goes_through` returns True if a dry run of a command succeeds. A decision that requires a signature is possible
     only in a terminal.
     """
     if detail.facts.row.get("problem"):  # no decision is possible about an unreadable server

@@ -114,7 +114,7 @@ def _endpoint(
 ) -> Callable[[Request], Awaitable[Response]]:
     def answer(request: Request, visitor: Visitor | None) -> Response:
         # Compute the digest before the view, so that the view is never older than the digest.
-        # `seen` is the digest of the data on pages about many servers, which may be cached.
+        # `seen` is the digest of the cached data on pages about many servers.
         if page.name in _ABOUT_MANY:
             reader.workspace()
         seen = reader.digest() if page.name in {"server", "decision"} else reader.seen

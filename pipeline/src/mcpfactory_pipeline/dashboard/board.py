@@ -93,7 +93,7 @@ class _ServerSummary:
     group: str
 
 
-# Column → sort key. Rows without a value come last, for both directions.
+# Column → sort key. Rows without a value come last in both directions.
 SORTS: Final[dict[str, Callable[[_ServerSummary], Any]]] = {
     "status": lambda brief: brief.status.rank,
     "name": lambda brief: brief.server.name,

@@ -50,7 +50,7 @@ class DecisionView:
 
 @dataclass(frozen=True, slots=True)
 class CandidateView:
-    """A candidate. `made_from` describes its sources, and `at`, `actor` and `run` describe its first build."""
+    """A candidate. `made_from` describes the sources. `at`, `actor` and `run` describe the first build."""
 
     id: str
     version: str

@@ -262,7 +262,7 @@ def _question(
 
 
 def _refusal(detail: ServerDetail, channel: str, candidate: str, advise: _Advise) -> tuple[str, str]:
-    """Return the reason why a promotion is impossible, and the command that resolves it."""
+    """Return the reason why a promotion is impossible, and a command that resolves this reason."""
     name = detail.facts.name
     command, refused = advise(f"mcpfactory pipeline promote {name} --channel {channel} --candidate {candidate}")
     return str(refused or ""), "" if command == f"mcpfactory pipeline status {name}" else command

@@ -100,7 +100,9 @@ class InboxGroup:
 
 @dataclass(frozen=True, slots=True)
 class InboxPage:
-    """Page of the inbox. Items that block most come first, then the oldest. Items with the same cause are grouped.
+    """Page of the inbox.
+
+    The most blocking items come first, then the oldest items. Items with the same cause are grouped.
 
     `next` are the most likely next commands. `whose` selects items that this person can process.
     """
@@ -288,7 +290,10 @@ class BatchPage:
 
     @property
     def noun(self) -> str:
-        """Return the number of candidates that can be confirmed, or of all candidates, as text."""
+        """Return the number of confirmable candidates as text.
+
+        If there are none, return the number of all candidates.
+        """
         return pluralize(len(self.ready) or len(self.items), "candidate")
 
     def mark(self, item: ActionPage) -> str:

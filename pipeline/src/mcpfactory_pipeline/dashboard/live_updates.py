@@ -209,7 +209,7 @@ class PageSubscriptions:
         self._joining = asyncio.Lock()
 
     async def join(self, name: str, make: Callable[[], Poll], position: str) -> AsyncIterator[bytes]:
-        """Return a stream of the changes of a page. `make` creates the poll for a page without listeners."""
+        """Return a stream of the changes of a page. `make` creates the poll if nobody follows the page yet."""
         if self._listeners >= _MAX_LISTENERS:
             raise TooManySubscribersError(
                 f"{_MAX_LISTENERS} browsers already follow live updates, which is the maximum",

@@ -77,7 +77,7 @@ def _filled(template: str, **facts: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Relative links from a page to other pages. `static` is True in the export. Its links point to files."""
+    """Relative links from a page to other pages. `static` is True in the export. Links in the export point to files."""
 
     path: str
     static: bool = False

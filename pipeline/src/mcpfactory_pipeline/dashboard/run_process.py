@@ -20,7 +20,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _MAX_RUNS: Final = 4  # maximum number of simultaneous runs
 _START_TIMEOUT: Final = 20.0  # seconds until a started run must have recorded its start
-_STOP_TIMEOUT: Final = 15.0  # seconds; time limit for a graceful end
+_STOP_TIMEOUT: Final = 15.0  # seconds; time limit for the graceful stop of a run
 
 
 class RunProcesses:

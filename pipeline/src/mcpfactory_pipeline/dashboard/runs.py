@@ -33,7 +33,7 @@ class StageAttempt:
 
     Attributes:
         start: seconds between the start of the run and the start of the attempt.
-        seconds: duration, or None if unknown. For a running step, this is the time until now.
+        seconds: duration, or None if unknown. For a running step, `seconds` is the time until now.
         log: end of the step's output. Pages about several servers omit the output of finished steps.
         kept: True for a failed step whose log exists.
     """
@@ -80,7 +80,7 @@ class RunPage:
 
     Attributes:
         going: True if the run is active on the dashboard's machine.
-        seconds: time from the first to the last event. For an active run, this is the time until now.
+        seconds: time from the first to the last event. For an active run, `seconds` is the time until now.
         cut_short: "cancelled" if a person canceled the run, "broke off" if the run's process died, otherwise "".
         unreached: stages that were skipped because a required stage did not pass.
     """

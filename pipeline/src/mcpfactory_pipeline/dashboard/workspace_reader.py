@@ -79,7 +79,7 @@ _LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})
 
 
 class _KnownServer(NamedTuple):
-    """Facts of a server, and the stamps of its files when it was read."""
+    """Facts of a server, and the stamps of its files at the time of reading."""
 
     paths: tuple[str, ...]
     stamps: Stamps
@@ -249,7 +249,7 @@ class WorkspaceReader:
         """Return a stage's log path and status.
 
         Raises:
-            NotFoundError: the server or stage is unknown. No file was read.
+            NotFoundError: the server or stage is unknown. In this case, no file was read.
         """
         workspace = self._workspace()
         _refuse_unknown(workspace, server)
@@ -402,7 +402,8 @@ def _failed_logs(workspace: Workspace, server: str, state: ServerState) -> Itera
 def _approvers(channels: Iterable[ChannelPolicy], state: ServerState) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the approvers of each channel's next candidate.
 
-    If a channel offered the candidate before, its approvals are omitted, because a rollback may have revoked them.
+    Approvals are omitted if the channel offered the candidate before, because a rollback may have revoked these
+    approvals.
     """
     for channel in channels:
         known = state.candidates.get(next_candidate(state, channel)) if channel.source else None

@@ -1,4 +1,4 @@
-"""Candidates for a channel, and blockers of their promotion."""
+"""Candidates for a channel, and blockers of promotions."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ChannelReview:
 
     @property
     def checks(self) -> tuple[str, ...]:
-        """Return the stages that must check a candidate before its promotion."""
+        """Return the stages that must check a candidate before a promotion."""
         return required_checks(self.stages, self.policy, self.channels)
 
     def stale(self, candidate: str) -> list[str]:

@@ -20,8 +20,8 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str = "") -> list[PromotionBlocker]:
     """Return the known drift of an adopted server.
 
-    Drift is ignored if `validate` accepted it because of a waiver. If a later offer of a URL was adopted, earlier
-    candidates of the URL have also drifted.
+    Drift is ignored if a waiver let `validate` pass. If a later offer of a URL was adopted, earlier candidates of the
+    URL have also drifted.
     """
     if candidate and is_from_other_offer(server, state, candidate):
         message = f"candidate {candidate} was made from an earlier offer; its URL's current offer was adopted later"
@@ -34,7 +34,7 @@ def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str =
 
 
 def refresh_offer(server: WorkspaceServer, what: str) -> None:
-    """Query the current offer of a server at a URL, and record its differences from the adopted offer.
+    """Query the current offer of a server at a URL, and record differences from the adopted offer.
 
     `what` is a word for error messages, such as "installed".
 
@@ -129,8 +129,8 @@ def adopted_offer_commands(
 ) -> tuple[str, ...]:
     """Return the commands that bring the adopted offer into a channel with an older offer.
 
-    If the URL has changed its offer again, the first commands adopt the current offer. An outdated preceding channel is
-    updated first. If no command can help, for example after a failed check, the result is `mcpfactory inbox`.
+    If the URL has a newer offer, the first commands adopt this offer. An outdated preceding channel is updated first.
+    If no command can help, for example after a failed check, the result is `mcpfactory inbox`.
     """
     if own := drift_blockers(server, state):
         return (own[0].command,)

@@ -95,7 +95,7 @@ def refuse_faults(workspace: Workspace, server: str, *, head: Mapping[str, str] 
 def name_clashes(workspace: Workspace, names: Sequence[str]) -> dict[str, BrokenServer]:
     """Return the servers whose package name belongs to the runtime or to another server, with the reason.
 
-    If several servers have the same package name, the only built server keeps it.
+    Of several servers with the same package name, the only one that was built keeps the name.
     """
     holders: dict[str, list[str]] = {}
     for server in workspace.names():
@@ -217,7 +217,7 @@ def channel_folder_faults(workspace: Workspace, names: Sequence[str] | None = No
 def channel_state_faults(workspace: Workspace, state: ServerState) -> list[str]:
     """Describe the differences between the channel folders and a state.
 
-    If all files are missing, this is not a difference.
+    It is not a difference if this machine has none of the files.
     """
     folder, found = channels_folder(workspace), []
     for channel, release in sorted(state.channels.items()):
@@ -261,7 +261,7 @@ def _unnamed(workspace: Workspace, pages: set[tuple[str, str]]) -> Iterator[tupl
 def _lasting_faults(workspace: Workspace, store: Store, server: str) -> list[str]:
     """Return lasting faults.
 
-    A running promotion causes temporary faults, because it changes the channel before the state.
+    A running promotion causes temporary faults, because the channel changes before the state.
     """
     if not channel_state_faults(workspace, store.state(server)):
         return []

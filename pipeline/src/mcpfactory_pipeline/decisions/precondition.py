@@ -1,7 +1,7 @@
 """Facts that a decision depends on, and their hash (the precondition).
 
 If a fact has changed since the user saw it, the decision is refused. A precondition contains a short hash of each fact,
-so that it shows which fact changed.
+and therefore reveals changed facts.
 """
 
 from __future__ import annotations

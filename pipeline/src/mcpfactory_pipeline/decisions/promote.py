@@ -156,12 +156,12 @@ def rollback(
 ) -> dict[str, Any]:
     """Roll a channel back to an earlier candidate, and hold the channel. The default is the newest older candidate.
 
-    Gates and approvals are not checked again. Candidates that were rejected or rolled back are skipped. The withdrawn
-    candidate can return only with new approvals. For automatic rollbacks, `stage` is the failed stage, and `store` is
-    the store of its run.
+    Gates and approvals are not checked again. Candidates that were rejected or rolled back are skipped. The candidate
+    that was rolled back can return only with new approvals. For automatic rollbacks, `stage` is the failed stage, and
+    `store` is the store of its run.
 
     In the result, `skipped` has the skipped candidates with reasons. `drift` has the known differences from the adopted
-    server. `unhold` lifts the hold.
+    server. `unhold` is the command that lifts the hold.
 
     Raises:
         PromotionError: no suitable candidate exists, or its bytes are not on this machine.

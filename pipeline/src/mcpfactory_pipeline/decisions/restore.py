@@ -209,7 +209,7 @@ def _sources(server: WorkspaceServer, wanted: str) -> Iterator[tuple[Path | None
                     # Python before 3.11.4 has no filter, but archives from Git contain no paths outside the folder.
                     files.extraction_filter = getattr(tarfile, "data_filter", lambda member, _path: member)
                     files.extractall(work)  # noqa: S202 - see above
-            except tarfile.TarError:  # the commit has a link out of the folder, so it is not the source of a candidate
+            except tarfile.TarError:  # a candidate's sources never have links out of the folder
                 continue
             if _hash(Path(work), own) == wanted:
                 yield Path(work), f"commit {commit[:12]}"

@@ -1,4 +1,4 @@
-"""Decisions about approval stages. Each decision is one event. It covers exactly the content that the stage showed."""
+"""Decisions about approval stages. Each decision is one event about the exact content that the stage showed."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class _StageQuestion:
 
 
 def _read_tools(file: Path) -> contract.Contract | None:
-    """Return the tool list in a file. Errors are ignored, because they must not prevent a decision."""
+    """Return the tool list in a file. Errors are ignored, because an unreadable list must not prevent a decision."""
     try:
         return contract.parse_contract(file.read_bytes(), file.name)
     except (OSError, StateError):

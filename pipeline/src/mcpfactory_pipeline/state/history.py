@@ -115,7 +115,7 @@ def _write(descriptor: int, data: bytes) -> None:
 
 
 def _end_of_last_event(descriptor: int) -> int:
-    """Move to the end of the last complete event. Remove an incomplete last line."""
+    """Move to the end of the last complete event. Remove an incomplete last line, or add a missing newline."""
     size, tail = _last_line(descriptor)
     os.lseek(descriptor, 0, os.SEEK_END)
     if not tail:

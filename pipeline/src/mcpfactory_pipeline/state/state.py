@@ -3,12 +3,12 @@
 Effects of the events (docs/reference/state.md):
 
 - `stage.started` marks the stage as started in this run, until `stage.finished` or `stage.interrupted`.
-- `stage.finished` replaces the stage's record. It may also have `built`, `channel` or `candidate`. With `built`, its
-  candidate becomes the newest candidate. With `channel`, the channel offers its candidate. With only `candidate`, the
-  event is a check of this candidate.
+- `stage.finished` replaces the stage's record. `stage.finished` may also have `built`, `channel` or `candidate`. With
+  `built`, the event's candidate becomes the newest candidate. With `channel`, the channel offers the event's candidate.
+  With only `candidate`, the event is a check of this candidate.
 - `stage.interrupted` replaces the stage's record, because the previous record no longer matches the files on disk.
-- `promoted` changes the candidate of a channel. - `rolled-back` changes the candidate of a channel, and holds the
-  channel.
+- `promoted` changes the candidate of a channel.
+- `rolled-back` changes the candidate of a channel, and holds the channel.
 - `held` sets a hold, and `released` lifts it.
 - `approved` removes the rejections of the candidate, and `rejected` removes the approvals. With `stage`, a decision is
   about the content that the approval stage showed. A rejection with `restart` marks the named stage to run again.
@@ -16,7 +16,8 @@ Effects of the events (docs/reference/state.md):
   set, the server's folder was also removed. If `kept` is set, the channels keep their offers.
 - `revived` reverts a retirement.
 - `renamed` starts the history of a renamed server, and also reverts a retirement.
-- `publish.started` starts a publication to a target. - `published` ends a publication and records the release.
+- `publish.started` starts a publication to a target.
+- `published` ends a publication and records the release.
 
 If a candidate is built again, its number, checks and decisions are kept. The state keeps the newest ten candidates,
 candidates that a channel offers or recently offered, and published candidates.
@@ -393,7 +394,7 @@ def state_to_text(state: ServerState) -> str:
 
 
 def repair_hint(where: str) -> str:
-    """Return the command that shows and repairs an error in a server's file, as a hint."""
+    """Return a hint: the command that shows and repairs an error in a server's file."""
     name = where.rpartition("/")[2].rpartition(".")[0]
     return f"mcpfactory pipeline verify --repair {name} shows the difference and writes what the history says"
 

@@ -6,8 +6,9 @@ of both files, and a checksum of the fold's code. If a value in the snapshot is 
 
 A write has three steps:
 
-1. Write the new state to a temporary file (fsync). 2. Append the event to the history. 3. Replace the state file with
-the temporary file (rename, fsync of the folder).
+1. Write the new state to a temporary file (fsync).
+2. Append the event to the history.
+3. Replace the state file with the temporary file (rename, fsync of the folder).
 
 If the disk is full, neither state nor event is recorded. If the process is killed before the last step, the next writer
 updates the state file. A state file that matches no prefix of the history is refused, because another program wrote the
@@ -56,7 +57,7 @@ def _rules() -> str:
 
 
 class Transaction:
-    """History and state of one server, while its state lock is held. A rehearsal changes no file."""
+    """History and state of one server whose state lock is held. A rehearsal changes no file."""
 
     def __init__(self, store: Store, server: str, state: ServerState, *, rehearsal: bool) -> None:
         self._store, self._server, self._rehearsal = store, server, rehearsal
@@ -87,7 +88,7 @@ class Transaction:
         if not self._rehearsal:
             text = state_to_text(state)
             changed = text != state_to_text(self.state) or not self._store.state_file(self._server).exists()
-            # If the state cannot be written, no event must be recorded.
+            # If the state cannot be written, the event must not be recorded either.
             with self._store.writing_state(self._server, text if changed else None):
                 where = self._store.where(self._server, "history")
                 start, end = history.append(self._store.history_file(self._server), [event], where)
@@ -259,7 +260,7 @@ class Store:
 
     @contextmanager
     def write_lock(self, server: str) -> Iterator[None]:
-        """Prevent writes during the block. If this process must not write locks, no lock is taken."""
+        """Prevent writes during the block. If the lock cannot be taken, continue without a lock."""
         with contextlib.ExitStack() as stack:
             with contextlib.suppress(StateError):
                 stack.enter_context(file_lock(self.locks / f"{server}.lock"))

@@ -87,7 +87,7 @@ def last_stage_records(events: Iterable[Event], candidate: str) -> dict[str, Sta
 
 
 def in_channel_since(events: Iterable[Event], channel: str, candidate: str) -> datetime | None:
-    """Return the time since which a channel has offered a candidate, or None for another candidate."""
+    """Return the time since which a channel has offered a candidate, or None if it offers another candidate."""
     since = None
     for at, name in _moves(events, channel):
         since = (since or at) if name == candidate else None
@@ -122,7 +122,7 @@ def failing_since(events: Iterable[Event], stage: str) -> datetime | None:
 
 
 def _channel_events(events: Iterable[Event], channel: str) -> Iterator[tuple[Event, str, str]]:
-    """Yield the events about a channel. Each has its candidate and the channel's previous candidate."""
+    """Yield each event about a channel, with its candidate and the channel's previous candidate."""
     offered = ""
     for event in events:
         if event.get("channel") == channel and event.get("candidate") is not None:
@@ -135,7 +135,7 @@ def _channel_events(events: Iterable[Event], channel: str) -> Iterator[tuple[Eve
 def candidates_rolled_back(events: Iterable[Event], channel: str) -> dict[str, Event]:
     """Return the candidates that were rolled back in a channel, with the rollback events.
 
-    Candidates are omitted if they were later approved or returned to the channel.
+    Candidates that were later approved, or that returned to the channel, are omitted.
     """
     found = dict[str, Event]()
     for event, candidate, offered in _channel_events(events, channel):

@@ -1,8 +1,8 @@
 """Verification and repair of states and histories.
 
-A repair rewrites states, and removes conflict markers from histories. Unreadable events are never removed, because they
-may be holds or rejections. A history without its last events is still valid. Only a comparison with a Git commit
-reveals the loss.
+A repair rewrites states, and removes conflict markers from histories. Unreadable events are never removed, because an
+unreadable event may be a hold or a rejection. A history without its last events is still valid. Only a comparison with
+a Git commit reveals lost events.
 """
 
 from __future__ import annotations

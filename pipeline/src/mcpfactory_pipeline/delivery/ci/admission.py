@@ -255,7 +255,7 @@ def _may_move(admission: _AdmissionState, stage: Stage, event: Event, words: str
 
 
 def _rejected_meanwhile(admission: _AdmissionState, stage: Stage, candidate: str) -> str:
-    """Return the people who rejected the candidate or the shown content while the job was running."""
+    """Return the people who rejected the candidate, or the content of an approval stage, while the job was running."""
     known = admission.branch.candidates.get(candidate)
     found = dict(known.rejections.get(stage.channel.name, {})) if known and stage.channel else {}
     for name in needed_stages(tuple(admission.rules.stages.values()), stage.name):

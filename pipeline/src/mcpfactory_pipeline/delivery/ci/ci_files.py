@@ -55,7 +55,7 @@ def change_factory_origin(workspace: Workspace, origin: FactoryOrigin) -> list[s
     """Set the origin of the factory and update existing CI files. Return the changed paths.
 
     Raises:
-        ConfigError: a setting is invalid. Only the wheels have been changed.
+        ConfigError: a setting is invalid. In this case, only the wheels have been changed.
     """
     changed = write_origin_files(workspace.root, origin)
     if record_origin(workspace.root / CONFIG, origin):

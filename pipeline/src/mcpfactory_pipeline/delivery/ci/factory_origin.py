@@ -265,8 +265,8 @@ _PATIENCE: Final = 15  # seconds; timeout of one request to a repository
 def choose_origin(text: str) -> FactoryOrigin:
     """Return the origin for a user's text: `git`, `vendored`, "", or a text for `parse_origin`.
 
-    For "", return the repository of this installation if it is public. If it is not, return `vendored`, which stores
-    the factory's wheels in the workspace.
+    For "", return the repository of this installation if it is public. If the repository is not public, return
+    `vendored`, which stores the factory's wheels in the workspace.
 
     Raises:
         NotFoundError: the text is not a valid origin.

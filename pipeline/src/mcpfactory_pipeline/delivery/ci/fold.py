@@ -127,7 +127,7 @@ def fold_results(
 ) -> tuple[list[FoldedServer], list[RefusedShardResult]]:
     """Add the job results of one run to the workspace. Return the merged servers and the refusals.
 
-    A server's result is accepted completely or not at all. Only with `released`, the results may contain promotions and
+    A server's result is accepted completely or not at all. If `released` is set, the results may contain promotions and
     publications. `branch` is a commit whose histories contain people's decisions.
     """
     known = stages or workspace_stages(workspace)

@@ -12,8 +12,8 @@ Scripts read external input from environment variables only, to prevent injectio
 The release workflow has four jobs. Only the job `publish` has secrets and an identity, and only the job `keep` has
 write access.
 
-- `check` inspects the tag before code of the tag runs. The tag must be on the workspace's branch. Its version must
-  match the version of the sources.
+- `check` inspects the tag before code of the tag runs. The tag must be on the workspace's branch. The tag's version
+  must match the version of the sources.
 - `run` runs the pipeline for the server, without any permissions.
 - `publish` uses the files that `run` built, and people's decisions on the branch. This job runs no server code.
 - `keep` commits state and history.

@@ -26,7 +26,7 @@ def gitlab_pipeline(settings: CiSettings) -> str:
 
 
 def gitlab_shards(groups: Sequence[Sequence[str]], settings: CiSettings, run: str) -> str:
-    """Return the pipeline with one job per group of servers, and a job that merges their results."""
+    """Return the pipeline with one job per group of servers, and a job that merges the results of these jobs."""
     jobs = [
         f"shard-{number}:\n  extends: .shard\n  variables:\n    SHARD: {json.dumps(str(number))}\n    SERVERS: {json.dumps(' '.join(group))}\n\n"
         for number, group in enumerate(groups, 1)

@@ -1,10 +1,10 @@
 """Refusal of forbidden changes in a pull request or a push.
 
-A pull request must not add events to a history. Signed approvals are the only exception, if the channel requires
-signatures. The base commit must already list the key of such a signature.
+A pull request must not add events to a history. If a channel requires signatures, signed approvals are permitted. The
+base commit must already list the signer's public key.
 
-A push to the branch may also add people's decisions about candidates that were already pushed. A decision about a
-candidate in the same push is refused, because the pull request was merged without review.
+A push to the branch may also add people's decisions about candidates that were already pushed. A push must not contain
+both a candidate and a decision about this candidate.
 
 Promotions in a push are checked again, because the same push could have lowered the policy. For each promotion, the
 stages and channels of the commit before the push apply. If the push adds a channel, the policy in the push applies to
@@ -56,7 +56,7 @@ def find_unpermitted_releases(
 ) -> Iterator[str]:
     """Describe the blockers that should have prevented promotions and publications in a push.
 
-    `history` has all events of the server. `events` has those that the commit `base` lacks.
+    `history` has all events of the server. `events` has the events that the commit `base` lacks.
     """
     moves = [event for event in events if event["event"] in {"promoted", "published"}]
     if not moves:
@@ -145,7 +145,7 @@ def refusals(
 ) -> list[RefusedHistory]:
     """Return the forbidden changes of histories, compared with the commit `base`.
 
-    With `pushed`, `base` must be the commit before the push.
+    If `pushed` is True, `base` must be the commit before the push.
     """
     found = [
         RefusedHistory(one["server"], f"{one['message']}: {one['changes'][0]}", one["hint"])

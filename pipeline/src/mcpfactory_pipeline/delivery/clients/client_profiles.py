@@ -4,11 +4,11 @@
 settings folder of programs: `~/.config` or `$XDG_CONFIG_HOME`, `~/Library/Application Support`, `%APPDATA%`). A path in
 a project is relative to the project folder.
 
-An entry is a template with placeholders. If a placeholder has no value, its key is omitted. Placeholders with an
+An entry is a template with placeholders. If a placeholder has no value, the entry omits the key. Placeholders with an
 unusual meaning:
 
 - `<command line>`: command and arguments in one list
-- `<literals>`: environment variables with values, without references
+- `<literals>`: environment variables with plain values
 - `<names>`: names of the variables that the client passes on
 """
 
@@ -26,7 +26,7 @@ System = Literal["linux", "mac", "windows"]
 class ClientConfigFile:
     """A client's configuration file: its paths, its format, and the content of a new file.
 
-    The first existing path is used. If none exists, the first path is used. `systems` replaces `paths` on some
+    The first existing path is used. If no path exists, the first path is used. `systems` replaces `paths` on some
     operating systems.
     """
 

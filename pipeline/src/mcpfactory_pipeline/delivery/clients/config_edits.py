@@ -49,7 +49,7 @@ def read(text: str, config: ClientConfigFile) -> Any:
 
 
 def detect_layout(data: Any, forms: Iterable[ConfigLayout]) -> ConfigLayout:
-    """Return the layout of a configuration. A later layout is chosen only if its container exists."""
+    """Return the layout whose container the configuration has. The default is the first layout."""
     usual, *others = forms
     return next((form for form in others if _is_container(_at(data, form.container))), usual)
 
@@ -64,7 +64,7 @@ def entries(data: Any, form: ConfigLayout, config: ClientConfigFile) -> dict[str
 
 
 def install(text: str | None, config: ClientConfigFile, form: ConfigLayout, name: str, entry: Mapping[str, Any]) -> str:
-    """Return the text with the entry. `text` is None for a new file.
+    """Insert the entry, and return the new text. `text` is None for a new file.
 
     Raises:
         ConfigSyntaxError: the text violates its format, or cannot be changed in place.
@@ -82,9 +82,9 @@ def install(text: str | None, config: ClientConfigFile, form: ConfigLayout, name
 def uninstall(
     text: str, config: ClientConfigFile, form: ConfigLayout, name: str, *, backups: Iterable[str | None] = ()
 ) -> str | None:
-    """Return the text without the entry, or None if `install` created the file.
+    """Remove the entry, and return the new text. Return None if `install` created the file.
 
-    `backups` are earlier texts of the file. If `install` made the current text from one of these texts, that text is
+    `backups` are earlier texts of the file. If inserting the entry into a backup gives the current text, the backup is
     returned.
     """
     mark, body = _split(text)
@@ -155,7 +155,7 @@ def _verify(found: Any, expected: Any) -> None:
 
 
 def _without_empty(data: Any) -> Any:
-    """Remove empty top-level containers, because TOML cannot express them."""
+    """Remove empty top-level containers, because TOML cannot express empty containers."""
     return (
         {key: value for key, value in data.items() if value not in ({}, [], None)} if isinstance(data, dict) else data
     )

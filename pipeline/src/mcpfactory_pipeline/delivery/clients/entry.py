@@ -1,4 +1,4 @@
-"""Entries for servers in client configurations. An entry refers to secrets, but never contains them."""
+"""Entries for servers in client configurations. An entry contains references to secrets, but never the secrets."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def build_entry(
 ) -> ClientEntry:
     """Return the entry of a server for a client.
 
-    `secrets` is the folder for secret files. It is used if a client cannot refer to environment variables. A `shared`
-    entry contains program names instead of paths.
+    `secrets` is the folder for secret files. Secret files are for clients that cannot refer to environment variables. A
+    `shared` entry contains program names instead of paths.
     """
     if isinstance(target, RemoteEntry):
         return _remote(client, form, name, target)
@@ -153,7 +153,8 @@ def _fill(shape: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
 def merge_entry(before: Mapping[str, Any] | None, entry: Mapping[str, Any], form: ConfigLayout) -> dict[str, Any]:
     """Return a new entry that keeps the user's changes to the existing entry.
 
-    Kept are unknown keys, changed switches and numbers, additional variables, and values that replace a reference.
+    The new entry keeps unknown keys, changed switches and numbers, additional variables, and values that replace a
+    reference.
     """
     if before is None:
         return dict(entry)

@@ -52,7 +52,7 @@ class _Object:
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """A text in three forms with equal positions. `plain` has no comments, and `strict` is valid JSON."""
+    """A JSON text in three forms of equal length. `plain` has no comments, and `strict` is valid JSON."""
 
     text: str
     plain: str

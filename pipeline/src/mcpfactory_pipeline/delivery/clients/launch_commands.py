@@ -39,7 +39,7 @@ from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS
 def entry_channel_and_version(
     workspace: Workspace, server: WorkspaceServer, channel: str, project: Path | None
 ) -> tuple[str, str]:
-    """Return the channel and version for an adopted server's entry. For the local files, both are "".
+    """Return the channel and version for an adopted server's entry. For local files, channel and version are both "".
 
     The default is the last channel that offers the server on this machine.
 
@@ -215,9 +215,9 @@ def launch(
 ) -> tuple[LaunchEntry, str, str]:
     """Return the launch entry of a server, the source, and the version.
 
-    `source` is a channel, `index` or `source`. By default, it is the last channel that offers the server on this
-    machine, or `source` if there is none. For a `project`, the default is `index` if the server is published on an
-    index, otherwise `source`.
+    `source` is a channel, `index` or `source`. The default is the last channel that offers the server on this machine.
+    Without such a channel, the default is `source`. For a `project`, the default is `index` if the server is published
+    on an index, otherwise `source`.
 
     Raises:
         ClientConfigError: the server is not available from the source, or a stranger could publish its package.

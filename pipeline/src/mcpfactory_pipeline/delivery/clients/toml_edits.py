@@ -41,7 +41,7 @@ def insert(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
 
 
 def remove(text: str, path: Sequence[str]) -> str:
-    """Remove the table, its sub-tables, and the blank lines before them, and return the new text."""
+    """Remove the table, its sub-tables, and the preceding blank lines, and return the new text."""
     for start, stop in reversed(_regions(text, path)):
         before, after = text[:start], text[stop:]
         newline = "\r\n" if before.endswith("\r\n") else "\n"

@@ -114,7 +114,7 @@ EVERY: Final = "every"  # a lock for all platforms
 class BundlePlatform:
     """Target platform of a bundle. `triple` is uv's name of the platform. `python` is a version such as 3.12.
 
-    If the platform is `EVERY`, this version is the minimum.
+    For the platform `EVERY`, `python` is the minimum version.
     """
 
     triple: str

@@ -82,7 +82,7 @@ class WheelMetadata:
 
     @property
     def program(self) -> str:
-        """Return the program that starts the server. By default, it has the name of the package."""
+        """Return the program that starts the server. By default, this program has the same name as the package."""
         return self.name if self.name in self.scripts else next(iter(self.scripts), self.name)
 
 

@@ -111,7 +111,7 @@ def open_client() -> Iterator[HttpClient]:
 
 @functools.cache
 def _trust() -> ssl.SSLContext:
-    """Return the TLS context. It is cached, because loading takes longer than most requests."""
+    """Return the TLS context. The context is cached, because loading takes longer than most requests."""
     return httpx.create_ssl_context()
 
 

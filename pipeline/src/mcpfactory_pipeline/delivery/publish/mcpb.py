@@ -154,7 +154,7 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
 def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
     """Return reasons for clients to reject the bundle.
 
-    If the program `mcpb` is installed, it also validates the manifest.
+    The program `mcpb`, if installed, also validates the manifest.
     """
     problems = [*_problems(release)]
     options = settings.options

@@ -43,7 +43,7 @@ _ROWS: Final = (
     mcpb.TARGET,
     docker.TARGET,
     sbom.TARGET,
-    registry.TARGET,  # must be last, because its entry refers to the other targets
+    registry.TARGET,  # must be last, because the registry entry refers to the other targets
 )
 TARGETS: Final[Mapping[str, PublishTarget]] = {row.id: row for row in _ROWS}
 

@@ -38,7 +38,7 @@ from mcpfactory_pipeline.workspace.settings import PypiOptions
 _ACCEPT: Final = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 # The index's response in the output of `uv publish`.
 _ANSWER: Final = re.compile(r"status code (?P<status>\d{3})(?:.*?[Ss]ays: (?P<text>.{0,300}))?", re.DOTALL)
-_CONTINUES: Final = r"[A-Za-z0-9._/-]"  # characters that would continue the name
+_CONTINUES: Final = r"[A-Za-z0-9._/-]"  # characters that can be part of a name
 
 
 def registry_marker(name: str) -> str:
@@ -292,7 +292,7 @@ def build(release: CandidateRelease, _settings: TargetSettings) -> Mapping[str, 
 
 
 def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEvidence:
-    """Upload the missing files. The wheel is last, so that installers see only complete versions."""
+    """Upload the missing files. The wheel is uploaded last, so that installers see only complete versions."""
     missing = inspect(release, settings).missing
     with http.open_client() as client:
         token = _token(client, settings)

@@ -126,7 +126,7 @@ def _version_url(release: CandidateRelease, settings: TargetSettings) -> str:
 
 
 def _without_empty(value: Any) -> Any:
-    """Remove empty fields, because registries omit them."""
+    """Remove empty fields, because registries omit empty fields."""
     if isinstance(value, dict):
         return {
             key: plain for key, one in value.items() if (plain := _without_empty(one)) not in (None, False, "", {}, [])

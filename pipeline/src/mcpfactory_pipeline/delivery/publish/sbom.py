@@ -43,7 +43,7 @@ class LockedPackage:
 
 
 def sbom_document(release: CandidateRelease, packages: Sequence[LockedPackage]) -> dict[str, Any]:
-    """Return the bill of materials. The document lists only direct dependencies as edges."""
+    """Return the bill of materials. Edges connect the release only with its direct dependencies."""
     root = LockedPackage(release.metadata.project, release.version)
     direct = {package.name: package.required for package in _declared(release)}
     ordered = sorted(packages, key=lambda package: package.purl)

@@ -34,7 +34,7 @@ def _map(shape: str) -> dict[str, Any]:
 
 
 def _object(needed: str, **fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object. Additional fields are invalid, because the registry drops them."""
+    """Return the schema of an object. Additional fields are invalid, because the registry drops unknown fields."""
     return {"type": "object", "required": needed.split(), "properties": fields, "additionalProperties": False}
 
 

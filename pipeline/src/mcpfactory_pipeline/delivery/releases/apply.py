@@ -112,7 +112,7 @@ def _files(workspace: Workspace, packages: PackageGroup | None, one: ReleaseProp
 
 
 def _server_files(server: WorkspaceServer, one: ReleaseProposal, clock: Clock) -> dict[str, bytes | None]:
-    """Return the new content of each file that the release changes. None deletes the file."""
+    """Return the new content of each file that the release changes. None as content deletes the file."""
     folder = server.folder
     place, text = replace_source_version(folder, server.package, one.version)
     news = changelog.changelog_section(one.version, clock().date(), one.notes, one.changes, first=not one.before)

@@ -58,7 +58,7 @@ class Repository:
         """Return the repository of a workspace.
 
         Raises:
-            ReleaseError: there is no repository, it has no commit, or it is a shallow clone.
+            ReleaseError: the repository is missing, empty or a shallow clone.
         """
         here = cls(root, "")
         if here._ask("rev-parse", "--is-inside-work-tree") is None:

@@ -30,7 +30,7 @@ _KIND: Final = re.compile(r"^### +(?P<kind>\w+)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class PackageGroup:
-    """Packages that share one version. `name` is their name in tags and commands."""
+    """Packages that share one version. `name` is the name of the packages in tags and commands."""
 
     root: Path
     name: str

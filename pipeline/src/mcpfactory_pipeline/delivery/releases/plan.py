@@ -100,7 +100,10 @@ class ReleaseProposal:
 def plan_releases(
     workspace: Workspace, repository: Repository, names: Sequence[str] | None, read: Reader
 ) -> list[ReleaseProposal]:
-    """Return release proposals for the named servers, or for all. An error affects only the proposal of its server."""
+    """Return release proposals for the named servers, or for all.
+
+    An error in one server affects only the proposal for this server.
+    """
     planner, packages = _Planner(workspace, repository, read), read_package_group(workspace)
     wanted = [name for name in names or () if packages is None or name != packages.name]
     servers, broken = workspace.load_servers(wanted) if wanted or not names else ([], [])
@@ -175,7 +178,7 @@ class _Planner:
         return self._pending(server.name, read_source_version(server)) or self._due(server, state)
 
     def _pending(self, name: str, stated: str) -> ReleaseProposal | None:
-        """Return a release that has a commit but no tag. The sources must still have its version."""
+        """Return a release that has a commit but no tag. The sources must still have the release's version."""
         committed, last = self.committed.get(name), self.last.get(name)
         there = self.tags.get(committed.name) if committed else None
         if committed is None or (there and there.commit == committed.commit):
