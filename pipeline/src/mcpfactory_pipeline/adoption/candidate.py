@@ -184,8 +184,7 @@ def ensure_candidate_installed(
 ) -> InstalledCandidate:
     """Return an installed candidate. A missing or modified candidate is installed in `place`.
 
-    `hashes` has the verified hashes of the `files`. With `log`, the output of programs is printed. With `verify`, all
-    files of an existing installation are checked.
+    `hashes` has the verified hashes of the `files`. With `verify`, all files of an existing installation are checked.
 
     Raises:
         StateError: a file of the candidate is missing, or differs from its hash.

@@ -146,7 +146,6 @@ class DashboardSession:
     """Session of an authenticated person.
 
     Attributes:
-        source: description of the authentication.
         message: text that the next page shows.
     """
 
@@ -212,7 +211,7 @@ class DashboardAccess:
         return session
 
     def ticket(self, session: DashboardSession, *about: object, seen: Mapping[str, str] | None = None) -> str:
-        """Return a single-use ticket for one action. `seen` has the values that the user saw on the page."""
+        """Return a single-use ticket for one action."""
         ticket = secrets.token_urlsafe(32)
         while len(session.tickets) >= _MAX_TICKETS:
             del session.tickets[next(iter(session.tickets))]
@@ -277,7 +276,7 @@ RawHeaders = Iterable[tuple[bytes, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class ProxiedCaller:
-    """The sender of a request. `person` is "" without a proxy login."""
+    """The sender of a request."""
 
     person: str = ""
     proxied: bool = False

@@ -34,7 +34,6 @@ class ActionResult:
 
     Attributes:
         resolved: values that were chosen by default.
-        run: ID of the started run, or "".
         facts: facts that the decision depends on.
         tools: tools that are approved.
     """
@@ -231,11 +230,7 @@ class ActionPage:
 
 
 def normalize_action_values(action: Action, given: Mapping[str, object]) -> dict[str, str]:
-    """Return the values of an action's fields as text. Unknown fields and empty values are omitted.
-
-    Raises:
-        ConfigError: a value is too long.
-    """
+    """Return the values of an action's fields as text. Unknown fields and empty values are omitted."""
     found = {}
     for one in action.fields:
         value = given.get(one.name)

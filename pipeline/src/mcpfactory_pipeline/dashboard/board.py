@@ -35,7 +35,7 @@ class StageCell:
 
 @dataclass(frozen=True, slots=True)
 class ChannelCell:
-    """A channel of a server on the board. `held` describes a hold."""
+    """A channel of a server on the board."""
 
     channel: str
     version: str

@@ -167,7 +167,7 @@ class EvidenceView:
 
 @dataclass(frozen=True, slots=True)
 class FindingView:
-    """Findings that differ only in location. `places` has the first locations."""
+    """Findings that differ only in location."""
 
     rule: str
     severity: int

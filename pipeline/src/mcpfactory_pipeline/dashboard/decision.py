@@ -143,7 +143,7 @@ class DecisionPage:
 
 
 def decidable_channels(detail: ServerDetail) -> Iterator[str]:
-    """Yield the channels that could get another candidate. For a retired server, there are no such channels."""
+    """Yield the channels that could get another candidate."""
     for channel in detail.channels if not detail.state.retired else ():
         if next_candidate(detail.state, channel) not in {"", detail.state.offered(channel.name)}:
             yield channel.name
@@ -285,7 +285,7 @@ def _closed(detail: ServerDetail, channel: str) -> Iterator[ChannelBlock]:
 
 
 def retirement_blocks(detail: ServerDetail) -> tuple[ChannelBlock, ...]:
-    """Return the retirement of a server. If the server is not retired, the result is empty."""
+    """Return the retirement of a server."""
     made = detail.facts.row.get("retired")
     if not made:
         return ()

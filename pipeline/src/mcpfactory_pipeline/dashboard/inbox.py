@@ -48,7 +48,6 @@ class InboxEntry:
     """A pending item.
 
     Attributes:
-        waited: age of the item as text, or "".
         decision: channel of the decision page about this item, or "".
         log: stage whose log shows the failure, or "".
     """

@@ -67,11 +67,7 @@ def _unsigned(
 
 
 def require_integrity(workspace: Workspace, server: str) -> None:
-    """Refuse a server with faults. An outdated state file is first updated from the history.
-
-    Raises:
-        RefusedError: the server has faults.
-    """
+    """Refuse a server with faults. An outdated state file is first updated from the history."""
     store = Store(workspace)
     if not store.history_file(server).exists() and store.state_text(server) is None:
         return
@@ -84,9 +80,6 @@ def refuse_faults(workspace: Workspace, server: str, *, head: Mapping[str, str] 
     """Refuse a server with faults. No file is written.
 
     For checks of many servers, pass the result of `head_history_blobs` as `head`.
-
-    Raises:
-        RefusedError: the server has faults.
     """
     for wrong in faults(workspace, [server], head=head):
         raise RefusedError(f"{wrong['message']}: {'; '.join(wrong['changes'][:3])}".rstrip(": "), hint=wrong["hint"])

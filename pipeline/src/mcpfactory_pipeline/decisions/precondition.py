@@ -96,7 +96,6 @@ def require_precondition(precondition: str, facts: DecisionFacts, about: str) ->
     """Refuse a decision whose facts have changed. An empty precondition skips the check.
 
     Raises:
-        StaleDecisionError: a fact has changed.
         PromotionError: the precondition belongs to another kind of decision.
     """
     if precondition and precondition != facts.precondition:
@@ -106,7 +105,7 @@ def require_precondition(precondition: str, facts: DecisionFacts, about: str) ->
 def changed_facts(
     precondition: str, facts: DecisionFacts, before: Mapping[str, str] | None = None
 ) -> tuple[FactChange, ...]:
-    """Return the facts that changed since the precondition was shown. `before` has the earlier facts, if known."""
+    """Return the facts that changed since the precondition was shown."""
     if len(precondition) != _DIGITS * len(facts.parts) or set(precondition) - set("0123456789abcdef"):
         raise PromotionError(
             f"{precondition[:60]!r} is not a precondition of this decision",

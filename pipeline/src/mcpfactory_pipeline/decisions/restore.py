@@ -99,7 +99,7 @@ def _unreadable(one: BrokenServer) -> RestoredChannel:
 
 
 def restore_candidate_files(workspace: Workspace, server: str, candidate: str) -> RestoredChannel:
-    """Restore the files of one candidate on this machine. No channel changes."""
+    """Restore the files of one candidate on this machine."""
     store = Store(workspace)
     require_integrity(workspace, workspace.server(server).name)
     with store.transaction(server) as transaction:

@@ -73,7 +73,7 @@ class Transaction:
         return [event for event in self._store.history(self._server) if event["id"] <= self._before]
 
     def append(self, kind: str, **facts: Any) -> Event:
-        """Append one event with ID, time and actor, and write the new state. Facts that are None are omitted."""
+        """Append one event with ID, time and actor, and write the new state."""
         event = {
             "id": new_id(self.state.last),
             "at": format_time(self._store.clock()),

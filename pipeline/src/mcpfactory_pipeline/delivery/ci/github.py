@@ -72,7 +72,7 @@ def _filled(name: str, settings: CiSettings) -> str:
 
 
 def ci_template(name: str) -> str:
-    """Return a template of a CI file. `name` is a path below `templates/`."""
+    """Return a template of a CI file."""
     return (files("mcpfactory_pipeline.delivery.ci") / "templates" / name).read_text("utf-8")
 
 

@@ -256,7 +256,7 @@ def _adopted_url(
 
 
 def remote_target(url: str, *, name: str = "", variable: str = "") -> InstallTarget:
-    """Return a server at a URL as an install target. `variable` is the environment variable with the bearer token."""
+    """Return a server at a URL as an install target."""
     parts = split_web_url(url)
     if parts is None or parts.hostname is None:
         raise ClientConfigError(f"{url} is not a valid http or https URL", hint="https://host/mcp")

@@ -47,7 +47,7 @@ _URLS: Final = ("url", "serverUrl", "httpUrl", "uri")
 class InstalledServer(JsonRecord):
     """An installed server in a client's configuration.
 
-    `server` is "" for a server from outside this workspace. `state` has one of these values:
+    `state` has one of these values:
 
     - `current`: the entry is up to date.
     - `stale`: the workspace has another version.

@@ -25,7 +25,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def insert(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
-    """Insert or replace the table at the path, and return the new text. All other bytes stay unchanged."""
+    """Insert or replace the table at the path, and return the new text."""
     end = "\r\n" if "\r\n" in text else "\n"
     block = end.join([f"[{'.'.join(map(_key, path))}]", *(f"{_key(k)} = {_value(v)}" for k, v in value.items())])
     regions = _regions(text, path)

@@ -28,9 +28,9 @@ def parse(text: str) -> Any:
 
 
 def insert(text: str, path: Sequence[str], value: Mapping[str, Any], *, listed: bool) -> str:
-    """Insert or replace the entry at the path, and return the new text. All other bytes stay unchanged.
+    """Insert or replace the entry at the path, and return the new text.
 
-    `path` consists of the key of the container and the key of the entry. `listed` is True if the container is a list.
+    `path` consists of the key of the container and the key of the entry.
     """
     top, key = path
     root = _root(text)
@@ -57,7 +57,7 @@ def insert(text: str, path: Sequence[str], value: Mapping[str, Any], *, listed: 
 
 
 def remove(text: str, path: Sequence[str], *, listed: bool) -> str:
-    """Remove the entry, and return the new text. An empty container becomes `{}` or `[]`."""
+    """Remove the entry, and return the new text."""
     top, key = path
     root = _root(text)
     found = _pair(root, top) if root is not None else None

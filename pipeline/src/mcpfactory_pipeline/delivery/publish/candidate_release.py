@@ -210,7 +210,7 @@ def _metadata(wheel: zipfile.ZipFile) -> WheelMetadata:
 
 
 def _api_module(wheel: zipfile.ZipFile) -> ast.Module:
-    """Parse the generated `api.py` without running it. For a server without an API document, the module is empty."""
+    """Parse the generated `api.py` without running it."""
     for entry in wheel.infolist():
         if _API.fullmatch(entry.filename) and entry.file_size <= _LARGEST:
             return ast.parse(wheel.read(entry))

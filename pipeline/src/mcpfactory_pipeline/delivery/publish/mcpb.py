@@ -54,7 +54,7 @@ def bundle_name(release: CandidateRelease, kind: str) -> str:
 
 
 def bundle_manifest(release: CandidateRelease, settings: Mapping[str, str]) -> dict[str, Any]:
-    """Return `manifest.json` of a bundle. Fields without a value are omitted."""
+    """Return `manifest.json` of a bundle."""
     about, kind = release.metadata, settings["type"]
     fields: dict[str, Any] = {
         "manifest_version": _TYPES[kind],

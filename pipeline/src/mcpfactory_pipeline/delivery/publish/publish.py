@@ -247,7 +247,7 @@ def resolve_target_settings(
     environ: Mapping[str, str],
     given: Mapping[str, str] = MappingProxyType({}),
 ) -> TargetSettings:
-    """Return the settings of a target for a release. Options in `given` override the workspace's settings."""
+    """Return the settings of a target for a release."""
     table = getattr(workspace.settings.publish, target.id, Settings())
     folder = workspace.artifacts / release.server / release.candidate / "publish" / target.id
     return target.settings(table, environ, folder, given)

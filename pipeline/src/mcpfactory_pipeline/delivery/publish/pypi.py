@@ -1,7 +1,7 @@
 """PyPI target, also for compatible indexes.
 
-The index lists the published files with hashes (PEP 503 and 691). Published files are not sent again. If a published
-file has other bytes, the publication is refused, because an index never replaces a file.
+Published files are not sent again. If a published file has other bytes, the publication is refused, because an index
+never replaces a file.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _marker(release: CandidateRelease) -> Iterator[TargetProblem]:
 
 @dataclass(frozen=True, slots=True)
 class _IndexFile:
-    """A file on an index. `digest` is "" if the index does not provide a hash."""
+    """A file on an index."""
 
     url: str
     digest: str

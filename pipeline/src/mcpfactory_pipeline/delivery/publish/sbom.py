@@ -29,7 +29,7 @@ _HASH: Final = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 @dataclass(frozen=True, slots=True)
 class LockedPackage:
-    """A package that is installed with the release. `version` is "" if only the requirement is known."""
+    """A package that is installed with the release."""
 
     name: str
     version: str = ""

@@ -99,7 +99,7 @@ class PublishTarget:
     def settings(
         self, table: Settings, environ: Mapping[str, str], folder: Path, given: Mapping[str, str]
     ) -> TargetSettings:
-        """Return the settings in `[publish.<target>]`. Options in `given` override the settings."""
+        """Return the settings in `[publish.<target>]`."""
         try:
             options = check_settings(self.options, {**table.model_dump(), **given}, f"{CONFIG}: [publish.{self.id}]")
         except SettingsError as error:

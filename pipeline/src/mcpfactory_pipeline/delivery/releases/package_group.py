@@ -56,7 +56,7 @@ class PackageGroup:
 
     @property
     def step(self) -> Step:
-        """Return the version step that the headings of the release notes require. The default is `patch`."""
+        """Return the version step that the headings of the release notes require."""
         kinds = (found["kind"].lower() for found in _KIND.finditer(self.unreleased))
         return max((KINDS.get(kind, "patch") for kind in kinds), key=STEPS.index, default="patch")
 

@@ -69,7 +69,6 @@ class ReleaseProposal:
     Attributes:
         before: version of the previous release, or "".
         step: version step that the tool changes and fragments require.
-        commit: commit of a release without a tag.
     """
 
     server: str
