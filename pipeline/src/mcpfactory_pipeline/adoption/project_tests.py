@@ -157,7 +157,10 @@ def _python_tools(workdir: Path, candidate: Artifact, place: Path) -> Path:
 
 
 def _keep_pytest_here(workdir: Path) -> None:
-    """Add an empty pytest configuration if the project has none. Otherwise, pytest would search the parent folders."""
+    """Add an empty pytest configuration if the project has none.
+
+    Without a configuration, pytest would search the parent folders.
+    """
     for name, mark in _PYTEST_CONFIGS.items():
         file = workdir / name
         if file.is_file() and mark in file.read_text(encoding="utf-8", errors="replace"):

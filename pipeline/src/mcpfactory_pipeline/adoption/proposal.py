@@ -101,7 +101,7 @@ def derive_server_name(text: str) -> str:
 
 
 def propose_adoption(workspace: Workspace, found: RecognizedServer, name: str = "") -> AdoptionProposal:
-    """Return the files for a recognized server. If the server is already adopted, all its other settings are kept.
+    """Return the files for a recognized server. If the server is already adopted, all other settings are kept.
 
     Raises:
         RefusedError: the name belongs to a server that was not adopted, or to a server of another kind.

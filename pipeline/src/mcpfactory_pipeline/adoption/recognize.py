@@ -255,7 +255,7 @@ def _chosen(given: Sequence[str], programs: Sequence[str], name: str) -> tuple[s
     """Return the command line.
 
     If the first given word is a program of the package, the given words are the whole command. Otherwise, the given
-    words are arguments of the package's program.
+    words are arguments for the package's program.
     """
     if given and given[0] in programs:
         return tuple(given)

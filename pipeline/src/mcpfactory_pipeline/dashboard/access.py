@@ -3,7 +3,7 @@
 Secrets are stored and looked up by hash. A memory dump or a timing attack therefore reveals no secret.
 
 A proxy can log people in, and send their names in a header. This header is accepted only in requests with the proxy's
-shared secret. A loopback address proves nothing, because every local program can send from it.
+shared secret. A loopback address of a sender proves nothing, because every local program has such an address.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Live dashboard: a Starlette application that reads the workspace for every request.
 
-Requests with a foreign Host are refused. Otherwise, a site whose name resolves to 127.0.0.1 could read the dashboard in
-the user's browser (DNS rebinding).
+Requests with a foreign Host are refused. Without this check, a site whose name resolves to 127.0.0.1 could read the
+dashboard in the user's browser (DNS rebinding).
 """
 
 from __future__ import annotations

@@ -204,7 +204,7 @@ def _cause(message: str, server: str) -> str:
 
 
 def _together(items: Sequence[InboxItem]) -> list[InboxItem]:
-    """Move each item after the earlier items with the same cause."""
+    """Sort the items so that items with the same cause are adjacent."""
     first: dict[tuple[str, str], int] = {}
     keys = [(item.kind, _cause(item.message, item.server)) for item in items]
     for place, key in enumerate(keys):
@@ -291,7 +291,7 @@ class BatchPage:
     def noun(self) -> str:
         """Return the number of confirmable candidates as text.
 
-        If there are none, return the number of all candidates.
+        Without confirmable candidates, return the number of all candidates.
         """
         return pluralize(len(self.ready) or len(self.items), "candidate")
 

@@ -1,7 +1,7 @@
 """Live updates of pages. One poll of the files serves all connected browsers.
 
-A listener receives the changes since its position (`StreamPosition`). Events are not queued, so a slow listener
-receives fewer events. Event IDs are positions, so that a browser can resume with `Last-Event-ID`.
+A listener receives the changes since the listener's position (`StreamPosition`). Events are not queued, so a slow
+listener receives fewer events. Event IDs are positions, so that a browser can resume with `Last-Event-ID`.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ POLICY: Final = (
 
 
 def _exact(text: object) -> object:
-    """Escape invisible characters in a form value. Otherwise, browsers would change the value."""
+    """Escape invisible characters in a form value. Browsers would change unescaped characters."""
     escaped = escape_invisible(html.escape(str(text)), lambda one: f"&#{ord(one)};")
     return _templates.filters["safe"](escaped)
 

@@ -131,8 +131,8 @@ def tool_call_page(
 def parse_tool_arguments(detail: ServerDetail, tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments: `arguments` of a JSON request, `raw` JSON of a form, or the form's fields `arg.<name>`.
 
-    If the schema permits a string, the value stays a text. Otherwise, the value is parsed as JSON if possible. Only the
-    server validates the arguments.
+    If the schema permits a string, the value stays a text. With any other schema, the value is parsed as JSON if
+    possible. Only the server validates the arguments.
     """
     schema = _tool_of(detail, tool).get("inputSchema")
     if isinstance(given.get("arguments"), dict):

@@ -29,7 +29,7 @@ CONFLICT_MARKERS: Final = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 def read(file: Path, where: str) -> list[event_schema.Event]:
     """Return all events, sorted by ID and without duplicates. A union merge can repeat and reorder lines.
 
-    An incomplete last line is ignored, because its write was interrupted.
+    An incomplete last line is ignored, because the write of this line was interrupted.
 
     Raises:
         StateError: the file cannot be read, or a line is not a valid event (`event_schema`).
@@ -143,7 +143,7 @@ def _last_line(descriptor: int) -> tuple[int, bytes]:
 def half_written(file: Path, *, remove: bool = False) -> bytes:
     """Return an incomplete last line, or empty bytes. The line may be part of a write in progress.
 
-    With `remove`, the line is deleted. The caller must then hold the state lock.
+    With `remove`, the line is deleted. If `remove` is set, the caller must hold the state lock.
     """
     flags = (os.O_RDWR if remove else os.O_RDONLY) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
     try:

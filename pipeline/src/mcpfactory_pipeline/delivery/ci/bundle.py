@@ -61,7 +61,7 @@ def pack(workspace: Workspace, folder: Path, servers: Iterable[str]) -> list[Pac
 
 
 def pack_run(workspace: Workspace, folder: Path, recorded: Mapping[str, Sequence[Event]]) -> list[PackedServer]:
-    """Write the events of a run and their files into a folder.
+    """Write the events of a run, and the files of these events, into a folder.
 
     Events are taken from memory, because server code could have changed the history on disk.
 
@@ -88,7 +88,7 @@ def pack_run(workspace: Workspace, folder: Path, recorded: Mapping[str, Sequence
 
 
 def _about_files(events: Sequence[Event]) -> list[Event]:
-    """Return the events that name files, without their key `channel`."""
+    """Return the events that name files, without the key `channel`."""
     return [
         {key: value for key, value in event.items() if key != "channel"}
         for event in events

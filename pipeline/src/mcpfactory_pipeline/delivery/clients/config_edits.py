@@ -155,7 +155,7 @@ def _verify(found: Any, expected: Any) -> None:
 
 
 def _without_empty(data: Any) -> Any:
-    """Remove empty top-level containers, because TOML cannot express empty containers."""
+    """Remove empty top-level containers, because TOML edits remove a container with its last entry."""
     return (
         {key: value for key, value in data.items() if value not in ({}, [], None)} if isinstance(data, dict) else data
     )

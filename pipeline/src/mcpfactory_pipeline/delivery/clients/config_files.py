@@ -145,7 +145,7 @@ def back_up(file: Path, text: str | None, home: UserPaths) -> Path | None:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         place = folder / name
-        place.unlink(missing_ok=True)  # the new file must be the newest by its time of change
+        place.unlink(missing_ok=True)  # the backup must be the file with the newest modification time
         with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
             stream.write((text or "").encode())
         for old in sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)[:-_BACKUPS]:

@@ -220,7 +220,7 @@ def launch(
     on an index, otherwise `source`.
 
     Raises:
-        ClientConfigError: the server is not available from the source, or a stranger could publish its package.
+        ClientConfigError: the source does not have the server, or a stranger could publish the server's package.
     """
     if server.adopted is not None:
         return _adopted(workspace, server, source, project)
