@@ -62,7 +62,7 @@ def unpack(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None
             if member.isfile() and target.is_relative_to(inside.resolve()):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 stream = archive.extractfile(member)
-                assert stream is not None  # None only for members that are not regular files
+                assert stream is not None  # `extractfile` returns None only for members that are not regular files
                 target.write_bytes(stream.read())
                 target.chmod(member.mode & _RUNS)
 

@@ -21,7 +21,7 @@ from mcpfactory_pipeline.base.errors import StageError
 from mcpfactory_pipeline.build.programs import ToolRejectedInputError, last_lines, npm_environ
 
 _QUIET: Final = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
-QUIET_NPM: Final = {"npm_config_update_notifier": "false"}  # disables the check for updates
+QUIET_NPM: Final = {"npm_config_update_notifier": "false"}  # disables npm's check for updates
 _LOCKED: Final = ("--package-lock-only", "--omit-lockfile-registry-resolved", "--omit=dev")
 _PATIENCE: Final = 300  # seconds; timeout of an npm command
 _MACHINERY_BROKE: Final = re.compile(

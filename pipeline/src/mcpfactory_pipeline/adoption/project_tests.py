@@ -37,7 +37,7 @@ _DIRECTIVE: Final = re.compile(r"#\s*(skip|todo)\b", re.I)
 class TestCounts:
     """Numbers of tests. `form` is the format of the report. `names` are the failed tests."""
 
-    __test__ = False  # not a test class for pytest
+    __test__ = False  # pytest must not collect this class
 
     form: str
     passed: int = 0
@@ -148,7 +148,7 @@ def _python_tools(workdir: Path, candidate: Artifact, place: Path) -> Path:
         "install",
         "--quiet",
         *ONLY_WHEELS,
-        "--no-sources",  # otherwise, uv builds editable and workspace sources despite --only-binary
+        "--no-sources",  # without this option, uv builds editable and workspace sources despite --only-binary
         *read_test_requirements(workdir),
         cwd=workdir,
         python=python,

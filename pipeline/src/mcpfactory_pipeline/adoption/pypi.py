@@ -64,7 +64,7 @@ def find_wheel(requirement: str, work: Path, *, wanted: str = "") -> IndexWheel:
     """
     asked, answer = work / "asked.in", work / "pylock.toml"
     asked.write_text(f"{requirement}\n", encoding="utf-8")
-    answer.unlink(missing_ok=True)  # otherwise, uv would keep the version in the file
+    answer.unlink(missing_ok=True)  # uv would keep the version in an existing file
     options = ("--quiet", "--no-deps", "--no-header", "--format", "pylock.toml", "--output-file")
     run_uv("pip", "compile", *options, str(answer), str(asked), cwd=work, log=False)
     package: Mapping[str, Any] = tomllib.loads(answer.read_text(encoding="utf-8"))["packages"][0]

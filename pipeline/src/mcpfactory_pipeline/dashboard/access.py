@@ -245,7 +245,7 @@ class DashboardAccess:
 
     def _person(self, token: str) -> str:
         given, found = _hash(token), ""
-        for name, known in self._people.items():  # compare with every token, so that the time reveals nothing
+        for name, known in self._people.items():  # compare with every token, so that timing reveals nothing
             if hmac.compare_digest(given, known):
                 found = name
         if not found:

@@ -157,7 +157,8 @@ def _run(workspace: Workspace, server: str, wanted: Run, start: Callable[[Run], 
         if not due:  # a run without stages has no events, and therefore no page
             return ActionResult(f"{server} has no stage to run, so no run was started")
         return ActionResult(f"a run of {server} has started", run=start(wanted))
-    if steps and all(step.verdict == HELD for step in steps):  # retired; a hold affects only one channel
+    # All stages are held only if the server is retired, because a hold affects one channel.
+    if steps and all(step.verdict == HELD for step in steps):
         raise RefusedError(f"{server} is {steps[0].reasons[0]}", hint=f"mcpfactory pipeline revive {server}")
     if not due:
         raise RefusedError(f"{server} has no stage to run", hint='select "Force" below')

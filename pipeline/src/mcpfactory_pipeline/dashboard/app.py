@@ -49,7 +49,7 @@ _HEADERS: Final = {
     "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "same-origin",  # otherwise, browsers send `Origin: null` even from our forms
+    "Referrer-Policy": "same-origin",  # without this header, browsers send `Origin: null` even from our forms
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }

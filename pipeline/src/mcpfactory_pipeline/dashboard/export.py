@@ -84,7 +84,7 @@ def _read_record(file: Path) -> set[str]:
 
 def _site(reader: WorkspaceReader) -> Iterator[tuple[str, bytes]]:
     facts = reader.workspace()  # fails before any file is written if there is no workspace
-    yield ".nojekyll", b""  # otherwise, hosts with Jekyll omit files whose names begin with "_"
+    yield ".nojekyll", b""  # without this file, hosts with Jekyll omit files whose names begin with "_"
     for name in ASSETS:
         yield f"assets/{name}", asset(name)
     servers = [server.name for server in facts.servers]

@@ -119,7 +119,7 @@ def main() -> None:
     root, run, wanted = sys.argv[1:]
     try:
         Run.model_validate_json(wanted).carry_out(OperationContext(Workspace.find(Path(root)), run_id=run))
-    except PipelineError as error:  # people read the log
+    except PipelineError as error:  # exit with the error as text, because people read the log
         sys.exit(f"error: {error}\nhint: {error.hint}")
 
 

@@ -210,7 +210,7 @@ def channel_folder_faults(workspace: Workspace, names: Sequence[str] | None = No
 def channel_state_faults(workspace: Workspace, state: ServerState) -> list[str]:
     """Describe the differences between the channel folders and a state.
 
-    It is not a difference if this machine has none of the files.
+    If this machine has none of the files, the channel is not reported.
     """
     folder, found = channels_folder(workspace), []
     for channel, release in sorted(state.channels.items()):

@@ -93,7 +93,7 @@ def _blobs(workspace: Workspace, ref: str, names: Sequence[str] | None = None) -
 
 
 def _changed(workspace: Workspace, ref: str, blobs: Mapping[str, str]) -> dict[str, dict[str, Event]]:
-    """Return the committed events of servers whose history differs from the commit."""
+    """Return the committed events of servers whose history has changed since the commit."""
     store, found = Store(workspace), {}
     for server, blob in blobs.items():
         data = _read(store, server)

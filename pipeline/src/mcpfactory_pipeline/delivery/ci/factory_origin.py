@@ -322,7 +322,8 @@ def is_public(url: str) -> bool:
 
 def is_readable_repository(url: str) -> bool:
     """Return True if a repository is readable without credentials."""
-    alone = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": "", "GIT_DIR": os.devnull}  # no Git settings
+    # Ignore Git settings and credentials.
+    alone = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": "", "GIT_DIR": os.devnull}
     try:
         done = subprocess.run(
             ["git", "-c", "credential.helper=", "ls-remote", "--quiet", url, "HEAD"],

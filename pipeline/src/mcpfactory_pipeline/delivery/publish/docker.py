@@ -79,7 +79,7 @@ def _quoted(text: str) -> str:
 def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
     """Return the `Dockerfile` and the files that it copies."""
     found = _LEAST.search(release.metadata.requires_python)
-    http = (f"{RUNTIME}[http]",) if bundle_program.uses_runtime(release) else ()  # for HTTP servers
+    http = (f"{RUNTIME}[http]",) if bundle_program.uses_runtime(release) else ()  # lets the image also serve HTTP
     text = bundle_program.lock_requirements(
         release,
         bundle_program.BundlePlatform(bundle_program.EVERY, found[1] if found else "3.11"),

@@ -47,7 +47,7 @@ def require_secure_url(url: str, where: str) -> str:
     """
     try:
         parts = urlsplit(url)
-    except ValueError as error:  # for example for `https://[::1`
+    except ValueError as error:  # raised for example for `https://[::1`
         raise ConfigError(
             f"{where} is not a valid URL: {url!r}: {error}", hint="use a URL such as https://…"
         ) from error

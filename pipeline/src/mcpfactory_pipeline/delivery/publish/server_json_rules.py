@@ -215,7 +215,7 @@ _HOSTED: Final = {
 def _is_https(url: str) -> bool:
     try:
         return url.startswith("https://") and bool(urlsplit(url).hostname)
-    except ValueError:  # for example for `https://[::1`
+    except ValueError:  # raised for example for `https://[::1`
         return False
 
 

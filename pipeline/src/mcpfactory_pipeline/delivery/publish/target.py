@@ -65,7 +65,7 @@ class TargetSettings:
         return self.options[option]
 
     def secret(self, option: str) -> str:
-        """Return the value of the variable that an option names."""
+        """Return the value of the environment variable in an option."""
         variable = self.options[option]
         if value := self.environ.get(variable, ""):
             return value
