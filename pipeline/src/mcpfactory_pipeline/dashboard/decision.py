@@ -95,8 +95,8 @@ class DecisionPage:
         stands: reason why the candidate must not be promoted, if no decision is pending.
         way: command that resolves the reason in `stands`, or "".
         approve_after_all: command that approves the candidate although no decision is pending, or "".
-        in_source_since: time since which the preceding channel has offered the candidate.
-        waits_since: time since which the decision has been pending, or "".
+        in_source_since: time at which the preceding channel began to offer the candidate.
+        waits_since: time at which the decision became pending, or "".
         known: True if both tool lists are on this machine.
         judged: True if both validation reports are on this machine.
         source: command that shows the source changes, or "".

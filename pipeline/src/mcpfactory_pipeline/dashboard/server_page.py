@@ -166,7 +166,7 @@ class ChannelView:
     """State of a channel.
 
     Attributes:
-        since: time since which the channel has offered the candidate.
+        since: time at which the channel began to offer the candidate.
         asks: requirements of the channel.
         waits: message of a pending item.
         next: version of the next candidate, or "".

@@ -87,7 +87,7 @@ def last_stage_records(events: Iterable[Event], candidate: str) -> dict[str, Sta
 
 
 def in_channel_since(events: Iterable[Event], channel: str, candidate: str) -> datetime | None:
-    """Return the time since which a channel has offered a candidate, or None if it offers another candidate."""
+    """Return the time at which a channel began to offer a candidate, or None if it offers another candidate."""
     since = None
     for at, name in _moves(events, channel):
         since = (since or at) if name == candidate else None
