@@ -1,1 +1,1 @@
-"""Adoption of existing servers: recognize, build, start, install and watch each kind."""
+"""Adoption of existing servers."""

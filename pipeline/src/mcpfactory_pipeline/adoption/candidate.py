@@ -1,4 +1,4 @@
-"""Candidates of adopted servers: kinds of servers, files, record, version, and the folder that a server starts from."""
+"""Candidates of adopted servers."""
 
 from __future__ import annotations
 
@@ -25,19 +25,20 @@ from mcpfactory_pipeline.build.programs import ToolRejectedInputError
 from mcpfactory_pipeline.isolation.levels import path_without_mcpfactory
 from mcpfactory_pipeline.plan.stage import RECORD, BuiltCandidate, candidate_id
 
-# Four arguments: folder of the candidate's files, their names, an empty folder, and True to write a log.
+# Arguments: folder of the candidate's files, file names, empty folder, and True to write a log.
 MakeReady = Callable[..., None]
 Program = Callable[[Path, Sequence[str]], tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class ServerKind:
-    """One kind of adopted server.
+    """A kind of adopted server.
 
-    `collect` gathers the files to run. `make_ready` installs a candidate in a folder, from its files and the packages
-    pinned by its lock. `program` returns the command line that starts the installed candidate. Both functions are None
-    for a server that this machine does not start. `newest` returns the newest available version of a package.
-    `upstream` is a text about a publisher outside the workspace.
+    Attributes:
+        make_ready: installs a candidate's files and locked packages in a folder. `make_ready` is `program` is None for
+            a server that runs elsewhere.
+        program: returns the command line of the installed candidate. None for a server that runs elsewhere.
+        upstream: description of the publisher, if the workspace does not publish the server.
     """
 
     collect: Callable[[AdoptionSources], CollectedFiles]
@@ -81,13 +82,11 @@ _LARGEST: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class AdoptionRecord:
-    """Record of an adopted server's candidate.
+    """Record of an adopted server's candidate. The record is one of the candidate's files.
 
-    The record is one of the candidate's files, and lists the other files by hash.
-
-    `name` is the name of the package or server. `start` is the command line, empty for a server at a `url`.
-    `environment` lists the variables that the server reads. For a command, `path` is the original folder of its files.
-    Before the start, the files are restored there.
+    Attributes:
+        start: command line, or empty for a server at a `url`.
+        files: hashes of all other files of the candidate.
     """
 
     server: str
@@ -100,21 +99,17 @@ class AdoptionRecord:
     files: Mapping[str, str] = field(default_factory=dict)
 
     def to_text(self) -> str:
-        """Return canonical JSON."""
+        """Return the record as canonical JSON."""
         return json.dumps({"record": _SCHEMA, **asdict(self)}, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def record_file_name(server: str, version: str) -> str:
-    """Return the file name of the record. Channels read project and version from this name, as from a wheel's name."""
+    """Return the file name of the record. The name contains project and version, like the name of a wheel."""
     return f"{re.sub(r'[-_.]+', '_', server).lower()}-{re.sub(r'[^A-Za-z0-9.+!_]+', '_', version) or '0'}{RECORD}"
 
 
 def read_record(folder: Path, files: Mapping[str, str]) -> AdoptionRecord:
-    """Return the adoption record of a candidate; the record is one of the candidate's files.
-
-    Raises:
-        StateError: the record is missing or unreadable.
-    """
+    """Return the adoption record of a candidate."""
     name = next((name for name in sorted(files) if name.endswith(RECORD)), None)
     hint = "build and check a new candidate with 'mcpfactory pipeline run NAME --force'"
     if name is None:
@@ -131,12 +126,10 @@ def read_record(folder: Path, files: Mapping[str, str]) -> AdoptionRecord:
 
 
 def build_adopted_candidate(sources: AdoptionSources, environment: tuple[str, ...]) -> BuiltCandidate:
-    """Gather the files of an adopted server in `work/dist`; `environment` lists the server's variables.
+    """Collect the files of an adopted server in `work/dist`.
 
     Raises:
         ToolRejectedInputError: the server does not build, or differs from the adopted version.
-        ConfigError: source files are missing.
-        StageError: a package index did not respond.
     """
     adopted = sources.adopted
     made = KINDS[adopted.kind].collect(sources)
@@ -162,16 +155,17 @@ def build_adopted_candidate(sources: AdoptionSources, environment: tuple[str, ..
     return BuiltCandidate(candidate_id(hashes), folder, hashes, version=made.version, facts=facts)
 
 
-_MARK: Final = "ready.json"  # file that is written last; a folder with this file is complete
-_PATIENCE: Final = 600  # seconds to wait for another process that prepares the same folder
+_MARK: Final = "ready.json"  # written last, so a folder with this file is complete
+_PATIENCE: Final = 600  # seconds; maximum time to wait while another process prepares the same folder
 
 
 @dataclass(frozen=True, slots=True)
 class InstalledCandidate:
-    """Candidate that can be started: its record, its folder, and the command line.
+    """A candidate that can be started.
 
-    `readable` lists the paths, apart from system paths, that the process must read. `holds` maps the installed files to
-    their hashes; the mapping is empty if the files were not verified.
+    Attributes:
+        readable: paths that the process must read, in addition to system paths.
+        holds: hashes of the installed files. `holds` is empty if the files were not verified.
     """
 
     record: AdoptionRecord
@@ -181,26 +175,19 @@ class InstalledCandidate:
     holds: Mapping[str, str]
 
     def changes(self) -> list[str]:
-        """Return the files that changed since they were installed."""
+        """Return the files that changed since the installation."""
         return changed_files(self.holds, hash_environment_files(self.folder, without=_MARK))
 
 
 def ensure_candidate_installed(
     files: Path, hashes: Mapping[str, str], place: Path, *, log: bool = True, verify: bool = True
 ) -> InstalledCandidate:
-    """Return a candidate that can be started from the folder `place`; install it if it is missing or modified.
+    """Return an installed candidate. A missing or modified candidate is installed in `place`.
 
-    Args:
-        files: the folder of the candidate's files.
-        hashes: their verified hashes.
-        place: the folder to install into.
-        log: True to print the output of programs.
-        verify: True to check every file that already exists.
+    `hashes` has the verified hashes of the `files`. With `verify`, all files of an existing installation are checked.
 
     Raises:
-        StateError: a file of the candidate is missing, or differs from its verified hash.
-        ToolRejectedInputError: a locked dependency is not available.
-        StageError: an index did not answer.
+        StateError: a file of the candidate is missing, or differs from its hash.
     """
     for name, wanted in hashes.items():
         if (found := hash_file(files / name)) != wanted:
@@ -223,7 +210,6 @@ def ensure_candidate_installed(
 
 
 def _located(command: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the command with an absolute path for its program."""
     found = shutil.which(command[0], path=path_without_mcpfactory())
     if found is None:
         raise ToolRejectedInputError(
@@ -248,8 +234,8 @@ def _lay_out(
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     make = KINDS[record.kind].make_ready
-    assert make is not None  # callers skip kinds of servers without `make_ready`
-    # Copy the files first, so that no process can change a file between its hash check and its installation.
+    assert make is not None  # callers skip kinds without `make_ready`
+    # Copy the files first, so that no process can change a file after its hash was checked.
     with tempfile.TemporaryDirectory(prefix=".files-", dir=place.parent) as copy:
         for name, wanted in hashes.items():
             shutil.copyfile(files / name, Path(copy) / name)

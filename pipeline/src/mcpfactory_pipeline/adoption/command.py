@@ -1,4 +1,4 @@
-"""Adopt a command with its files, and refuse commands that start other programs."""
+"""Adopted commands with their files, and refusal of commands that start other programs."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from mcpfactory_pipeline.build.programs import ToolRejectedInputError
 from mcpfactory_pipeline.build.secret_scan import find_secrets_in_files
 from mcpfactory_pipeline.workspace.adopted import adopted_files
 
-# The archive is not compressed, because compressed bytes depend on the version of the compression library.
+# No compression, because compressed bytes depend on the version of the compression library.
 _BUNDLE: Final = "files.tar"
 _RUNS: Final = 0o755
 
 
 def collect(sources: AdoptionSources) -> CollectedFiles:
-    """Pack the files of a command into one archive with reproducible bytes."""
+    """Pack the files of a command into a reproducible archive."""
     adopted = sources.adopted
     names = adopted_files(adopted, sources.root)
     entries = list(_entries(sources.own(), names)) if names else []
@@ -68,7 +68,7 @@ def unpack(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None
 
 
 def resolve_program_paths(folder: str, place: Path, start: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line, with each file name replaced by the file's path in `place/folder`."""
+    """Replace the names of files by their paths in `place/folder`."""
     inside = place / folder
     return tuple(str(inside / word) if (inside / word).is_file() else word for word in start)
 
@@ -77,18 +77,18 @@ NO_IMAGE: Final = "adopt the program in the image, or its package"
 _NPM: Final = "mcpfactory adopt npm:NAME@VERSION"
 _PYPI: Final = "mcpfactory adopt pypi:NAME==VERSION"
 _PROGRAM: Final = "adopt the downloaded program: mcpfactory adopt --command './PROGRAM …'"
-# Program that downloads and starts another program → hint about what to adopt instead.
+# Program that downloads and starts another program → hint.
 _FETCHERS: Final = {
     **dict.fromkeys(("npx", "bunx", "pnpx", "npm exec", "npm x", "pnpm dlx", "pnpm exec", "yarn dlx", "bun x"), _NPM),
     **dict.fromkeys(("uvx", "pipx", "pip", "pip3", "uv"), _PYPI),
     **dict.fromkeys(("docker", "podman", "nerdctl"), NO_IMAGE),
     **dict.fromkeys(("dnx", "wget", "curl"), _PROGRAM),
 }
-# Program → pattern of addresses. The program downloads if the argument after its subcommand is an address.
+# Program → pattern of addresses. If such an address follows the subcommand, the program downloads code.
 _ADDRESSES: Final = {"deno": re.compile(r"(npm|jsr|https?):"), "go": re.compile(r"[^@]+@")}
 _PROJECT_RUNNERS: Final = frozenset({"npm", "pnpm", "yarn", "poetry", "pdm", "hatch", "pipenv", "cargo", "dotnet"})
 _SHELLS: Final = frozenset({"bash", "sh", "zsh", "dash", "fish", "ksh", "ash", "cmd", "powershell", "pwsh"})
-# Options with which a shell takes a command line as text.
+# Options that pass a command line to a shell as text.
 _SHELL_TEXT: Final = re.compile(r"-[a-z]*c(ommand)?|/[ck]", re.IGNORECASE)
 _STARTERS: Final = frozenset(
     {
@@ -99,9 +99,9 @@ _STARTERS: Final = frozenset(
 )  # fmt: skip
 _OPTION: Final = re.compile(r"-+([A-Za-z][\w.-]*)")
 _NAMED: Final = re.compile(r"-*([A-Za-z][\w.-]*)[\s=:]+(.+)", re.DOTALL)
-# A variable with one of these suffixes contains the location of a secret, not the secret.
+# Suffixes of variables that contain the location of a secret, not the secret.
 _PLACES: Final = ("file", "path", "dir", "url")
-# Values that are not secrets, although their names look like credentials.
+# Values that are not secrets, even if the name looks like a credential.
 _ORDINARY: Final = re.compile(
     r".{0,7}|[\d.,:-]+|[A-Za-z]+([ _-][A-Za-z]+)*|\$\{?\w+\}?|(~|\.{1,2}|[A-Za-z]:)?[/\\](?!/).*", re.DOTALL
 )
@@ -109,11 +109,7 @@ _PASSWORD: Final = re.compile(r"//[^/@\s:]*:[^/@\s$]+@")
 
 
 def refuse_secrets_in_commands_and_urls(what: str, commands: Sequence[Sequence[str]]) -> None:
-    """Refuse secrets in the address of a server and in command lines.
-
-    Raises:
-        RefusedError: the address or a command line contains a secret.
-    """
+    """Refuse secrets in a server's URL or in command lines."""
     parts = urlsplit(what) if "://" in what else urlsplit("")
     pairs = [*parse_qsl(parts.query), *(parse_qsl(parts.fragment) or [("fragment", parts.fragment)])]
     _refuse(
@@ -129,11 +125,7 @@ def refuse_secrets_in_commands_and_urls(what: str, commands: Sequence[Sequence[s
 
 
 def refuse_wrapper_program(words: Sequence[str]) -> None:
-    """Refuse a program that only fetches or starts another program, because the other program would be unchecked.
-
-    Raises:
-        RefusedError: the program fetches or starts another program.
-    """
+    """Refuse a program that only downloads or starts another program, because nobody would check that other program."""
     starter = _starter(words)
     inner = [part for word in words[1:] for part in _split(word)] if starter else list(words)
     for at in range(len(inner) if starter else 1):
@@ -156,7 +148,7 @@ def refuse_wrapper_program(words: Sequence[str]) -> None:
 
 
 def _starter(words: Sequence[str]) -> bool:
-    """Return True if the program starts another program: a wrapper, or a shell with a command in its arguments."""
+    """Return True for a wrapper program, and for a shell with a command in its arguments."""
     name = _program_name(words[0])
     options = takewhile(lambda word: word.startswith("-") or word.lower() in {"/c", "/k"}, words[1:])
     return name in _STARTERS or (name in _SHELLS and any(map(_SHELL_TEXT.fullmatch, options)))
@@ -174,7 +166,7 @@ def _fetcher(words: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _program_name(word: str) -> str:
-    """Return a program's name without folder and suffix: `/usr/bin/npx` and `npx.cmd` become `npx`."""
+    """Return a program's name without folder and suffix, such as `npx` for `/usr/bin/npx` and `npx.cmd`."""
     return re.sub(r"\.(exe|cmd|bat|ps1|com)$", "", PureWindowsPath(word).name.lower())
 
 

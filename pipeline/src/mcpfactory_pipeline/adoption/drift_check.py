@@ -1,4 +1,4 @@
-"""Drift check of adopted servers: newer versions, replaced files, changed offers at a URL."""
+"""Drift checks of adopted servers: newer versions, replaced files, and changed offers at a URL."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from mcpfactory_pipeline.workspace.workspace import WorkspaceServer
 
 
 def check_adopted_drift(server: WorkspaceServer) -> list[Drift]:
-    """Return the differences (`version`, `replaced` or `offers`) between the adopted version and the current one.
+    """Return the differences (`version`, `replaced` or `offers`) from the adopted version.
 
-    A missing answer from a source is also reported, because the result is then unknown.
+    If a source does not respond, a `version` difference with `unanswered` is returned.
     """
     adopted = server.adopted
     check = _CHECKS.get(adopted.kind) if adopted else None
@@ -38,11 +38,7 @@ def check_adopted_drift(server: WorkspaceServer) -> list[Drift]:
 
 
 def record_known_drift(server: WorkspaceServer, seen: Sequence[Drift]) -> None:
-    """Record the differences that stop a server (`known_drift`); keep the old record if a source did not answer.
-
-    Raises:
-        OSError: the record cannot be written.
-    """
+    """Record the differences that stop a server (`known_drift`). If a source did not respond, keep the old record."""
     if server.adopted is not None and not any(one.unanswered for one in seen):
         write_known_drift(server.folder, server.adopted, [one for one in seen if one.kind in STOPPING])
 
@@ -59,14 +55,10 @@ def _offers(server: WorkspaceServer, adopted: AdoptedSettings, _work: Path) -> I
 async def compare_with_adopted(
     adopted: AdoptedSettings, folder: Path, offers: Path
 ) -> tuple[tuple[str, ...] | None, str]:
-    """Return the differences from the adopted version (None if its kind has no drift), and the current offer's hash.
+    """Return the differences from the adopted version, and the hash of the current offer.
 
-    For a server at a URL, the current offers are compared with the recorded offers in the file `offers`. For a package,
-    the result of the last query of its index or registry is compared.
-
-    Raises:
-        ServerError: the server does not answer.
-        ToolRejectedInputError: the recorded offers cannot be read.
+    A server at a URL is queried. Current offers are compared with the file `offers`. For a package, the recorded
+    differences are returned.
     """
     if adopted.kind not in _CHECKS:
         return None, ""
@@ -78,7 +70,6 @@ async def compare_with_adopted(
 
 
 async def _offered_otherwise(url: str, offers: bytes) -> tuple[str, str]:
-    """Return a summary of changes to the recorded offers of a URL ("" for none), and the hash of the current offers."""
     before, now = remote_offers.parse_offers(offers), await remote_offers.fetch_offers(url)
     return remote_offers.summarize_offer_changes(
         remote_offers.describe_offer_changes(before, now)

@@ -1,6 +1,6 @@
-"""Packages of an npm registry: verified tarballs, and lock files of their dependency trees.
+"""Packages of an npm registry: verified tarballs, and locks of dependency trees.
 
-Package scripts never run: every call of npm has `--ignore-scripts`.
+Scripts of packages never run, because each npm command has the option `--ignore-scripts`.
 """
 
 from __future__ import annotations
@@ -23,19 +23,15 @@ from mcpfactory_pipeline.build.programs import ToolRejectedInputError, last_line
 _QUIET: Final = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
 QUIET_NPM: Final = {"npm_config_update_notifier": "false"}  # disables npm's check for updates
 _LOCKED: Final = ("--package-lock-only", "--omit-lockfile-registry-resolved", "--omit=dev")
-_PATIENCE: Final = 300  # seconds; timeout of one npm command
+_PATIENCE: Final = 300  # seconds; timeout of an npm command
 _MACHINERY_BROKE: Final = re.compile(
     r"\b(E?NOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ENOSPC|ENETUNREACH|ERR_SOCKET_TIMEOUT|FETCH_ERROR|E50\d|E429)\b|network"
 )
-_TARBALL: Final = "package.tgz"  # name of the tarball in a candidate's folder; the lock file contains this name
+_TARBALL: Final = "package.tgz"  # name of the tarball in a candidate and in its lock
 
 
 def find_npm() -> str:
-    """Return the path of npm.
-
-    Raises:
-        StageError: npm is not installed.
-    """
+    """Return the path of npm."""
     found = shutil.which("npm")
     if found is None:
         raise StageError("npm, which fetches Node.js servers, is not installed on this machine", hint="install Node.js")
@@ -43,15 +39,15 @@ def find_npm() -> str:
 
 
 def run_npm(*arguments: str, cwd: Path, log: bool = True) -> str:
-    """Run npm without package scripts and return its stdout; with `log`, all output goes to the log.
+    """Run npm without package scripts, and return its stdout. If `log` is True, also print all output.
 
     Raises:
         ToolRejectedInputError: npm rejected its input.
-        StageError: npm failed (no network, no space), or is not installed.
+        StageError: npm is not installed, or failed for another reason, such as a network error.
     """
     command = [find_npm(), *arguments, *_QUIET]
     if log:
-        print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - a job's stdout is the log of its stage
+        print(f"$ {shlex.join(command)}", flush=True)  # noqa: T201 - the stdout of a job is the log of its stage
     try:
         done = subprocess.run(
             command,
@@ -69,7 +65,7 @@ def run_npm(*arguments: str, cwd: Path, log: bool = True) -> str:
             f"npm {arguments[0]} did not finish: {error}", hint="run the command again when the registry answers"
         ) from error
     if log:
-        print(done.stdout + done.stderr, end="", flush=True)  # noqa: T201 - a job's stdout is the log of its stage
+        print(done.stdout + done.stderr, end="", flush=True)  # noqa: T201 - the stdout of a job is the log of its stage
     if done.returncode == 0:
         return done.stdout
     said = last_lines(
@@ -81,15 +77,12 @@ def run_npm(*arguments: str, cwd: Path, log: bool = True) -> str:
 
 
 def npm_integrity(data: bytes) -> str:
-    """Return the hash of a tarball in npm's format."""
+    """Return npm's integrity hash of a tarball."""
     return f"sha512-{base64.b64encode(hashlib.sha512(data).digest()).decode()}"
 
 
 def fetch_tarball(spec: str, work: Path, *, log: bool = True) -> tuple[dict[str, Any], bytes]:
-    """Return npm's metadata of a package, and its tarball, verified by the integrity in the metadata.
-
-    Raises the errors of `run_npm`.
-    """
+    """Return npm's metadata of a package, and the verified tarball."""
     said = json.loads(run_npm("pack", spec, "--json", "--pack-destination", str(work), cwd=work, log=log))
     about: dict[str, Any] = said[0] if isinstance(said, list) else next(iter(said.values()))
     data = (work / Path(str(about["filename"])).name).read_bytes()
@@ -101,23 +94,17 @@ def fetch_tarball(spec: str, work: Path, *, log: bool = True) -> tuple[dict[str,
 
 
 def newest_npm_version(package: str, work: Path) -> str:
-    """Return the latest version in the registry. Raises the same errors as `run_npm`."""
+    """Return the latest version in the registry."""
     return str(json.loads(run_npm("view", package, "version", "--json", cwd=work, log=False)))
 
 
 def make_package_json(package: str) -> str:
-    """Return the `package.json` of a candidate's installation; its only dependency is the tarball."""
+    """Return a `package.json` whose only dependency is the tarball of a candidate."""
     return json.dumps({"private": True, "dependencies": {package: f"file:{_TARBALL}"}}, indent=2) + "\n"
 
 
 def lock_dependency_tree(package: str, tarball: bytes, work: Path) -> str:
-    """Return a lock of a tarball's dependency tree for all platforms.
-
-    The lock has versions and integrities, but no addresses.
-
-    Raises the same errors as `run_npm`, and ConfigError for a dependency without integrity (a repository or an
-    address).
-    """
+    """Return a lock of a tarball's dependency tree for all platforms, with integrity hashes and without URLs."""
     tree = work / "tree"
     tree.mkdir()
     (tree / _TARBALL).write_bytes(tarball)
@@ -129,13 +116,13 @@ def lock_dependency_tree(package: str, tarball: bytes, work: Path) -> str:
 
 
 def packages_with_install_scripts(lock: str | bytes) -> list[str]:
-    """Return the packages of a lock that have install scripts, which are never run."""
+    """Return the locked packages with install scripts. These scripts are never run."""
     rows = json.loads(lock)["packages"]
     return sorted(path.removeprefix("node_modules/") for path, row in rows.items() if row.get("hasInstallScript"))
 
 
 def collect(sources: AdoptionSources) -> CollectedFiles:
-    """Return the tarball of the adopted version, checked by its integrity hash, and the lock."""
+    """Return the tarball of the adopted version, and the lock."""
     adopted, lock = sources.adopted, sources.lock("node")
     check_node_lock(lock, own=adopted.package, where=f"servers/{sources.server}/{LOCKS['node']}")
     _, data = fetch_tarball(f"{adopted.package}@{adopted.version}", sources.work, log=sources.log)
@@ -154,10 +141,7 @@ def collect(sources: AdoptionSources) -> CollectedFiles:
 
 
 def install_dependency_tree(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
-    """Install a candidate's dependency tree in `place`; npm verifies each package by the integrity value in the lock.
-
-    Raises the errors of `run_npm`, and ConfigError if the lock does not pin every package.
-    """
+    """Install a candidate's dependency tree in `place`. npm verifies the integrity hashes in the lock."""
     about = json.loads((files / "package.json").read_bytes())
     check_node_lock((files / LOCKS["node"]).read_bytes(), own=next(iter(about["dependencies"])))
     for name in names:
@@ -166,7 +150,7 @@ def install_dependency_tree(files: Path, names: Sequence[str], place: Path, *, l
 
 
 def resolve_node_command(place: Path, start: Sequence[str]) -> tuple[str, ...]:
-    """Return the start command for an installation. Its program belongs to the package, or to the machine (`node`)."""
+    """Return the start command for an installation. The program belongs to the package or to this machine (`node`)."""
     program = place / "node_modules" / ".bin" / start[0]
     if program.exists():
         return ("node", str(program.resolve()), *start[1:]) if _is_script(program) else (str(program), *start[1:])
@@ -180,6 +164,6 @@ def _is_script(program: Path) -> bool:
 
 
 def node_sandbox_paths() -> tuple[Path, ...]:
-    """Return the paths of this machine's Node.js that a sandbox must be able to read."""
+    """Return the paths of Node.js that a sandbox must be able to read."""
     found = shutil.which("node")
     return (Path(found).resolve().parents[1],) if found else ()

@@ -1,4 +1,4 @@
-"""Run the tests of an adopted server and read their reports."""
+"""Test runs of adopted servers, and their reports."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _DIRECTIVE: Final = re.compile(r"#\s*(skip|todo)\b", re.I)
 
 @dataclass(frozen=True, slots=True)
 class TestCounts:
-    """Number of tests by outcome; `form` is the format of the report; `names` has the names of the failed tests."""
+    """Numbers of tests. `form` is the format of the report. `names` are the failed tests."""
 
     __test__ = False  # pytest must not collect this class
 
@@ -47,11 +47,11 @@ class TestCounts:
 
     @property
     def tests(self) -> int:
-        """Return the total number of tests."""
+        """Return the number of all tests."""
         return self.passed + self.failed + self.skipped
 
     def words(self) -> str:
-        """Return the counts as text: `3 passed, 1 failed: refuses`."""
+        """Return the counts as text, such as `3 passed, 1 failed: refuses`."""
         said = f"{self.passed} passed"
         said += f", {self.failed} failed: {', '.join(self.names[:_SHOWN])}" if self.failed else ""
         return said + (f", {self.skipped} skipped" if self.skipped else "")
@@ -61,14 +61,11 @@ NO_REPORT: Final = TestCounts("")
 
 
 def read_junit(data: bytes) -> TestCounts | None:
-    """Return the counts of a JUnit report; None if the data is not a JUnit report.
-
-    Each `testcase` counts once; the totals that suites state are ignored.
-    """
+    """Return the counts of a JUnit report, or None for other data. Totals of test suites are ignored."""
     if len(data) > _LARGEST or b"<!DOCTYPE" in data[:4096] or b"<!ENTITY" in data:
         return None
     try:
-        root = ET.fromstring(data)  # noqa: S314 - documents with a DTD or entities were rejected above
+        root = ET.fromstring(data)  # noqa: S314 - a DTD and entities were rejected above
     except ET.ParseError:
         return None
     if root.tag not in {"testsuites", "testsuite"}:
@@ -86,10 +83,10 @@ def read_junit(data: bytes) -> TestCounts | None:
 
 
 def read_tap(text: str) -> TestCounts | None:
-    """Return the counts of a TAP report; None if the text is not a TAP report.
+    """Return the counts of a TAP report, or None for other text.
 
-    Indented lines (subtests) are ignored, because only the line of the parent test counts. Planned tests that are
-    missing count as failed.
+    Indented lines (subtests) are ignored, because the parent test already counts. Tests that the plan announces but the
+    report lacks count as failed.
     """
     plan, lines = _PLAN.search(text), list(_TAP.finditer(text))
     if plan is None:
@@ -107,7 +104,7 @@ def read_tap(text: str) -> TestCounts | None:
     return TestCounts("TAP", passed, len(names) - (missing > 0) + max(0, missing), skipped, tuple(names))
 
 
-# pytest configuration file → text that the file must contain, or "".
+# pytest configuration file → required text in the file, or ""
 _PYTEST_CONFIGS: Final = {
     "pytest.toml": "", ".pytest.toml": "", "pytest.ini": "", ".pytest.ini": "", "pyproject.toml": "[tool.pytest", "tox.ini": "[pytest]",
     "setup.cfg": "[tool:pytest]",
@@ -116,7 +113,7 @@ _PYTEST_CONFIGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ProjectTestResult:
-    """Result of a server's own tests: success, message, and the counts of a report, if any."""
+    """Result of a server's own tests."""
 
     good: bool
     message: str
@@ -124,12 +121,7 @@ class ProjectTestResult:
 
 
 def run_project_tests(inputs: StageInputs, adopted: AdoptedSettings, candidate: Artifact) -> ProjectTestResult:
-    """Run the test command of a server in a sandbox, in a copy of its sources, with the programs of its kind.
-
-    Raises:
-        ToolRejectedInputError: a dependency of the tests is not available.
-        StageError: an index did not answer, or the command cannot be started.
-    """
+    """Run the test command of a server in a sandbox, in a copy of the server's sources."""
     sources = AdoptionSources(inputs.server, adopted, inputs.folder, inputs.root, inputs.work, inputs.settings)
     folder, files = project_files(sources)
     place = inputs.work / "tools"
@@ -148,7 +140,6 @@ def run_project_tests(inputs: StageInputs, adopted: AdoptedSettings, candidate: 
 
 
 def _python_tools(workdir: Path, candidate: Artifact, place: Path) -> Path:
-    """Install test dependencies of a Python project: its dependency group or extra for tests, otherwise pytest."""
     _keep_pytest_here(workdir)
     create_locked_environment(candidate.folder, tuple(candidate.files), place, log=True)
     python = programs(place) / "python"
@@ -166,7 +157,10 @@ def _python_tools(workdir: Path, candidate: Artifact, place: Path) -> Path:
 
 
 def _keep_pytest_here(workdir: Path) -> None:
-    """Add an empty pytest configuration to a project without one, so that pytest does not search the parent folders."""
+    """Add an empty pytest configuration if the project has none.
+
+    Without a configuration, pytest would search the parent folders.
+    """
     for name, mark in _PYTEST_CONFIGS.items():
         file = workdir / name
         if file.is_file() and mark in file.read_text(encoding="utf-8", errors="replace"):
@@ -175,11 +169,7 @@ def _keep_pytest_here(workdir: Path) -> None:
 
 
 def read_test_requirements(folder: Path) -> list[str]:
-    """Return the requirements that uv installs for the tests of a project: a dependency group, and pytest.
-
-    Raises:
-        ToolRejectedInputError: the extra for tests has an invalid requirement, or a requirement without a wheel.
-    """
+    """Return the requirements for the tests of a project: pytest, and the project's extra and group for tests."""
     try:
         project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -208,7 +198,10 @@ _PREPARE: Final = {"python": _python_tools, "node": _node_tools}
 
 
 def judge_test_run(code: int, said: str, report: bytes | None, *, wanted: str) -> ProjectTestResult:
-    """Return the verdict. Exit code and report must both show success; a missing `wanted` report is a failure. Pure."""
+    """Return the test result.
+
+    Exit code and report must both show success. If a report is `wanted` but missing, the tests count as failed.
+    """
     if wanted and report is None:
         return ProjectTestResult(
             False, f"the tests ended with exit {code} and wrote no {wanted}: the results are unknown"
@@ -233,7 +226,7 @@ def _with_count(code: int, count: TestCounts) -> ProjectTestResult:
 
 
 def _read(report: Path | None) -> bytes | None:
-    """Return the content of a report; refuse links, because untrusted code wrote the report."""
+    """Return the content of a report. Links are refused, because untrusted code writes the report."""
     if report is None or report.is_symlink() or not report.is_file() or report.stat().st_size > _LARGEST:
         return None
     return report.read_bytes()

@@ -1,4 +1,4 @@
-"""Recognize and build projects whose sources are in the workspace."""
+"""Adopted projects whose sources are in the workspace."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ from mcpfactory_pipeline.isolation.levels import Sandbox, make_sandbox
 from mcpfactory_pipeline.workspace.adopted import adopted_files
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-_UNPACKED: Final = "package"  # every npm tarball has this top-level folder
+_UNPACKED: Final = "package"  # top-level folder of every npm tarball
 _LARGEST: Final = 512 * 1024 * 1024  # maximum unpacked size of a tarball in bytes
 
 
 def project_files(sources: AdoptionSources) -> tuple[Path, list[str]]:
-    """Return a project's folder and its files, without files that git ignores."""
+    """Return a project's folder and its files, without files that Git ignores."""
     folder = sources.own()
     return folder, exclude_git_ignored(folder, adopted_files(sources.adopted, sources.root))
 
 
 def build_python_project(sources: AdoptionSources) -> CollectedFiles:
-    """Build a project's wheel in a copy of its sources; the lock next to `mcpfactory.toml` has its dependencies."""
+    """Build a project's wheel from a copy of its sources."""
     lock = sources.lock("python")
     check_python_lock(lock, addresses=True, where=f"servers/{sources.server}/{LOCKS['python']}")
     folder, files = project_files(sources)
@@ -70,9 +70,7 @@ def build_python_project(sources: AdoptionSources) -> CollectedFiles:
 def build_node_project(sources: AdoptionSources) -> CollectedFiles:
     """Build and pack a Node.js project in a copy of its sources.
 
-    The project's dependencies are installed from its lock, without scripts; the project's build runs in a sandbox.
-
-    Raises the errors of `run_npm`, and ConfigError if the lock does not pin every package.
+    Dependencies are installed without scripts. The project's build runs in a sandbox.
     """
     folder, files = project_files(sources)
     sandbox = make_sandbox(sources.settings, sources.work, name="builder")
@@ -88,7 +86,7 @@ def build_node_project(sources: AdoptionSources) -> CollectedFiles:
     if sources.adopted.build:
         run_npm("ci" if locked else "install", cwd=workdir, log=sources.log)
         _run_build(sources.adopted.build, workdir, sandbox, log=sources.log)
-    # With --ignore-scripts, npm runs no scripts of the project, such as prepare and prepack.
+    # --ignore-scripts also prevents scripts of the project, such as prepare and prepack.
     said = json.loads(run_npm("pack", "--json", "--pack-destination", str(sources.work), cwd=workdir, log=sources.log))
     row = said[0] if isinstance(said, list) else next(iter(said.values()))
     tarball = sources.work / Path(str(row["filename"])).name
@@ -107,11 +105,7 @@ def build_node_project(sources: AdoptionSources) -> CollectedFiles:
 
 
 def check_npm_project_lock(folder: Path, *, called: str = "") -> None:
-    """Check that a project's lock, if it exists, pins every package by an integrity value.
-
-    Raises:
-        ConfigError: a package is not pinned, or npm would prefer another lock file.
-    """
+    """Check that each package in a project's lock has an integrity hash. A project without a lock is valid."""
     if (folder / SHRINKWRAP).exists():
         raise ConfigError(
             f"npm would use {SHRINKWRAP} of {called or 'the package'} instead of {LOCKS['node']}",
@@ -134,21 +128,15 @@ def _refuse_leaks(found: Any) -> None:
 
 
 def install_packed_node_project(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
-    """Unpack a tarball that was packed here, and install the packages of its lock next to it.
-
-    Raises:
-        ToolRejectedInputError: the file is not an npm tarball, or a locked package is not available.
-        ConfigError: the lock does not pin each package.
-        StageError: the registry does not answer.
-    """
+    """Unpack a tarball that this machine packed, and install the packages in its lock."""
     with tarfile.open(fileobj=io.BytesIO((files / "package.tgz").read_bytes())) as archive:
         members = [member for member in archive.getmembers() if member.isfile()]
         if sum(member.size for member in members) > _LARGEST:
             raise ToolRejectedInputError(f"package.tgz has more than {_LARGEST} bytes")
         if hasattr(tarfile, "data_filter"):
             archive.extractall(place, members, filter="data")
-        else:  # Python 3.11.0 to 3.11.3 have no `filter`
-            archive.extractall(place, members)  # noqa: S202 - the tarball was packed here
+        else:  # Python 3.11.0 to 3.11.3 has no `filter`
+            archive.extractall(place, members)  # noqa: S202 - this machine packed the tarball
     if LOCKS["node"] in names:
         shutil.copyfile(files / LOCKS["node"], place / _UNPACKED / LOCKS["node"])
         check_npm_project_lock(place / _UNPACKED)
@@ -160,11 +148,11 @@ _NO_TESTS: Final = "no test specified"  # `npm init` writes a test script that p
 
 
 def recognize_project(workspace: Workspace, place: Path, request: AdoptionRequest, work: Path) -> RecognizedServer:
-    """Recognize the project in a folder, to adopt the project in place or as a copy below `servers/`.
+    """Recognize the project in a folder. The project is adopted in place, or as a copy below `servers/`.
 
     Raises:
         ConfigError: the folder is not a project, or its start command is unknown.
-        RefusedError: the folder is outside the workspace, and copying was not requested.
+        RefusedError: the folder is outside the workspace, and a copy was not requested.
     """
     read = next((function for name, function in _PROJECTS.items() if (place / name).is_file()), None)
     if read is None:
@@ -229,7 +217,7 @@ def _is_test(file: str) -> bool:
 
 
 def _module(files: Iterable[str]) -> str:
-    """Return the only package that `python -m` can run; "" if no package or several packages fit."""
+    """Return the package that `python -m` can run, or "" if there is not exactly one."""
     mains = [file.removeprefix("src/").removesuffix("/__main__.py") for file in files if file.endswith("/__main__.py")]
     found = [main.replace("/", ".") for main in mains if all(part.isidentifier() for part in main.split("/"))]
     return found[0] if len(found) == 1 else ""

@@ -1,4 +1,4 @@
-"""Propose the files of an adopted server, with settings that are read from its code without running it."""
+"""Proposed files for an adopted server. Settings are found in the server's code without running the code."""
 
 from __future__ import annotations
 
@@ -18,17 +18,21 @@ from mcpfactory_pipeline.base.files import has_file_content, replace_file
 from mcpfactory_pipeline.workspace.adopted import FILE as DRIFT
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace, is_server_name, read_settings_file, read_toml
 
-_PERSONS: Final = ("start", "files", "build", "test", "report")  # fields of the configuration that people may edit
+_PERSONS: Final = ("start", "files", "build", "test", "report")  # fields of the configuration that users may edit
 _ORDER: Final = ("kind", "package", "version", "hash", "url", "path", *_PERSONS, "constraints")
 
 
 @dataclass(frozen=True, slots=True)
 class RecognizedServer:
-    """Recognized server: kind, suggested name, fields of `[adopted]`, and files next to `mcpfactory.toml`.
+    """A recognized server.
 
-    `environment` lists the variables that the code reads, `found` the findings as sentences, `notes` the remarks for
-    the reviewer. `copied` maps paths below the server's folder to the files to copy. `decided` are the fields that
-    the user gave; in the file of an already adopted server, only these fields are replaced.
+    Attributes:
+        table: fields of `[adopted]`.
+        files: files next to `mcpfactory.toml`.
+        found: findings as sentences.
+        notes: notes for the reviewer.
+        copied: path in the server's folder → file to copy.
+        decided: fields that the user gave. Fields in `decided` replace fields that were edited by hand.
     """
 
     kind: str
@@ -44,7 +48,7 @@ class RecognizedServer:
 
 @dataclass(frozen=True, slots=True)
 class ProposedFile:
-    """A file to write: its path in the workspace, its current content (None for a new file), and its new content."""
+    """A file to write. `path` is relative to the workspace. `before` is None for a new file."""
 
     path: str
     before: str | None
@@ -52,11 +56,11 @@ class ProposedFile:
 
     @property
     def change(self) -> str:
-        """Return the status of a file: `new`, `changed` or `same`."""
+        """Return `new`, `changed` or `same`."""
         return "new" if self.before is None else "same" if self.before == self.after else "changed"
 
     def diff(self) -> str:
-        """Return the changed lines as a unified diff."""
+        """Return the changes as a unified diff."""
         old = (self.before or "").splitlines(keepends=True)
         name = self.path if self.before is not None else "/dev/null"
         return "".join(difflib.unified_diff(old, self.after.splitlines(keepends=True), name, self.path, n=1))
@@ -64,7 +68,7 @@ class ProposedFile:
 
 @dataclass(frozen=True, slots=True)
 class AdoptionProposal:
-    """An adoption that has not been written yet."""
+    """An adoption whose files have not been written."""
 
     server: str
     recognised: RecognizedServer
@@ -73,11 +77,11 @@ class AdoptionProposal:
 
     @property
     def changes(self) -> bool:
-        """Return True if anything would be written."""
+        """Return True if a file would change."""
         return any(one.change != "same" for one in self.files) or bool(self.copies)
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data."""
+        """Return JSON-compatible data."""
         found = self.recognised
         return {
             "server": self.server,
@@ -97,13 +101,10 @@ def derive_server_name(text: str) -> str:
 
 
 def propose_adoption(workspace: Workspace, found: RecognizedServer, name: str = "") -> AdoptionProposal:
-    """Return the files to write for a recognized server under a name.
-
-    If the server was adopted before, all other content of its file is kept.
+    """Return the files for a recognized server. If the server is already adopted, all other settings are kept.
 
     Raises:
         RefusedError: the name belongs to a server that was not adopted, or to a server of another kind.
-        ConfigError: the name is invalid, or the server's file cannot be edited automatically.
     """
     server = name or found.name
     if not is_server_name(server) or not re.fullmatch(r"[a-z][a-z0-9-]*", server):
@@ -132,11 +133,7 @@ def propose_adoption(workspace: Workspace, found: RecognizedServer, name: str = 
 
 
 def write_proposal(workspace: Workspace, proposal: AdoptionProposal) -> list[str]:
-    """Write the proposed files and return their paths; other files stay unchanged.
-
-    Raises:
-        ConfigError: a file cannot be written.
-    """
+    """Write the proposed files, and return the paths of changed files."""
     written = []
     try:
         for path, source in proposal.copies.items():
@@ -172,13 +169,12 @@ def _config_text(server: str, found: RecognizedServer) -> str:
 
 
 def _rows(found: RecognizedServer) -> dict[str, Any]:
-    """Return the fields of the table `[adopted]`, as a TOML parser would return them."""
     table = {"kind": found.kind, **found.table}
     return {key: value if isinstance(value := table[key], str) else list(value) for key in _ORDER if table.get(key)}
 
 
 def _updated(file: Path, found: RecognizedServer, server: str) -> str:
-    """Return the text of a server's file with the changed fields of `[adopted]`; all other text is unchanged."""
+    """Return the text of a server's file with changed fields in `[adopted]`."""
     config = read_toml(file)
     before = read_settings_file(ServerConfig, file).adopted
     if before is None:
@@ -215,7 +211,7 @@ def _updated(file: Path, found: RecognizedServer, server: str) -> str:
 
 
 def _toml(value: str | Sequence[str]) -> str:
-    return json.dumps(value, ensure_ascii=False)  # TOML accepts JSON's form of strings and lists of strings
+    return json.dumps(value, ensure_ascii=False)  # JSON strings and lists of strings are also valid TOML
 
 
 def _read(file: Path) -> str | None:
@@ -228,7 +224,7 @@ def _read(file: Path) -> str | None:
 _READS: Final = re.compile(
     r"""(?:environ(?:\.get\(|\[)|getenv\()\s*["']([A-Z][A-Z0-9_]{2,60})["']|process\.env(?:\.([A-Z][A-Z0-9_]{2,60})\b|\[["']([A-Z][A-Z0-9_]{2,60})["']\])"""
 )
-# Common environment variables that do not configure a server.
+# Common environment variables that are not settings of a server.
 _COMMON: Final = re.compile(
     r"HOME|PATH|USER|SHELL|TERM|TMPDIR|TEMP|TMP|LANG|LC_\w+|XDG_\w+|PYTHON\w*|NODE_\w+|NPM_\w+|CI|DEBUG|NO_COLOR|FORCE_COLOR|TZ|APPDATA|LOCALAPPDATA|USERPROFILE|SYSTEMROOT|COLUMNS|PORT|HOSTNAME|EDITOR|VIRTUAL_ENV"
 )
@@ -243,7 +239,7 @@ _FRAMEWORKS: Final = {
 
 
 def find_variables_in_code(files: Iterable[tuple[str, bytes]]) -> tuple[str, ...]:
-    """Return the environment variables that Python and JavaScript files read, sorted."""
+    """Return the sorted environment variables that Python and JavaScript files read."""
     found: set[str] = set()
     for name, data in files:
         if name.endswith((".py", ".js", ".mjs", ".cjs", ".ts")) and len(data) <= _LARGEST:
@@ -252,12 +248,12 @@ def find_variables_in_code(files: Iterable[tuple[str, bytes]]) -> tuple[str, ...
 
 
 def detect_framework(names: Iterable[str]) -> str:
-    """Return the framework of a server from the names of its dependencies; "" if it is unknown."""
+    """Return the framework of a server from its dependencies, or ""."""
     known = set(names)
     return next((words for name, words in _FRAMEWORKS.items() if name in known), "")
 
 
 def framework_finding(names: Iterable[str]) -> tuple[str, ...]:
-    """Return a sentence about the framework for the findings; "" if the framework is unknown."""
+    """Return a sentence about the framework of a server."""
     found = detect_framework(names)
     return (f"written with {found}",) if found else ()

@@ -1,6 +1,6 @@
-"""Packages of a Python index: available versions, verified wheels, and lock files of all dependencies.
+"""Packages of a Python index: versions, verified wheels, and locks.
 
-No code of a package runs. Therefore only wheels are accepted: building a source distribution would run its code.
+Only wheels are accepted, because the build of a source distribution would run its code.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from mcpfactory_pipeline.base.hashing import hash_bytes
 from mcpfactory_pipeline.build.programs import ToolRejectedInputError, run_uv
 
 _LARGEST: Final = 512 * 1024 * 1024  # maximum size of a wheel in bytes
-_PATIENCE: Final = 120  # seconds; timeout of each socket operation of the download
+_PATIENCE: Final = 120  # seconds; timeout of each socket operation of a download
 ONLY_WHEELS: Final = ("--only-binary", ":all:")
 # Messages of uv about packages without a usable wheel.
 _NO_WHEEL: Final = re.compile(
     r"Wheels are required for `([^`]+)`|Failed to (?:download and )?build `([^`]+)`|([\w.-]+(?:==[\w.!+-]+)?) "
     r"(?:has|have) no usable wheels"
 )
-# With line ends or variables, one text could contain several requirements.
+# A text with line breaks or variables could contain several requirements.
 _MORE_THAN_A_REQUIREMENT: Final = re.compile(r"[\r\n]|\$\{")
 
 
 class WheelHashMismatchError(ToolRejectedInputError):
-    """Error for an index without the wanted file; `hashes` are the hashes of all files on the index."""
+    """Error if an index lacks the wanted file. `hashes` are the hashes of the files on the index."""
 
     def __init__(self, message: str, hashes: Sequence[str]) -> None:
         super().__init__(message)
@@ -45,7 +45,7 @@ class WheelHashMismatchError(ToolRejectedInputError):
 
 
 class IndexWheel(NamedTuple):
-    """A wheel in an index: package version, file name, URL and hash."""
+    """A wheel on an index."""
 
     version: str
     file: str
@@ -54,18 +54,17 @@ class IndexWheel(NamedTuple):
 
 
 def find_wheel(requirement: str, work: Path, *, wanted: str = "") -> IndexWheel:
-    """Return an index's wheel for a requirement: the platform-independent wheel, else the best wheel for this machine.
+    """Return the wheel for a requirement. Wheels for all platforms are preferred to wheels for this machine.
 
-    With `wanted`, return the wheel with that hash.
+    With `wanted`, return the wheel with this hash.
 
     Raises:
-        ToolRejectedInputError: the version or a wheel is missing; `WheelHashMismatchError` if no file has the wanted
-            hash.
-        StageError: the index does not answer.
+        ToolRejectedInputError: the version or a wheel is missing. The error is a `WheelHashMismatchError` if no file
+            has the wanted hash.
     """
     asked, answer = work / "asked.in", work / "pylock.toml"
     asked.write_text(f"{requirement}\n", encoding="utf-8")
-    answer.unlink(missing_ok=True)  # delete an existing output file, because uv would keep the version in the file
+    answer.unlink(missing_ok=True)  # uv would keep the version in an existing file
     options = ("--quiet", "--no-deps", "--no-header", "--format", "pylock.toml", "--output-file")
     run_uv("pip", "compile", *options, str(answer), str(asked), cwd=work, log=False)
     package: Mapping[str, Any] = tomllib.loads(answer.read_text(encoding="utf-8"))["packages"][0]
@@ -95,7 +94,7 @@ def _row(version: str, wheel: Mapping[str, Any]) -> IndexWheel:
 
 
 def _place(file: str, order: Mapping[str, int]) -> int | None:
-    """Return the rank of a wheel (platform-independent: 0); None for another platform's wheel."""
+    """Return the rank of a wheel. A lower rank is better. For another platform, return None."""
     try:
         tags = {str(tag) for tag in parse_wheel_filename(file)[3]}
     except InvalidWheelFilename:
@@ -106,12 +105,7 @@ def _place(file: str, order: Mapping[str, int]) -> int | None:
 
 
 def fetch_wheel(row: IndexWheel) -> bytes:
-    """Return the bytes of a wheel, verified by its hash.
-
-    Raises:
-        ToolRejectedInputError: the hash differs.
-        StageError: the wheel cannot be downloaded.
-    """
+    """Return the content of a wheel, after a check of its hash."""
     try:
         with urllib.request.urlopen(row.url, timeout=_PATIENCE) as answer:  # noqa: S310 - the URL comes from the configured index
             data: bytes = answer.read(_LARGEST + 1)
@@ -130,15 +124,11 @@ def fetch_wheel(row: IndexWheel) -> bytes:
 
 
 def compile_lock(requirements: Sequence[str], constraints: Sequence[str], work: Path) -> str:
-    """Return a lock of requirements and all dependencies, for every platform: versions and hashes, no addresses.
-
-    No code of the packages is run.
+    """Return a lock of requirements and all dependencies for all platforms. No code of the packages is run.
 
     Raises:
         ConfigError: a requirement is an option of uv, a folder or several lines.
         RefusedError: a requirement or a dependency has no wheel.
-        ToolRejectedInputError: the requirements cannot be met.
-        StageError: the index does not answer.
     """
     for one in (*requirements, *constraints):
         refuse_unsafe_requirement(one)
@@ -159,13 +149,9 @@ def compile_lock(requirements: Sequence[str], constraints: Sequence[str], work: 
 
 
 def refuse_unsafe_requirement(text: str) -> None:
-    """Refuse text that is more than one requirement for uv, or that uv would have to build.
+    """Refuse text that is more than one requirement, or that uv would have to build.
 
-    For example, uv builds the folder that `-e FOLDER` names, regardless of the other options of uv.
-
-    Raises:
-        ConfigError: the text is not a requirement of one package.
-        RefusedError: the text names an address without a wheel.
+    For example, uv builds the folder in `-e FOLDER`, even if only wheels are permitted.
     """
     try:
         found = None if _MORE_THAN_A_REQUIREMENT.search(text) else Requirement(text)
@@ -192,7 +178,7 @@ def _without_wheel(name: str) -> RefusedError:
 
 
 def collect(sources: AdoptionSources) -> CollectedFiles:
-    """Return the wheel of the adopted version, checked by its hash, and the lock."""
+    """Return the wheel of the adopted version, and the lock."""
     adopted = sources.adopted
     requirement = f"{adopted.package}=={adopted.version}"
     lock = sources.lock("python")
@@ -210,12 +196,9 @@ def collect(sources: AdoptionSources) -> CollectedFiles:
 
 
 def create_locked_environment(files: Path, names: Sequence[str], place: Path, *, log: bool) -> None:
-    """Create a candidate's environment in `place/venv`, with the locked packages by hash, and the candidate's wheels.
+    """Create a candidate's environment in `place/venv`.
 
-    Raises:
-        ConfigError: the lock has entries other than packages with hashes.
-        ToolRejectedInputError: a package has another hash, or is not available as a wheel.
-        StageError: the index does not answer.
+    The environment contains the locked packages and the candidate's wheels.
     """
     venv, lock = place / "venv", files / LOCKS["python"]
     check_python_lock(lock.read_bytes(), addresses=True)
@@ -229,12 +212,12 @@ def create_locked_environment(files: Path, names: Sequence[str], place: Path, *,
 
 
 def resolve_python_command(place: Path, start: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line in an environment. The first word is a program of the environment, or `python`."""
+    """Return the command line in an environment."""
     return (str(programs(place) / start[0]), *start[1:])
 
 
 def venv_sandbox_paths(program: Path) -> tuple[Path, ...]:
-    """Return the paths that a sandbox must read to start a program of a virtual environment, with its base Python."""
+    """Return the paths that a sandbox must read to start a program of a virtual environment."""
     place = program.parent.parent
     if not (place / "pyvenv.cfg").is_file():
         return ()
@@ -243,5 +226,5 @@ def venv_sandbox_paths(program: Path) -> tuple[Path, ...]:
 
 
 def programs(place: Path) -> Path:
-    """Return the folder of the programs in an environment from `create_locked_environment`."""
+    """Return the program folder of an environment from `create_locked_environment`."""
     return venv_python(place / "venv").parent

@@ -1,4 +1,4 @@
-"""Recognize a server to adopt (project, command, package or URL) and its start command, without running it."""
+"""Recognition of a server to adopt and of its start command. The server is not run."""
 
 from __future__ import annotations
 
@@ -47,20 +47,17 @@ _PYPI: Final = re.compile(r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)
 _NPM: Final = re.compile(
     r"(?P<name>(?:@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*)(?:@(?P<version>[A-Za-z0-9.+-]+))?"
 )
-# Interpreters are part of the machine, not of a candidate.
+# Interpreters belong to the machine, not to a candidate.
 _INTERPRETERS: Final = re.compile(r"node|deno|bun|java|dotnet|ruby|php|perl|python(3(\.\d+)?)?|sh|bash")
-_LARGEST: Final = 1 << 21  # maximum size in bytes of a file whose code is searched
+_LARGEST: Final = 1 << 21  # maximum size in bytes of a file that is searched
 
 
 def recognize(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer:
     """Return the recognized server for an adoption request.
 
     Raises:
-        NotFoundError: nothing was found.
-        ConfigError: the server's start command is unknown, or the given options conflict.
+        ConfigError: the server's start command is unknown, or options conflict.
         RefusedError: this kind of server cannot be adopted.
-        StageError: an index did not answer.
-        ServerError: the server at a URL does not list its offers.
     """
     if bool(request.what) == bool(request.command):
         raise ConfigError("give either a server or --command", hint=f"mcpfactory adopt {FORMS}")
@@ -76,7 +73,7 @@ def recognize(workspace: Workspace, request: AdoptionRequest) -> RecognizedServe
 
 
 def find_earlier_adoption(workspace: Workspace, kind: str, field: str, value: str) -> WorkspaceServer | None:
-    """Return the server of the workspace that was adopted from the same source; None unless exactly one matches."""
+    """Return the server that was adopted from the same source, or None if there is not exactly one."""
     found = [
         server
         for server in workspace.servers()
@@ -152,7 +149,7 @@ def _from_pypi(workspace: Workspace, text: str, request: AdoptionRequest, work: 
 
 
 def _newer_than_known(needs: Sequence[Requirement], lock: str) -> Iterator[str]:
-    """Yield a note for each framework that is locked to a newer major version than the package declares."""
+    """Yield a note for each framework whose locked major version is newer than the declared version."""
     for need in needs:
         locked = re.search(rf"^{re.escape(canonicalize_name(need.name))}==([\w.!+-]+)", lock, re.M)
         known = [Version(one.version) for one in need.specifier if one.operator in {">=", ">"}]
@@ -171,7 +168,7 @@ def _newer_than_known(needs: Sequence[Requirement], lock: str) -> Iterator[str]:
 
 def _wheel_programs(wheel: zipfile.ZipFile) -> list[str]:
     parser = ConfigParser(delimiters=("=",), strict=False)
-    parser.optionxform = str  # type: ignore[assignment,method-assign] # names of programs have capitals
+    parser.optionxform = str  # type: ignore[assignment,method-assign] # program names are case-sensitive
     try:
         parser.read_string(_in_info(wheel, "entry_points.txt"))
         return list(parser["console_scripts"]) if parser.has_section("console_scripts") else []
@@ -257,8 +254,8 @@ def _tar_files(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
 def _chosen(given: Sequence[str], programs: Sequence[str], name: str) -> tuple[str, ...]:
     """Return the command line.
 
-    If the first given word is a program of the package, the given words are the command line. Otherwise, the words are
-    arguments for the package's program.
+    If the first given word is a program of the package, the given words are the whole command. Otherwise, the given
+    words are arguments for the package's program.
     """
     if given and given[0] in programs:
         return tuple(given)
@@ -306,7 +303,7 @@ def _at_url(workspace: Workspace, request: AdoptionRequest) -> RecognizedServer:
 
 
 def _is_url(text: str) -> bool:
-    """Return True if a text is a valid URL. A line break is invalid: urlsplit drops it, but HTTP clients fail on it."""
+    """Return True if a text is a valid URL. Line breaks are invalid, although `urlsplit` silently drops them."""
     try:
         _ = urlsplit(text).port
     except ValueError:
@@ -315,11 +312,11 @@ def _is_url(text: str) -> bool:
 
 
 def _offer_notes(before: WorkspaceServer | None, offers: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return notes to read before approval: changes in a URL server's offers since its last adoption."""
+    """Return notes about changes of a URL's offers since the last adoption."""
     try:
         known = remote_offers.parse_offers((before.folder / LOCKS["url"]).read_bytes()) if before else None
     except (OSError, ToolRejectedInputError):
-        known = None  # an unreadable lock file is written again later
+        known = None  # a new lock file replaces an unreadable one
     changes = remote_offers.describe_offer_changes(known, offers) if known else []
     return (
         (f"it offers something else than was adopted: {remote_offers.summarize_offer_changes(changes)}",)

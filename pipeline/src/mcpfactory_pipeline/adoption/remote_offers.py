@@ -1,4 +1,4 @@
-"""Servers at a URL: a record of their offers (tools, resources, prompts), and a comparison with the current offers."""
+"""Offers of servers at a URL (tools, resources, prompts): record and comparison."""
 
 from __future__ import annotations
 
@@ -17,21 +17,19 @@ from mcpfactory_pipeline.build.programs import ToolRejectedInputError
 _SCHEMA: Final = 1
 _KEYS: Final = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
 _PATIENCE: Final = 30.0  # seconds; timeout of one request
-# Use the client name of Claude Desktop and claude.ai, because a server may offer other tools to unknown clients.
+# The client name of Claude Desktop and claude.ai, because servers may hide tools from unknown clients.
 _CLIENT: Final = {"name": "claude-ai", "version": "0.1.0"}
-_ENOUGH: Final = 60.0  # seconds; time limit of all requests together
-_SHOWN: Final = 5  # maximum differences in a message
+_ENOUGH: Final = 60.0  # seconds; time limit for all requests
+_SHOWN: Final = 5  # maximum number of differences in a message
 
 Offers = Mapping[str, Any]
 
 
 async def fetch_offers(url: str) -> dict[str, Any]:
-    """Return the current offers of the server at a URL: its identity, its instructions, and its lists.
-
-    The request uses the name of a common client, because a server's offers may depend on the client's name.
+    """Return the current offers of the server at a URL.
 
     Raises:
-        ServerError: the server does not answer, or does not speak MCP.
+        ServerError: the server does not respond, or does not speak MCP.
     """
     from mcpfactory_runtime import McpError  # noqa: PLC0415 - heavy, and only servers at a URL need it
     from mcpfactory_runtime.client import ConnectionLostError, HttpError, ProtocolError, connect_http  # noqa: PLC0415 - heavy
@@ -55,7 +53,7 @@ async def fetch_offers(url: str) -> dict[str, Any]:
 
 
 def offers_to_text(url: str, offers: Offers) -> str:
-    """Return offers in stored form: one sorted entry per line, so that each change is one line of a diff."""
+    """Return the stored text of offers. Each entry has its own line, so that diffs are readable."""
     lines = [f'"offers": {_SCHEMA}', f'"url": {json.dumps(url)}']
     lines += [f'"{key}": {_line(offers.get(key))}' for key in ("server", "instructions")]
     for kind, key in _KEYS.items():
@@ -65,11 +63,7 @@ def offers_to_text(url: str, offers: Offers) -> str:
 
 
 def parse_offers(text: bytes) -> dict[str, Any]:
-    """Parse offers from their text.
-
-    Raises:
-        ToolRejectedInputError: the text is invalid.
-    """
+    """Parse the stored text of offers."""
     try:
         data = json.loads(text)
         if data["offers"] != _SCHEMA or not all(isinstance(data[kind], list) for kind in _KEYS):
@@ -82,10 +76,7 @@ def parse_offers(text: bytes) -> dict[str, Any]:
 
 
 def hash_offers(offers: Offers) -> str:
-    """Return one hash of all offers of a server.
-
-    The order of the offers and the server's name and version do not count.
-    """
+    """Return a hash of all offers of a server, without the server's name and version."""
     parts: dict[str, Any] = {
         kind: sorted(json.dumps(row, sort_keys=True) for row in offers.get(kind, ())) for kind in _KEYS
     }
@@ -93,10 +84,7 @@ def hash_offers(offers: Offers) -> str:
 
 
 def describe_offer_changes(before: Offers, after: Offers) -> list[str]:
-    """Return descriptions of changes to a server's recorded offers; the server's version is ignored.
-
-    The list is empty only if the hashes of both offers are equal.
-    """
+    """Describe changes to a server's offers. The list is empty if the hashes of the offers are equal."""
     if hash_offers(before) == hash_offers(after):
         return []
     found = []
@@ -114,7 +102,7 @@ def describe_offer_changes(before: Offers, after: Offers) -> list[str]:
 
 
 def _changed_parts(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> str:
-    """Return the differences between entries with the same name. A list may contain a name more than once."""
+    """Describe changes of entries that have the same name."""
     if len(old) != len(new):
         return f"is listed {len(new)} times"
     names = sorted({part for rows in zip(old, new, strict=True) for row in rows for part in row})
@@ -123,14 +111,14 @@ def _changed_parts(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> str:
 
 
 def summarize_offer_changes(changes: Iterable[str]) -> str:
-    """Return the first differences as one sentence."""
+    """Join the first changes into one text."""
     listed = list(changes)
     more = f"; and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
     return "; ".join(listed[:_SHOWN]) + more
 
 
 def collect(sources: AdoptionSources) -> CollectedFiles:
-    """Return the reviewed offers of the server. Later offers of the server are compared with the reviewed offers."""
+    """Return the reviewed offers of the server."""
     text = sources.lock("url")
     offers = parse_offers(text)
     if offers.get("url") != sources.adopted.url:

@@ -1,6 +1,7 @@
-"""Sources of adopted servers: the request, the files to build a candidate from, and the checks of their lock files.
+"""Sources of adopted servers, and checks of their lock files.
 
-A lock file is checked before anything is fetched. It must have versions with strong hashes, and no foreign addresses.
+A lock file is checked before a package is downloaded. The file must have versions with strong hashes, and no foreign
+URLs.
 """
 
 from __future__ import annotations
@@ -19,15 +20,17 @@ from mcpfactory_codegen.servers.config import AdoptedSettings
 from mcpfactory_pipeline.base.errors import ConfigError
 from mcpfactory_pipeline.workspace.adopted import OFFERS
 
-# Ecosystem → name of the lock file in the folder of `mcpfactory.toml`.
+# Ecosystem → name of the lock file next to `mcpfactory.toml`.
 LOCKS: Final = {"python": "requirements.lock", "node": "package-lock.json", "url": OFFERS}
 
 
 @dataclass(frozen=True, slots=True)
 class AdoptionSources:
-    """Sources of a server.
+    """Sources of an adopted server.
 
-    `folder` is `servers/<name>`, `work` an empty folder, `settings` configure the isolation of code.
+    Attributes:
+        work: an empty folder.
+        settings: settings for the isolation of code.
     """
 
     server: str
@@ -39,11 +42,7 @@ class AdoptionSources:
     log: bool = True
 
     def own(self) -> Path:
-        """Return the folder of the server's own files.
-
-        Raises:
-            ConfigError: the folder does not exist.
-        """
+        """Return the folder with the server's source files."""
         found = self.adopted.folder(self.root)
         if found is None or not found.is_dir():
             raise ConfigError(
@@ -53,11 +52,7 @@ class AdoptionSources:
         return found
 
     def lock(self, kind: str) -> bytes:
-        """Return the content of the lock file next to `mcpfactory.toml`.
-
-        Raises:
-            ConfigError: the file is missing.
-        """
+        """Return the content of the lock file next to `mcpfactory.toml`."""
         try:
             return (self.folder / LOCKS[kind]).read_bytes()
         except OSError as error:
@@ -69,7 +64,7 @@ class AdoptionSources:
 
 @dataclass(frozen=True, slots=True)
 class CollectedFiles:
-    """Files to run, by name, with their package name and version; `facts` are short values for the state."""
+    """Files of a candidate by name. `facts` are stored in the state."""
 
     name: str
     version: str
@@ -79,10 +74,7 @@ class CollectedFiles:
 
 @dataclass(frozen=True, slots=True)
 class AdoptionRequest:
-    """A person's adoption request.
-
-    Paths are relative to the folder `here`; fields without a value are filled by recognition.
-    """
+    """A user's adoption request. Paths are relative to the folder `here`."""
 
     what: str = ""
     command: str = ""
@@ -98,12 +90,12 @@ _HINT: Final = (
     "do not edit the lock: mcpfactory adopt writes it; for a project, remove the lock, then run "
     "npm install --package-lock-only in the folder of the package"
 )
-# Accepted versions of the `package-lock.json` format. Version 1 lacks paths, and integrity hashes of some packages.
+# Accepted versions of `package-lock.json`. Version 1 has no paths, and lacks some integrity hashes.
 _VERSIONS: Final = (2, 3)
-_SHOWN: Final = 120  # maximum characters of a lock entry in a message
+_SHOWN: Final = 120  # maximum number of characters of a lock entry in a message
 _PACKAGE: Final = re.compile(r"(?:(?:^|/)node_modules/(?:@[^/@\s]+/)?[^/@.\s][^/@\s]*)+")
 _VERSION: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*")
-# One or several hashes in npm's format. npm compares only the strongest hash.
+# A hash in npm's format. Of several hashes, npm compares only the strongest.
 _INTEGRITY: Final = re.compile(
     r"(?:sha256-[A-Za-z0-9+/]{43}=|sha384-[A-Za-z0-9+/]{64}|sha512-[A-Za-z0-9+/]{86}==|sha1-[A-Za-z0-9+/]{27}=)"
 )
@@ -113,16 +105,10 @@ _ODD: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]|\$\{")  # ch
 
 
 def check_node_lock(lock: bytes, *, own: str = "", addresses: bool = False, where: str = LOCKS["node"]) -> None:
-    """Check that a `package-lock.json` pins every package by its integrity, so that npm installs exactly those bytes.
+    """Check that a `package-lock.json` pins every package with an integrity hash.
 
-    Args:
-        lock: its content.
-        own: the package whose tarball is next to the lock; only its entry may refer to a file.
-        addresses: True if entries may have an HTTP address (`resolved`), as npm writes them into locks of projects.
-        where: the name of the lock.
-
-    Raises:
-        ConfigError: an entry is not pinned, or refers to another place; the message names the entry.
+    Only the entry of the package `own` may refer to a file, the tarball next to the lock. With `addresses`, entries may
+    have HTTP URLs (`resolved`), as in locks of projects.
     """
     try:
         data = json.loads(lock)
@@ -140,7 +126,7 @@ def check_node_lock(lock: bytes, *, own: str = "", addresses: bool = False, wher
 
 
 def _node_fault(path: str, row: Any, *, own: str, addresses: bool, bundled: bool) -> str:
-    """Describe the problem of a lock entry, as the end of a sentence; return "" if the entry is pinned."""
+    """Describe the problem of a lock entry, or return "". The description is the end of a sentence."""
     if not isinstance(row, dict):
         return "is not a table"
     if row.get("link"):
@@ -176,9 +162,9 @@ def _parts(url: str) -> SplitResult:
 
 
 def _bundled(rows: Mapping[str, Any]) -> frozenset[str]:
-    """Return the entries that npm does not fetch, because the tarball of the enclosing package contains their files.
+    """Return the entries that npm does not download, because the tarball of an enclosing package contains them.
 
-    A bundled entry is named in `bundleDependencies` of the enclosing package, or a named entry depends on it.
+    `bundleDependencies` of the enclosing package lists these entries and their dependencies.
     """
     below: dict[str, list[str]] = {}
     for path in rows:
@@ -203,7 +189,7 @@ def _named(row: Any) -> list[str]:
 
 
 def _needed(path: str, rows: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lock entries that an entry's dependencies resolve to: the nearest ones in the enclosing folders."""
+    """Yield the lock entries for an entry's dependencies. The nearest enclosing folder takes precedence."""
     for kind in ("dependencies", "optionalDependencies"):
         names = rows[path].get(kind)
         for name in names if isinstance(names, dict) else ():
@@ -216,15 +202,8 @@ def _needed(path: str, rows: Mapping[str, Any]) -> Iterator[str]:
 def check_python_lock(lock: bytes, *, addresses: bool = False, where: str = LOCKS["python"]) -> None:
     """Check that a `requirements.lock` has only versions with hashes.
 
-    uv would obey options in the file, such as an index.
-
-    Args:
-        lock: the content of the lock file.
-        addresses: True if a line may be a wheel at an address (`NAME @ …/x.whl`) with its hash, as in projects.
-        where: the name of the lock.
-
-    Raises:
-        ConfigError: a line has an invalid form; the message names the line.
+    Options are refused, because an option could select another index. With `addresses`, lines may have URLs of wheels
+    (`NAME @ …/x.whl`), as in locks of projects.
     """
     try:
         text = lock.decode("utf-8")
@@ -236,10 +215,7 @@ def check_python_lock(lock: bytes, *, addresses: bool = False, where: str = LOCK
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the first line number and the joined text of each logical line.
-
-    A comment cannot continue on the next line.
-    """
+    """Yield the number and the text of each logical line, without comments."""
     begun, start = "", 0
     for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         if line.lstrip().startswith("#") and not begun:

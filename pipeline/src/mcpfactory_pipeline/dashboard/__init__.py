@@ -1,1 +1,1 @@
-"""Web dashboard with the status of each server in a workspace: live on loopback, or as a static, read-only site."""
+"""Web dashboard of a workspace: a live site on this machine, or a static read-only site."""

@@ -1,11 +1,9 @@
-"""Access control: tokens of people, browser sessions, single-use tickets for actions, and an authenticating proxy.
+"""Access control of the dashboard: tokens, sessions, single-use tickets for actions, and an authenticating proxy.
 
-The module does no I/O except to read the token file. Secrets are stored and looked up by hash. A copy of the memory is
-useless to an attacker, and comparison times reveal nothing about a guess.
+Secrets are stored and looked up by hash. A memory dump or a timing attack therefore reveals no secret.
 
-A proxy in front of the dashboard can log people in and name them in a header. The header is accepted only in requests
-that contain the proxy's shared secret. The sender's address proves nothing, because every local program has a loopback
-address.
+A proxy can log people in, and send their names in a header. This header is accepted only in requests with the proxy's
+shared secret. A loopback address of a sender proves nothing, because every local program has such an address.
 """
 
 from __future__ import annotations
@@ -28,14 +26,14 @@ from mcpfactory_pipeline.plan.policy import normalize_person_name
 from mcpfactory_runtime.urls import split_web_url
 
 TOKEN_VARIABLE: Final = "MCPFACTORY_DASHBOARD_TOKEN"  # noqa: S105 - the name of a variable
-_MIN_TOKEN: Final = 16  # minimum length of a token in characters
+_MIN_TOKEN: Final = 16  # minimum number of characters of a token
 _HINT: Final = "create a token with: python -c 'import secrets; print(secrets.token_urlsafe())'"
 _SESSION_SECONDS: Final = 8 * 3600.0  # seconds until a session expires
-_TICKET_SECONDS: Final = 600.0  # seconds; time limit for the confirmation of an action
+_TICKET_SECONDS: Final = 600.0  # seconds until a confirmation form expires
 _MAX_SESSIONS: Final = 200
-# Maximum tickets per session. The oldest ticket is dropped first. A page with 60 decisions needs 60 tickets.
+# Maximum number of tickets per session. A page with 60 decisions needs 60 tickets.
 _MAX_TICKETS: Final = 256
-# Maximum used tickets that a session remembers, to detect a second use. The oldest ticket is dropped first.
+# Maximum number of used tickets that a session remembers, to detect a second use.
 _MAX_USED: Final = 1024
 _TOKEN: Final = "the token that you logged in with (--token-file, or MCPFACTORY_DASHBOARD_TOKEN)"  # noqa: S105 - a message
 _PROXY: Final = "the proxy of the dashboard, which logged you in (--proxy-header)"
@@ -44,7 +42,7 @@ Clock = Callable[[], float]
 
 
 class AccessError(PipelineError):
-    """Error for denied access. `status` is the HTTP status; `ways` are links (text, path) to a next step."""
+    """Error for denied access. `status` is the HTTP status, and `ways` are links (text, path) to next steps."""
 
     title: ClassVar[str] = "Not allowed"
 
@@ -55,7 +53,7 @@ class AccessError(PipelineError):
 
 
 class UsedTicketError(AccessError):
-    """Error for a form that was submitted twice: the first submission already did the action, or was refused."""
+    """Error for a form that was submitted twice. Only the first submission has an effect."""
 
     title: ClassVar[str] = "Confirmed already"
 
@@ -65,10 +63,8 @@ def read_access_tokens(
 ) -> dict[str, str]:
     """Return the tokens of permitted people by name.
 
-    `owner` has a token from the environment, and other people have tokens from a file.
-
-    The file has lines `name: token`. The result may be empty, unless tokens are `needed`: a proxy can also authenticate
-    people.
+    `owner` has the token in the environment variable. The token file has a line `name: token` for each person. If a
+    proxy authenticates people, `needed` can be False.
 
     Raises:
         ConfigError: other users may read the file, a person has two names, or a token is missing, too short or
@@ -78,7 +74,7 @@ def read_access_tokens(
     if file is not None:
         people |= _in_file(file)
     if token := environ.get(TOKEN_VARIABLE, "").strip():
-        # The token file may also list the owner.
+        # the owner may also be in the file
         others = {name: known for name, known in people.items() if name != owner}
         people = _with(others, owner, token, TOKEN_VARIABLE)
     if not people and needed:
@@ -95,10 +91,7 @@ def read_access_tokens(
 
 
 def _with(people: Mapping[str, str], name: str, token: str, where: str) -> dict[str, str]:
-    """Return the people with one person added.
-
-    Names that differ only in case or spaces are one person, as in approvals.
-    """
+    """Add a person. Names that differ only in case or spaces belong to one person."""
     same = next((one for one in people if normalize_person_name(one) == normalize_person_name(name)), None)
     if same is not None or not normalize_person_name(name):
         who, of = printable(name), f" and {printable(same)}" if same not in {None, name} else " twice"
@@ -141,7 +134,7 @@ def _in_file(file: Path) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class ActionTicket:
-    """Confirmation of one action, with the expiry and the values that the reader saw."""
+    """Confirmation of one action. `seen` has the values that the user saw."""
 
     about: str
     until: float
@@ -150,10 +143,10 @@ class ActionTicket:
 
 @dataclass(slots=True)
 class DashboardSession:
-    """Session of an authenticated person. `source` describes the authentication.
+    """Session of an authenticated person.
 
-    `proxied` is True if a proxy authenticated the person. `message` is displayed on the next page. Tickets (`tickets`,
-    `used`) are stored by hash.
+    Attributes:
+        message: text that the next page shows.
     """
 
     actor: str
@@ -166,22 +159,18 @@ class DashboardSession:
 
 
 class DashboardAccess:
-    """People and their sessions. Use only in one event loop."""
+    """People and their sessions. Use the object only in one event loop."""
 
     def __init__(self, people: Mapping[str, str], clock: Clock = time.monotonic) -> None:
         self._people = {name: _hash(token) for name, token in people.items()}
         self._clock = clock
         self._sessions: dict[str, DashboardSession] = {}
-        # Person → session of the person's programs, because programs have no cookies.
+        # Person → session for programs, which have no cookies.
         self._bearers: dict[str, DashboardSession] = {}
-        self._named: dict[str, DashboardSession] = {}  # person → session, if a proxy authenticated the person
+        self._named: dict[str, DashboardSession] = {}  # person → session, for people whom the proxy authenticated
 
     def login(self, token: str) -> str:
-        """Return the secret of a new session.
-
-        Raises:
-            AccessError: unknown token.
-        """
+        """Return the secret of a new session."""
         actor = self._person(token)
         now = self._clock()
         self._sessions = {key: one for key, one in self._sessions.items() if one.until > now}
@@ -197,33 +186,32 @@ class DashboardAccess:
         return bool(self._people)
 
     def session(self, secret: str) -> DashboardSession | None:
-        """Return the session of a browser; None if the session is unknown or expired."""
+        """Return the session of a browser, or None if it is unknown or expired."""
         found = self._sessions.get(_hash(secret))
         return found if found is not None and found.until > self._clock() else None
 
     def logout(self, secret: str) -> None:
-        """End a session; its tickets become invalid."""
+        """End a session and invalidate its tickets."""
         self._sessions.pop(_hash(secret), None)
 
     def bearer(self, token: str) -> DashboardSession:
-        """Return the session of a program that sends its token with each request.
-
-        Raises:
-            AccessError: unknown token.
-        """
+        """Return the session of a program that sends its token with each request."""
         actor = self._person(token)
         return self._bearers.setdefault(actor, DashboardSession(actor, 0.0))
 
     def named(self, person: str) -> DashboardSession:
-        """Return the session of a person whom the proxy authenticated; all browsers of the person share the session."""
+        """Return the session of a person whom the proxy authenticated.
+
+        All browsers of this person share the session.
+        """
         session = self._named.pop(person, None) or DashboardSession(person, 0.0, source=_PROXY, proxied=True)
         while len(self._named) >= _MAX_SESSIONS:
             del self._named[next(iter(self._named))]
-        self._named[person] = session  # move the session to the end, because the first session is dropped first
+        self._named[person] = session  # the least recently used session is dropped first
         return session
 
     def ticket(self, session: DashboardSession, *about: object, seen: Mapping[str, str] | None = None) -> str:
-        """Return a single-use ticket for one action; `seen` describes the values that the reader of the page saw."""
+        """Return a single-use ticket for one action."""
         ticket = secrets.token_urlsafe(32)
         while len(session.tickets) >= _MAX_TICKETS:
             del session.tickets[next(iter(session.tickets))]
@@ -232,11 +220,11 @@ class DashboardAccess:
         return ticket
 
     def use_ticket(self, session: DashboardSession, ticket: str, *about: object) -> Mapping[str, str]:
-        """Invalidate a ticket, and return the values that the reader saw.
+        """Invalidate a ticket, and return the values that the user saw.
 
         Raises:
-            UsedTicketError: the ticket was used already.
-            AccessError: the ticket is for another action.
+            UsedTicketError: the ticket was already used.
+            AccessError: the ticket has expired, or belongs to another action.
         """
         key = _hash(ticket)
         if key in session.used:
@@ -257,7 +245,7 @@ class DashboardAccess:
 
     def _person(self, token: str) -> str:
         given, found = _hash(token), ""
-        for name, known in self._people.items():  # compares with all tokens, so that timing reveals nothing
+        for name, known in self._people.items():  # compare with every token, so that timing reveals nothing
             if hmac.compare_digest(given, known):
                 found = name
         if not found:
@@ -272,10 +260,10 @@ def _hash(secret: str | bytes) -> str:
 
 PROXY_SECRET_VARIABLE: Final = "MCPFACTORY_DASHBOARD_PROXY_SECRET"  # noqa: S105 - the name of a variable
 SECRET_HEADER: Final = "X-MCPFactory-Proxy-Secret"  # noqa: S105 - the name of a header
-_MIN_SECRET: Final = 16  # minimum length of the proxy's secret in characters
-_MAX_NAME: Final = 100  # maximum length of a person's name in characters
+_MIN_SECRET: Final = 16  # minimum number of characters of the proxy's secret
+_MAX_NAME: Final = 100  # maximum number of characters of a person's name
 _HEADER: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,99}")
-# Reserved headers. Each already has a meaning, so a proxy must not send the person's name in such a header.
+# Headers with another meaning. A proxy must not send the person's name in such a header.
 _TAKEN: Final = frozenset(
     {
         "accept", "authorization", "connection", "content-length", "content-type", "cookie", "forwarded", "host", "origin", "referer", "user-agent",
@@ -288,10 +276,7 @@ RawHeaders = Iterable[tuple[bytes, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class ProxiedCaller:
-    """The sender of a request. `person` is the user whom the proxy logged in, or "" without a login.
-
-    `proxied` is True if the request came through the proxy.
-    """
+    """The sender of a request."""
 
     person: str = ""
     proxied: bool = False
@@ -299,7 +284,7 @@ class ProxiedCaller:
 
 @dataclass(frozen=True, slots=True)
 class TrustedProxy:
-    """The proxy: the header with the person's name, and the hash of the proxy's secret."""
+    """A trusted proxy: the header with the person's name, and the hash of the shared secret."""
 
     header: str
     secret: str
@@ -308,7 +293,7 @@ class TrustedProxy:
         """Return the sender of a request.
 
         Raises:
-            AccessError: the header or the secret is not from the proxy, or the name is invalid.
+            AccessError: the request does not come from the proxy, or the name is invalid.
         """
         sent = [(name.lower(), value) for name, value in headers]
         named, secrets = _values(sent, self.header), _values(sent, SECRET_HEADER)
@@ -328,11 +313,7 @@ class TrustedProxy:
 
 
 def read_proxy(environ: Mapping[str, str], header: str) -> TrustedProxy:
-    """Return the settings of a proxy that sends the person's name in `header`.
-
-    Raises:
-        ConfigError: the header is invalid, or the environment has no secret.
-    """
+    """Return a proxy that sends the person's name in `header`."""
     if not _HEADER.fullmatch(header) or header.lower() in _TAKEN:
         raise ConfigError(
             f"{header!r} is not a valid header for user names",
@@ -353,11 +334,7 @@ def read_proxy(environ: Mapping[str, str], header: str) -> TrustedProxy:
 
 
 def public_origin(url: str) -> str:
-    """Return the origin of a public URL, in the form that browsers send. For the URL "", return "".
-
-    Raises:
-        ConfigError: the URL is not an origin, or it has a path.
-    """
+    """Return the origin of a public URL in the form that browsers send."""
     if not url:
         return ""
     parts = split_web_url(url)
@@ -378,7 +355,10 @@ def _values(sent: Iterable[tuple[bytes, bytes]], header: str) -> list[bytes]:
 
 
 def _person(header: str, value: bytes) -> str:
-    """Return the person's name. Refuse commas, because a client may have added another name before the proxy's."""
+    """Return a valid name of a person.
+
+    Commas are refused, because a client may have added another name to the header.
+    """
     try:
         name = value.decode("utf-8").strip()
     except UnicodeDecodeError:

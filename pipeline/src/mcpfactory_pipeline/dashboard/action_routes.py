@@ -1,8 +1,7 @@
-"""HTTP routes for actions, and to cancel a run: authentication, same-origin checks, and one ticket for each action.
+"""HTTP routes of the dashboard for actions, tool calls, and the cancellation of runs.
 
-Requests are refused before the workspace is accessed, in this order: a foreign Host (checked for the whole
-dashboard), a foreign Origin, a missing login, an invalid ticket. Programs send their token with each request instead
-of a cookie; like browsers, they need a ticket, which identifies the checked state.
+Before the workspace is read, four kinds of requests are refused: foreign Host, foreign Origin, missing login, invalid
+ticket. Programs also need a ticket, because the ticket identifies the state that was checked.
 """
 
 from __future__ import annotations
@@ -57,18 +56,18 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _COOKIE: Final = "mcpfactory_session"
 _MAX_BODY: Final = 64 * 1024  # maximum size of a body in bytes
-_BODY_SECONDS: Final = 30.0  # seconds until a body must be complete
+_BODY_SECONDS: Final = 30.0  # seconds; timeout for a complete body
 _FORM: Final = "The form again"
-_MAX_QUERY: Final = 4000  # maximum characters of a URL's query with values for the form
-# Actions about a candidate. The pages of these actions show facts for and against the candidate.
+_MAX_QUERY: Final = 4000  # maximum number of characters of a query with form values
+# Actions for a candidate. Their pages show facts for and against the candidate.
 _WEIGHED: Final = {"approve", "reject", "promote", "rollback"}
-_MAX_TOOL_CALLS: Final = 2  # maximum simultaneous tool calls
+_MAX_TOOL_CALLS: Final = 2  # maximum number of simultaneous tool calls
 
 
 class ActionRoutes:
     """Routes of the dashboard that change the workspace.
 
-    `origin` is the public origin; "" means the dashboard's own address.
+    `origin` is the public origin, or "" if clients use the dashboard's own address.
     """
 
     def __init__(self, workspace_root: Path, reader: WorkspaceReader, access: DashboardAccess, origin: str) -> None:
@@ -77,7 +76,7 @@ class ActionRoutes:
         self._tool_calls = asyncio.Semaphore(_MAX_TOOL_CALLS)
 
     def routes(self) -> list[Route]:
-        """Return the routes, except the routes of pages."""
+        """Return the routes of actions, logins and tool calls."""
         return [
             Route("/login/", self._login_page, methods=["GET"]),
             Route("/login/", self._login, methods=["POST"]),
@@ -89,7 +88,7 @@ class ActionRoutes:
         ]
 
     def visitor(self, request: Request) -> Visitor:
-        """Return the visitor of a page, with a message that is shown once."""
+        """Return the visitor of a page. The session's message is returned only once."""
         session = self.session(request)
         if session is None:
             return Visitor()
@@ -97,7 +96,10 @@ class ActionRoutes:
         return Visitor(session.actor, message, self.runs.going, proxied=session.proxied)
 
     def session(self, request: Request) -> DashboardSession | None:
-        """Return the session of the person named by the proxy, else the session in the browser's cookie."""
+        """Return the session of the person whom the proxy names.
+
+        Without such a person, return the session of the browser's cookie.
+        """
         if person := _caller(request).person:
             return self.access.named(person)
         return self.access.session(request.cookies.get(_cookie(request), ""))
@@ -109,7 +111,7 @@ class ActionRoutes:
             AccessError: the origin is foreign, or the request is not logged in.
         """
         kind, _, token = request.headers.get("authorization", "").partition(" ")
-        # If a proxy named the person, ignore the token: some proxies forward their own token.
+        # If the proxy named a person, ignore the token: some proxies forward their own token.
         program = kind.lower() == "bearer" and not _caller(request).person
         self._refuse_foreign_origin(request, program=program)
         if program:
@@ -124,7 +126,7 @@ class ActionRoutes:
     def behind_login(
         self, page: Callable[[Request, DashboardSession], Awaitable[Response]]
     ) -> Callable[[Request], Awaitable[Response]]:
-        """Return an endpoint that requires a session, and redirects people without a session to the login."""
+        """Return an endpoint that redirects people without a session to the login page."""
 
         async def answer(request: Request) -> Response:
             try:
@@ -138,13 +140,10 @@ class ActionRoutes:
         return answer
 
     def _refuse_foreign_origin(self, request: Request, *, program: bool) -> None:
-        """Refuse requests from pages of other sites.
-
-        Browsers send the origin with each POST; programs may omit the origin.
-        """
+        """Refuse requests from pages of other sites."""
         origin = request.headers.get("origin")
         ours = {self._origin or f"{request.url.scheme}://{request.headers.get('host', '')}"}
-        if self._origin and not _caller(request).proxied:  # a local user sent the request without the proxy
+        if self._origin and not _caller(request).proxied:  # local users can bypass the proxy
             ours.add(f"{request.url.scheme}://{request.headers.get('host', '')}")
         silent = origin is None and (program or request.method in {"GET", "HEAD"})
         elsewhere = request.headers.get("sec-fetch-site") in {"cross-site", "same-site"} and request.method == "POST"
@@ -164,8 +163,7 @@ class ActionRoutes:
     ) -> Mapping[str, str]:
         """Invalidate a ticket, as `DashboardAccess` does.
 
-        An error page links to `form`. For a used ticket, the page links to the result (`after`). Links are (text,
-        path).
+        An error page links to `form`. If the ticket was already used, the error page also links to `after`.
         """
         try:
             return self.access.use_ticket(session, ticket, *about)
@@ -189,7 +187,7 @@ class ActionRoutes:
             if wants_json(request):
                 raise
             return HTMLResponse(self._login_form(request, _next_path(given), error), error.status)
-        # End the previous session, so that only one person is logged in per browser.
+        # End the previous session, because each browser may have only one session.
         self.access.logout(request.cookies.get(_cookie(request), ""))
         answer = RedirectResponse(_next_path(given), 303)
         secure = request.headers.get("origin", "").startswith("https:")
@@ -219,7 +217,7 @@ class ActionRoutes:
         explain: bool = True,
         before: Mapping[str, str] | None = None,
     ) -> ActionPage:
-        """Return an action's page, with a ticket if the user can confirm the action.
+        """Return the page of an action. If the user can confirm the action, the page has a ticket.
 
         `before` has the facts that the user has already seen.
         """
@@ -239,7 +237,7 @@ class ActionRoutes:
         return replace(view, ticket=ticket)
 
     def _action_response(self, request: Request, view: ActionPage, error: PipelineError | None = None) -> Response:
-        """Return the page of an action. An `error` means that the facts have changed: the page asks again."""
+        """Return the page of an action. After an `error`, the page shows the changed facts and asks again."""
         status = 409 if error else 200
         if wants_json(request):
             said = {"error": {"message": str(error), "hint": _hint(error)}} if error else {}
@@ -323,18 +321,14 @@ class ActionRoutes:
         return HTMLResponse(shown, 422 if error else 200)
 
     def perform(self, session: DashboardSession, name: str, action: Action, values: Mapping[str, str]) -> ActionResult:
-        """Perform an action in the name of a session's person.
-
-        Raises:
-            PipelineError: the action failed or was refused.
-        """
+        """Perform an action in the name of the session's person."""
         with acting_as(session.actor, source=session.source):
             workspace = Workspace.find(self._root)
             return action.perform(workspace, name, values, dry_run=False, start=self.runs.start)
 
 
 def wants_json(request: Request) -> bool:
-    """Return True if the client is a program."""
+    """Return True if the client wants JSON."""
     if "format" in request.query_params:
         return request.query_params["format"] == "json"
     accept = request.headers.get("accept", "")
@@ -342,17 +336,13 @@ def wants_json(request: Request) -> bool:
 
 
 async def read_body(request: Request) -> Mapping[str, Any]:
-    """Return the fields of a form or of a JSON object.
-
-    Raises:
-        ConfigError: the body is not a form or a JSON object.
-    """
+    """Return the fields of a form or of a JSON object."""
     body = await _whole_body(request)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
         if kind == "application/json":
             found = json.loads(body)
-            # Raises UnicodeEncodeError for lone surrogates, because lone surrogates cannot be stored.
+            # Raises UnicodeEncodeError for lone surrogates, which cannot be stored.
             json.dumps(found, ensure_ascii=False).encode()
             if isinstance(found, dict):
                 return found
@@ -403,19 +393,19 @@ def _action(request: Request) -> Action:
 
 
 def login_path(request: Request) -> str:
-    """Return the path of the login page, which redirects back to the requested page."""
+    """Return the path of the login page."""
     path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     return f"{Links(request.url.path).to('/login/', {'next': path})}"
 
 
 def _cookie(request: Request) -> str:
-    """Return the session cookie's name, with the port: browsers share cookies between the ports of a host."""
+    """Return the cookie name. The name contains the port, because all ports of a host share cookies."""
     port = request.url.port
     return f"{_COOKIE}_{port}" if port else _COOKIE
 
 
 def server_history_link(server: str) -> tuple[str, str]:
-    """Return the text and the path of the link to a server's history."""
+    """Return the link (text, path) to a server's history."""
     return f"The history of {server}", f"/servers/{server}/#history"
 
 
@@ -432,7 +422,7 @@ def _next_path(given: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CancelPage:
-    """Page that cancels a run. `steps` are running; `problem` and `hint` explain why a run cannot be canceled here."""
+    """Page that cancels a run. `problem` is the reason if the run cannot be canceled."""
 
     workspace: str
     run: str
@@ -443,13 +433,13 @@ class CancelPage:
 
 
 class CancelRoutes:
-    """Routes that cancel a run."""
+    """HTTP routes for the cancellation of runs."""
 
     def __init__(self, acting: ActionRoutes) -> None:
         self._acting = acting
 
     def routes(self) -> list[Route]:
-        """Return the routes of the actions, except the pages of runs."""
+        """Return the routes for cancellation."""
         return [
             Route("/runs/{run}/actions/cancel/", self._acting.behind_login(self._check), methods=["GET"]),
             Route("/runs/{run}/actions/cancel/", self._cancel, methods=["POST"]),

@@ -1,8 +1,4 @@
-"""Dashboard actions: a form for each operation, and the page of an action.
-
-Every action is checked before a person can confirm it. `possible_actions` tries commands to find the available actions
-of a server, with their channels and stages.
-"""
+"""Actions of the dashboard: their forms and pages. Each action is checked before a person can confirm it."""
 
 from __future__ import annotations
 
@@ -29,14 +25,17 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-ABOUT: Final = ("channel", "stage")  # fields that identify the subject of an action
+ABOUT: Final = ("channel", "stage")  # fields with the subject of an action
 
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """Description of a planned or finished action, the values that defaults supplied, and the started run.
+    """Result of a checked or finished action.
 
-    `facts` are the facts that the decision depends on (`decisions.precondition`); `tools` are the tools of an approval.
+    Attributes:
+        resolved: values that were chosen by default.
+        facts: facts that the decision depends on.
+        tools: tools that are approved.
     """
 
     message: str
@@ -52,7 +51,7 @@ ActionChoices = Callable[[Workspace, ServerDetail], tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class FormInput:
-    """Field of a form. `kind` is text, choice, date, flag or hidden; `values` are the choices, the default first."""
+    """Field of a form. `kind` is text, choice, date, flag or hidden. The first of the `values` is the default."""
 
     name: str
     label: str
@@ -85,7 +84,7 @@ def _rules(_workspace: Workspace, detail: ServerDetail) -> tuple[str, ...]:
 _CHOICES: Final[Mapping[str, ActionChoices]] = {
     "approve.channel": _approving,
     "reject.channel": _approving,
-    # Return all channels. Channels with another available candidate come first.
+    # All channels; channels with another available candidate come first.
     "promote.channel": lambda _, detail: tuple(
         dict.fromkeys((*decidable_channels(detail), *(c.name for c in detail.channels)))
     ),
@@ -113,12 +112,12 @@ class Action:
 
     @property
     def name(self) -> str:
-        """Return the name of the operation."""
+        """Return the ID of the operation."""
         return self.operation.id()
 
     @property
     def title(self) -> str:
-        """Return the text of the action's button."""
+        """Return the label of the button."""
         return self.operation.title
 
     @property
@@ -135,11 +134,7 @@ class Action:
         dry_run: bool,
         start: Callable[[Run], str] = lambda _run: "",
     ) -> ActionResult:
-        """Check the operation, and execute it unless it is a dry run. `start` starts a run and returns its ID.
-
-        Raises:
-            PipelineError: the operation failed or was refused.
-        """
+        """Check the operation, and execute it unless it is a dry run. `start` starts a run and returns its ID."""
         if self.operation is Run:
             wanted = Run.read({"servers": (server,), **values})
             return _run(workspace, server, wanted, None if dry_run else start)
@@ -148,7 +143,7 @@ class Action:
         if getattr(done, "already", False):
             raise PromotionError(done.message, hint="no action is needed")
         names = {one.name for one in self.fields} & {"candidate", "precondition"}
-        if getattr(done, "stage", ""):  # the precondition already identifies the content of the stage
+        if getattr(done, "stage", ""):  # the precondition already identifies what the stage shows
             names -= {"candidate"}
         resolved = {name: str(value) for name in sorted(names) if (value := getattr(done, name, None))}
         facts, tools = getattr(done, "facts", {}), getattr(done, "tools", ())
@@ -159,10 +154,11 @@ def _run(workspace: Workspace, server: str, wanted: Run, start: Callable[[Run], 
     steps = wanted.plan(OperationContext(workspace))
     due = [step for step in steps if step.verdict == "run"]
     if start:
-        if not due:  # without stages, a run records no events, so the run has no page
+        if not due:  # a run without stages has no events, and therefore no page
             return ActionResult(f"{server} has no stage to run, so no run was started")
         return ActionResult(f"a run of {server} has started", run=start(wanted))
-    if steps and all(step.verdict == HELD for step in steps):  # the server is retired; a hold affects one channel only
+    # All stages are held only if the server is retired, because a hold affects one channel.
+    if steps and all(step.verdict == HELD for step in steps):
         raise RefusedError(f"{server} is {steps[0].reasons[0]}", hint=f"mcpfactory pipeline revive {server}")
     if not due:
         raise RefusedError(f"{server} has no stage to run", hint='select "Force" below')
@@ -196,7 +192,7 @@ ACTIONS: Final[dict[str, Action]] = {
 
 
 def action_for_command(command: str) -> tuple[str, dict[str, str]] | None:
-    """Return the action and the field values for a suggested command; None if the command is not an action."""
+    """Return the action and its field values for a suggested command. For any other command, return None."""
     operation = parse_operation_command(command)
     if operation is None or operation.id() not in ACTIONS or getattr(operation, "sign_with", None):
         return None
@@ -207,13 +203,13 @@ def action_for_command(command: str) -> tuple[str, dict[str, str]] | None:
 
 @dataclass(frozen=True, slots=True)
 class ActionPage:
-    """Action on a server.
+    """Page of an action on a server.
 
-    If `ready`, the user can confirm the action once, with exactly the `settled` values and the ticket.
-
-    `happens` describes the effect of the action; `problem` explains why the action is blocked, with a `hint`. `changes`
-    lists the changes since the reader's last view. `facts` has the current facts that the decision depends on.
-    `evidence` is the comparison of candidates; `tools` is the tool list of an approval stage.
+    Attributes:
+        ready: True if the user can confirm the action with the `settled` values and the `ticket`.
+        happens: effects of the action.
+        problem: reason if the action is blocked.
+        changes: changes since the user's last view.
     """
 
     workspace: str
@@ -235,11 +231,7 @@ class ActionPage:
 
 
 def normalize_action_values(action: Action, given: Mapping[str, object]) -> dict[str, str]:
-    """Return the given values for the fields of an action, as text; unknown fields and empty values are omitted.
-
-    Raises:
-        ConfigError: a value exceeds the maximum length of a reason; user text is never truncated.
-    """
+    """Return the values of an action's fields as text. Unknown fields and empty values are omitted."""
     found = {}
     for one in action.fields:
         value = given.get(one.name)
@@ -266,18 +258,18 @@ def action_page(
     before: Mapping[str, str] | None = None,
     possible: Sequence[Mapping[str, str]] = (),
 ) -> ActionPage:
-    """Return the page with the given values; check the action if all required values are set.
+    """Return the page for the given values. If all required values are set, the action is checked.
 
-    If `explain` is True, report missing values. `possible` are the channels or stages that the action applies to; an
-    empty form starts with the first one. With the token of an earlier check, the page lists the changes since the
-    earlier check; `before` has the facts of that earlier check as text.
+    With `explain`, missing values are reported. `before` has facts that the user has already seen. The page lists
+    changes of these facts. `possible` has the channels or stages for this action. The first channel or stage is the
+    default.
     """
     inputs = _inputs(workspace, detail, action, values, possible)
     full = {one.name: one.value for one in inputs if one.value}
     missing = [one.label for one in inputs if one.required and not one.value]
     result, problem, hint = ActionResult(""), "", ""
     changes: tuple[FactChange, ...] = ()
-    if broken := detail.facts.row.get("problem"):  # an unreadable server accepts no decision
+    if broken := detail.facts.row.get("problem"):  # no decision is possible about an unreadable server
         problem, hint = broken["message"], broken["hint"]
     elif missing:
         problem = f"{missing[0]} is missing" if explain else ""
@@ -321,7 +313,7 @@ def _inputs(
     values: Mapping[str, str],
     possible: Sequence[Mapping[str, str]],
 ) -> tuple[FormInput, ...]:
-    """Return the form's fields. A decision has the field `channel` or the field `stage`, but not both."""
+    """Return the form's fields. A decision is about a channel or a stage, not both."""
     given = dict(values) if any(values.get(name) for name in ABOUT) else {**next(iter(possible), {}), **values}
     found = []
     for one in action.fields:
@@ -344,12 +336,12 @@ def _inputs(
 def possible_actions(
     detail: ServerDetail, goes_through: Callable[[str], bool]
 ) -> dict[str, tuple[Mapping[str, str], ...]]:
-    """Return the available actions of a server, each with the channels or stages that the action applies to.
+    """Return the available actions of a server, with the channels or stages that each action applies to.
 
-    `goes_through` tries a command on behalf of a permitted person. If the policy requires a signature, a decision is
-    possible only in a terminal, so the command is not tried.
+    `goes_through` returns True if a dry run of a command succeeds. A decision that requires a signature is possible
+    only in a terminal.
     """
-    if detail.facts.row.get("problem"):  # an unreadable server accepts no decision
+    if detail.facts.row.get("problem"):  # no decision is possible about an unreadable server
         return {}
     server = detail.facts.name
     if detail.state.retired:

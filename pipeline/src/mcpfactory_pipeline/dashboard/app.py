@@ -1,8 +1,7 @@
-"""The live dashboard: a Starlette application that reads the workspace for every request.
+"""Live dashboard: a Starlette application that reads the workspace for every request.
 
-If no people may act, the dashboard is read-only. The dashboard is meant for loopback addresses. A request whose Host is
-not a loopback name is refused before anything else. Otherwise another site that resolves to 127.0.0.1 (DNS rebinding)
-could read the dashboard with the user's browser. Errors are returned as JSON or as a page.
+Requests with a foreign Host are refused. Without this check, a site whose name resolves to 127.0.0.1 could read the
+dashboard in the user's browser (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ from mcpfactory_pipeline.dashboard.workspace_reader import WorkspaceReader
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _ABOUT_MANY: Final = frozenset({"inbox", "board", "graph"})  # pages about all servers
-_FOLLOWED: Final = _ABOUT_MANY | {"server", "decision"}  # pages that show changes without a reload
-_CHUNK: Final = 64 * 1024  # maximum bytes of a log to send at once
+_FOLLOWED: Final = _ABOUT_MANY | {"server", "decision"}  # pages that update themselves
+_CHUNK: Final = 64 * 1024  # maximum number of bytes per chunk of a log
 _HEADERS: Final = {
     "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -66,12 +65,11 @@ def create_app(
     proxy: TrustedProxy | None = None,
     origin: str = "",
 ) -> Starlette:
-    """Return the dashboard application for one workspace. `hosts` are allowed Host names in addition to loopback.
+    """Return the dashboard application for a workspace. Without `people` and `proxy`, the dashboard is read-only.
 
-    Pages about many servers may show data up to `age` seconds old, so that 1,000 servers are not read for every
-    keystroke. `ended` returns true when the server shuts down, which ends event streams. `people` are the persons who
-    may act, with their tokens; `proxy` authenticates other people. If both `people` and `proxy` are missing, the
-    application is read-only. `origin` is the public address, if it differs from the address that the server listens on.
+    `age` is the maximum age in seconds of data on pages about many servers. `ended` returns True when the server shuts
+    down. `people` has the token of each person who may act. `origin` is the public address, if it is not the address of
+    the server.
     """
     reader, followers = WorkspaceReader(workspace_root, age=age), PageSubscriptions(ended)
     acting = ActionRoutes(workspace_root, reader, DashboardAccess(people or {}), origin) if people or proxy else None
@@ -115,8 +113,8 @@ def _endpoint(
     page: Page, reader: WorkspaceReader, acting: ActionRoutes | None
 ) -> Callable[[Request], Awaitable[Response]]:
     def answer(request: Request, visitor: Visitor | None) -> Response:
-        # Take the digest before building the view, so that the view is never older than the digest.
-        # A page about many servers uses `seen`, the digest of the data from which the page was built.
+        # Compute the digest before the view, so that the view is never older than the digest.
+        # `seen` is the digest of the cached data on pages about many servers.
         if page.name in _ABOUT_MANY:
             reader.workspace()
         seen = reader.digest() if page.name in {"server", "decision"} else reader.seen
@@ -148,7 +146,7 @@ def _events(
     reader: WorkspaceReader, followers: PageSubscriptions, page: Page | None
 ) -> Callable[[Request], Awaitable[Response]]:
     async def follow(request: Request) -> Response:
-        if request.method == "HEAD":  # do not stream, because a response to HEAD has no body
+        if request.method == "HEAD":  # a response to HEAD has no body
             return Response(media_type="text/event-stream")
         values, number = dict(request.path_params), request.query_params.get("page", "")
         position = request.headers.get("last-event-id") or request.query_params.get("from", "")
@@ -161,7 +159,7 @@ def _events(
 
 
 class _HostGuard:
-    """Middleware that refuses foreign hosts and forged proxy headers, and adds security headers to each response."""
+    """Middleware that refuses foreign hosts and forged proxy headers, and adds security headers to responses."""
 
     def __init__(self, app: ASGIApp, hosts: frozenset[str], proxy: TrustedProxy | None, public: SplitResult) -> None:
         self._app = app
@@ -181,7 +179,7 @@ class _HostGuard:
             await send(message)
 
         host = Headers(scope=scope).get("host", "")
-        # The proxy uses HTTPS with the browser, but HTTP with this process.
+        # The browser uses HTTPS, but the proxy sends HTTP to this process.
         if self._public.netloc and host.lower() == self._public.netloc:
             scope["scheme"] = self._public.scheme
         if _host(host) not in self._hosts:
@@ -229,10 +227,10 @@ async def _asset(request: Request) -> Response:
     return Response(asset(name), media_type=ASSETS[name], headers={"Cache-Control": "no-cache"})
 
 
-_VALUE: Final = 200  # maximum characters of a value in the query; valid names are shorter
+_VALUE: Final = 200  # maximum number of characters of a query value; valid names are shorter
 _VALUES: Final = 20
 
-# The first match wins. Other errors are internal.
+# The first match determines the HTTP status. All other errors are internal errors.
 _STATUSES: Final[tuple[tuple[type[PipelineError], int], ...]] = (
     (NotFoundError, 404),
     (PromotionError, 409),
@@ -242,12 +240,12 @@ _STATUSES: Final[tuple[tuple[type[PipelineError], int], ...]] = (
 
 
 def truncated_query(request: Request) -> dict[str, str]:
-    """Return the query of a request, stripped and truncated, because pages repeat the query in fields and links."""
+    """Return the query, truncated and without surrounding spaces."""
     return {name[:_VALUE]: value[:_VALUE].strip() for name, value in list(request.query_params.items())[:_VALUES]}
 
 
 async def problem_response(request: Request, error: Exception) -> Response:
-    """Return the response for a request that failed."""
+    """Return the response for a failed request."""
     assert isinstance(error, PipelineError)  # Starlette calls this handler only for PipelineError
     if isinstance(error, AccessError):
         status, title = error.status, error.title
@@ -281,14 +279,14 @@ async def not_allowed_response(request: Request, _error: Exception) -> Response:
 
 
 async def disconnected_response(_request: Request, _error: Exception) -> Response:
-    """Return the response for a client that disconnected during its request."""
+    """Return a response for a client that disconnected."""
     return Response(status_code=400)
 
 
 def error_response(
     request: Request, status: int, title: str, message: str, hint: str, *, ways: Sequence[tuple[str, str]] = ()
 ) -> Response:
-    """Return an error page or problem JSON, as requested; `ways` are links, each with text and path."""
+    """Return an error page. If the client wants JSON, return JSON. `ways` are links (text, path)."""
     if wants_json(request):
         return JSONResponse({"error": {"message": message, "hint": hint}}, status)
     return HTMLResponse(render_problem(title, message, hint, request.url.path, ways), status)

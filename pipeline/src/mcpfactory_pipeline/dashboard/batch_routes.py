@@ -1,4 +1,7 @@
-"""HTTP routes for one decision about several candidates: check each, confirm all at once, repeat the changed ones."""
+"""HTTP routes for one decision about several candidates.
+
+The candidates are checked separately and confirmed together.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +33,13 @@ from mcpfactory_pipeline.dashboard.render import Links, render_form
 
 
 class BatchRoutes:
-    """Routes for decisions about several candidates, each with a separate ticket and an independent result."""
+    """Routes for one decision about several candidates. Each candidate has its own ticket and result."""
 
     def __init__(self, acting: ActionRoutes) -> None:
         self._acting = acting
 
     def routes(self) -> list[Route]:
-        """Return the routes for decisions about several candidates."""
+        """Return the routes for checks and confirmations."""
         return [
             Route("/actions/{action}/", self._acting.behind_login(self._check), methods=["GET"]),
             Route("/actions/{action}/", self._act, methods=["POST"]),
@@ -58,7 +61,7 @@ class BatchRoutes:
         given = await read_body(request)
         reason = normalize_reason(str(given.get("reason", "")).strip())
         asked = [(choice, choice.values(action, reason), ticket) for choice, ticket in parse_confirmations(given)]
-        # Consume all one-time tickets before the first decision, so that a repeated or forged form changes nothing.
+        # Use up all tickets before the first decision, so that a repeated or forged form changes nothing.
         after = [server_history_link(name) for name in dict.fromkeys(choice.server for choice, _, _ in asked)]
         seen = [
             self._acting.use_ticket(
@@ -94,9 +97,9 @@ class BatchRoutes:
         for server, values in calls:
             try:
                 results.append(self._acting.perform(session, server, action, values).message)
-            except PipelineError as error:  # one error must not prevent the other decisions
+            except PipelineError as error:  # the other decisions must still be made
                 results.append(error)
-            except OSError as error:  # for example, the disk is full; the results of earlier decisions are still shown
+            except OSError as error:  # for example, the disk is full; show the results of earlier decisions
                 results.append(PipelineError(f"{server}: the decision could not be saved: {error.strerror or error}"))
         return results
 
@@ -113,7 +116,7 @@ class BatchRoutes:
     ) -> ActionPage:
         try:
             view = self._acting.page(session, choice.server, action, values, explain=explain, before=before)
-        except PipelineError as trouble:  # the server was deleted, or cannot be read
+        except PipelineError as trouble:  # the server was deleted or is unreadable
             workspace = self._acting.reader.workspace_name()
             about = (workspace, choice.server, action.name, action.title, action.about)
             return ActionPage(

@@ -1,7 +1,4 @@
-"""Board and graph: servers × stages, problems first, and the positions of all candidates.
-
-The functions have no side effects: they get facts and return a view.
-"""
+"""Board and graph. The board is a table of servers and stages, and the graph shows all candidates."""
 
 from __future__ import annotations
 
@@ -23,13 +20,13 @@ from mcpfactory_pipeline.dashboard.facts import (
 )
 from mcpfactory_pipeline.views.graph import MANY, GraphPlace, server_positions, stage_graph, workspace_graph
 
-_REASONS: Final = 2  # maximum reasons per cell of the board; the server's page has all reasons
-_SIZE: Final = 40  # maximum rows per page, so that a page with the longest texts stays below 100 kB
+_REASONS: Final = 2  # maximum number of reasons per cell
+_SIZE: Final = 40  # maximum number of rows per page; with the longest texts, a page stays below 100 kB
 
 
 @dataclass(frozen=True, slots=True)
 class StageCell:
-    """One stage of a server: the status, and a note with a short result or the reason to run ("" during the run)."""
+    """A stage of a server on the board. `note` is a short result, or the reason why the stage must run."""
 
     stage: str
     status: ShownStatus
@@ -38,10 +35,7 @@ class StageCell:
 
 @dataclass(frozen=True, slots=True)
 class ChannelCell:
-    """A channel of a server, and the version that it offers ("" if none).
-
-    `held` has the holder's name and the reason.
-    """
+    """A channel of a server on the board."""
 
     channel: str
     version: str
@@ -50,7 +44,7 @@ class ChannelCell:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """One server. `waiting` is the number of the server's items in the inbox."""
+    """A server on the board. `waiting` is the number of the server's inbox items."""
 
     name: str
     status: ShownStatus
@@ -67,7 +61,7 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True)
 class ServerCount:
-    """The number of servers with one status, or in one group."""
+    """The number of servers with one status or in one group."""
 
     key: str
     status: ShownStatus | None
@@ -76,10 +70,7 @@ class ServerCount:
 
 @dataclass(frozen=True, slots=True)
 class BoardPage:
-    """The board.
-
-    `servers` has the servers of this page that match the filter; `counts` include all servers of the workspace.
-    """
+    """The board. `counts` include all servers of the workspace."""
 
     workspace: str
     stages: tuple[str, ...]
@@ -97,14 +88,12 @@ class BoardPage:
 
 @dataclass(frozen=True, slots=True)
 class _ServerSummary:
-    """Server data for counts, filters, sorting and grouping; only displayed servers get full rows."""
-
     server: ServerFacts
     status: DisplayedStatus
     group: str
 
 
-# Column → sort key of a row. In both directions, rows without a value come last.
+# Column → sort key. Rows without a value come last in both directions.
 SORTS: Final[dict[str, Callable[[_ServerSummary], Any]]] = {
     "status": lambda brief: brief.status.rank,
     "name": lambda brief: brief.server.name,
@@ -126,10 +115,10 @@ GROUPS: Final[dict[str, Callable[[ServerFacts], str]]] = {
 def board(
     facts: WorkspaceFacts, *, query: str = "", status: str = "", sort: str = "", group: str = "", page: str = "1"
 ) -> BoardPage:
-    """Return the board of a workspace: first the servers that need a person, and then the others, by name.
+    """Return the board of a workspace. By default, servers that need attention come first.
 
-    `query` is a text that the server's name must contain, and `status` is the status that the server must have. `sort`
-    is one of `SORTS`; the prefix `-` means descending order; `group` is one of `GROUPS`. Unknown values are ignored.
+    `query` is a text in the server's name. `sort` is one of `SORTS`, and the prefix `-` selects descending order.
+    Unknown values of the parameters are ignored.
     """
     status = status if status in STATUSES else ""
     sort = sort if sort.removeprefix("-") in SORTS else "status"
@@ -160,7 +149,7 @@ def board(
 
 
 def stage_cells(row: Mapping[str, Any]) -> tuple[StageCell, ...]:
-    """Return the stages of a status row, in order."""
+    """Return the stages of a status row."""
     at_work = row.get("at_work", ())
     return tuple(_cell(name, stage, running=name in at_work) for name, stage in row.get("stages", {}).items())
 
@@ -219,7 +208,7 @@ def _offers(row: Mapping[str, Any]) -> tuple[ChannelCell, ...]:
 
 
 def describe_hold(hold: Mapping[str, Any]) -> str:
-    """Return the author and the reason of a decision as text."""
+    """Return the author and the reason of a hold as text."""
     return f"{hold.get('actor', '')}: {hold['reason']}" if hold.get("reason") else str(hold.get("actor", ""))
 
 
@@ -239,7 +228,7 @@ def _ordered(names: Iterable[Iterable[str]]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class OmittedServerCount:
-    """The numbers of unreadable and retired servers, which the graph omits."""
+    """Number of broken or retired servers. The graph omits these servers."""
 
     status: ShownStatus
     number: int
@@ -247,11 +236,7 @@ class OmittedServerCount:
 
 @dataclass(frozen=True, slots=True)
 class GraphPage:
-    """The graph.
-
-    The chips show numbers of servers if `counted` is True. `total` is the number of all servers; `shown` of these
-    servers match the `query`.
-    """
+    """Page with the graph. If `counted` is True, the graph shows numbers of servers instead of names."""
 
     workspace: str
     total: int
@@ -265,7 +250,7 @@ class GraphPage:
 
 
 def graph_page(facts: WorkspaceFacts, *, query: str = "") -> GraphPage:
-    """Return the graph of a workspace. `query` selects servers whose name contains this text."""
+    """Return the graph of the servers whose name contains `query`."""
     kept = [one for one in facts.servers if query.casefold() in one.name.casefold()]
     nodes = stage_graph(facts.stages, None, facts.channels)
     positions = [

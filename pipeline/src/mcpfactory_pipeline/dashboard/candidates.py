@@ -1,7 +1,4 @@
-"""Candidates of a server for its page: version, origin and findings. Pure.
-
-Equal findings of a validation are grouped, the worst first, and shown with as much evidence as fits on a page.
-"""
+"""Views of a server's candidates and of validation findings."""
 
 from __future__ import annotations
 
@@ -16,12 +13,12 @@ from mcpfactory_pipeline.state.event_schema import Event
 from mcpfactory_pipeline.state.state import Candidate, ServerState
 from mcpfactory_pipeline.state.timeline import actor_of, approvers_since_rollback, last_rollbacks
 
-_SHOWN: Final = 12  # number of characters of a shortened hash
+_SHOWN: Final = 12  # number of hexadecimal digits in a shortened hash
 
 
 @dataclass(frozen=True, slots=True)
 class DisplayedFact:
-    """A named value, formatted as text."""
+    """A named value as text."""
 
     name: str
     value: str
@@ -29,7 +26,7 @@ class DisplayedFact:
 
 @dataclass(frozen=True, slots=True)
 class StageResultView:
-    """The result of one stage for a candidate."""
+    """Result of a stage for a candidate."""
 
     stage: str
     status: ShownStatus
@@ -40,8 +37,7 @@ class StageResultView:
 class DecisionView:
     """A decision about a candidate for a channel: `approved`, `rejected` or `rolled back`.
 
-    `at` is the time of the decision, "" if the history does not contain the time. An approval no longer counts
-    (`counts`) if the channel rolled back the candidate afterwards.
+    `at` is "" if the history does not contain the decision. `counts` is False if a later rollback revoked the approval.
     """
 
     what: str
@@ -54,10 +50,7 @@ class DecisionView:
 
 @dataclass(frozen=True, slots=True)
 class CandidateView:
-    """One candidate with the sources from which it was built (`made_from`).
-
-    `at`, `actor` and `run` describe the candidate's first build, if known.
-    """
+    """A candidate. `made_from` describes the sources. `at`, `actor` and `run` describe the first build."""
 
     id: str
     version: str
@@ -75,12 +68,12 @@ class CandidateView:
 
 
 def candidate_views(state: ServerState, history: Sequence[Event]) -> tuple[CandidateView, ...]:
-    """Return the stored candidates, newest first."""
+    """Return the candidates, newest first."""
     decided = {
         (event["event"], event.get("channel"), event.get("candidate"), event["actor"]): event for event in history
     }
     back = last_rollbacks(history)
-    # The first build event counts, because building the same bytes again does not create another candidate.
+    # The first build event counts, because a repeated build of the same bytes creates no candidate.
     built = {str(event["candidate"]): event for event in reversed(history) if event.get("built")}
     known = sorted(state.candidates.items(), key=lambda item: item[1].number, reverse=True)
     return tuple(
@@ -115,7 +108,7 @@ def candidate_views(state: ServerState, history: Sequence[Event]) -> tuple[Candi
 
 
 def format_summary_facts(summary: Mapping[str, Any]) -> tuple[DisplayedFact, ...]:
-    """Return the scalars and lists of a summary as text; nested objects are omitted."""
+    """Return the scalars and lists of a summary as text."""
     return tuple(
         DisplayedFact(
             str(key).replace("_", " "),
@@ -127,7 +120,7 @@ def format_summary_facts(summary: Mapping[str, Any]) -> tuple[DisplayedFact, ...
 
 
 def format_value(value: object) -> str:
-    """Return a value formatted for display: yes or no, a number with thousands separators, a shortened hash."""
+    """Return a value as text: yes or no, a number with thousands separators, or a shortened hash."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else _short(str(value))
@@ -144,7 +137,6 @@ def _decisions(
     history: Sequence[Event],
     back: Mapping[tuple[str, str], Event],
 ) -> Iterator[tuple[str, DecisionView]]:
-    """Yield the decisions about a candidate, each with the ID of its event ("" if the event is not in the history)."""
     for what, said in (("approved", candidate.approvals), ("rejected", candidate.rejections)):
         for channel, people in said.items():
             rolled_back = what == "approved" and (channel, name) in back
@@ -159,15 +151,15 @@ def _decisions(
             yield str(event["id"]), DecisionView("rolled back", channel, actor_of(event), why, str(event["at"]))
 
 
-_MAX_FINDINGS: Final = 20  # maximum findings per page; the report has all findings
-_ROOM: Final = 16_000  # maximum bytes of evidence per page
+_MAX_FINDINGS: Final = 20  # maximum number of findings per page; the report has all findings
+_ROOM: Final = 16_000  # maximum number of bytes of evidence per page
 _PLACES: Final = 12
-_TEXT: Final = 300  # maximum characters of each text
+_TEXT: Final = 300  # maximum number of characters of each text
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceView:
-    """One part of the evidence: the request, the response or the output on stdout."""
+    """A part of the evidence, such as the request or the response."""
 
     name: str
     text: str
@@ -175,7 +167,7 @@ class EvidenceView:
 
 @dataclass(frozen=True, slots=True)
 class FindingView:
-    """Findings that differ only in location: their `number`, the first `places`, and the first `evidence`."""
+    """Findings that differ only in location."""
 
     rule: str
     severity: int
@@ -189,7 +181,7 @@ class FindingView:
 
 
 def finding_views(findings: Iterable[Mapping[str, Any]]) -> tuple[FindingView, ...]:
-    """Return the findings of a report, gates first, then by severity."""
+    """Return the findings of a report. Gates come first, then the findings with the highest severity."""
     alike: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for finding in findings:
         alike.setdefault((str(finding.get("rule")), str(finding.get("message"))), []).append(finding)

@@ -1,4 +1,4 @@
-"""Decision page: a candidate for a channel, compared with the candidate that the channel offers. Pure."""
+"""Decision page: comparison of a candidate with the candidate that a channel offers."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from mcpfactory_pipeline.state.state import ServerState
 from mcpfactory_pipeline.state.timeline import actor_of, candidates_rolled_back, in_channel_since
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 
-# Function that tries a command. It returns a command that works, and the error of the tried command or None.
+# Dry run of a command. Returns a command that would succeed, and the error of the given command (or None).
 _Advise = Callable[[str], tuple[str, PipelineError | None]]
 
-_CHANGES: Final = 40  # maximum number of changes of each kind to show
-_TEXT: Final = 240  # maximum characters of a change
+_CHANGES: Final = 40  # maximum number of displayed changes of each kind
+_TEXT: Final = 240  # maximum number of characters of a change
 _TESTS: Final = (
     ("passed", "tests passed"),
     ("failed", "tests failed"),
@@ -42,7 +42,7 @@ _TESTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ContractChangeView:
-    """A change that affects callers: The effect is `breaking`, `additive` or `cosmetic`."""
+    """A change for callers. `kind` is `breaking`, `additive` or `cosmetic`."""
 
     kind: str
     code: str
@@ -53,7 +53,7 @@ class ContractChangeView:
 
 @dataclass(frozen=True, slots=True)
 class ComparedFact:
-    """One fact about both candidates, as text; "" for a candidate without the fact."""
+    """A fact about two candidates as text."""
 
     name: str
     old: str
@@ -65,7 +65,7 @@ class ComparedFact:
 class ToolChanges:
     """Changes of one kind: `breaking`, `changed` (compatible), `added` or `wording`.
 
-    `total` also counts the changes that are not displayed.
+    `total` includes changes that are not displayed.
     """
 
     kind: str
@@ -75,10 +75,7 @@ class ToolChanges:
 
 @dataclass(frozen=True, slots=True)
 class ChannelBlock:
-    """Hold or retirement that blocks a channel: `kind` is `held`, or `retired` if the server is retired.
-
-    The actor, reason and time come from the history, if known. `command` lifts the hold or the retirement.
-    """
+    """A hold or a retirement that blocks a channel. `command` lifts the hold or the retirement."""
 
     kind: str
     who: str
@@ -91,20 +88,19 @@ class ChannelBlock:
 class DecisionPage:
     """A candidate for a channel, with all facts for and against it.
 
-    `asks` is the message of the pending decision, and `command` the next command; both are empty if no decision is
-    pending. If no decision is pending, `stands` is the reason why the candidate must not be promoted. `way` is the
-    command that resolves this reason ("" for none). `closed` describes the holds on the channel, and the retirement of
-    the server.
-
-    `offered` is the candidate that the channel offers now; "" means that everything is new. `rejected` and
-    `rolled_back` are the decisions against the candidate. `approve_after_all` is the command that approves the
-    candidate although no decision is pending. It is "" if the approval would be refused or is not needed.
-    `source_channel` is the previous channel. It has offered the candidate since the time `in_source_since`. If a
-    decision is pending, `waits_since` equals `in_source_since`.
-
-    `known` is True if both tool lists are on this machine. `judged` is True if both validation reports are on this
-    machine. `source` is a command that shows the source changes, if the commits are known. `uncommitted` lists the
-    versions that were built from uncommitted changes. The command in `source` cannot show these changes.
+    Attributes:
+        offered: candidate that the channel offers, or "".
+        asks: message of the pending decision, or "".
+        command: next command for the pending decision, or "".
+        stands: reason why the candidate must not be promoted, if no decision is pending.
+        way: command that resolves the reason in `stands`, or "".
+        approve_after_all: command that approves the candidate although no decision is pending, or "".
+        in_source_since: time at which the preceding channel began to offer the candidate.
+        waits_since: time at which the decision became pending, or "".
+        known: True if both tool lists are on this machine.
+        judged: True if both validation reports are on this machine.
+        source: command that shows the source changes, or "".
+        uncommitted: versions that were built from uncommitted changes.
     """
 
     workspace: str
@@ -147,18 +143,14 @@ class DecisionPage:
 
 
 def decidable_channels(detail: ServerDetail) -> Iterator[str]:
-    """Yield the channels that could get another available candidate; no channels for a retired server."""
+    """Yield the channels that could get another candidate."""
     for channel in detail.channels if not detail.state.retired else ():
         if next_candidate(detail.state, channel) not in {"", detail.state.offered(channel.name)}:
             yield channel.name
 
 
 def candidate_to_decide(detail: ServerDetail, channel: str) -> str:
-    """Return the next candidate for a channel; "" if none exists.
-
-    Raises:
-        NotFoundError: for an unknown channel.
-    """
+    """Return the next candidate for a channel, or ""."""
     return next_candidate(detail.state, find_channel(detail.channels, channel))
 
 
@@ -171,13 +163,10 @@ def decision_page(
     candidate: str = "",
     advise: _Advise,
 ) -> DecisionPage:
-    """Return the decision page of a candidate for a channel, by default of the next candidate.
+    """Return the decision page of a candidate for a channel. The default is the next candidate.
 
-    `advise` tries a command. It returns a command that would succeed, and the reason if a command was refused
-    (`SuggestionValidator`).
-
-    Raises:
-        NotFoundError: for an unknown channel, or without a candidate.
+    `advise` runs a command as a dry run. `advise` returns a command that would succeed, and the error of the given
+    command.
     """
     name, every = detail.facts.name, {one.id: one for one in candidate_views(detail.state, detail.history)}
     chosen = _chosen(detail, channel, candidate, every)
@@ -246,10 +235,9 @@ def _asked(detail: ServerDetail, channel: str) -> tuple[str, str]:
 def _question(
     detail: ServerDetail, policy: ChannelPolicy, candidate: str, about: Sequence[DecisionView] | None, advise: _Advise
 ) -> dict[str, Any]:
-    """Return the fields of the pending decision about a candidate, else the fields of the possible actions.
+    """Return the fields about a pending decision. If no decision is pending, return the possible actions.
 
-    `about` has the earlier decisions about this candidate and channel; None if the channel already offers the
-    candidate.
+    `about` has earlier decisions about this candidate, or None if the channel already offers the candidate.
     """
     name, since = policy.name, _since(detail.history, policy.source, candidate) if policy.source else ""
     asks, command = _asked(detail, name) if about is not None else ("", "")
@@ -274,7 +262,7 @@ def _question(
 
 
 def _refusal(detail: ServerDetail, channel: str, candidate: str, advise: _Advise) -> tuple[str, str]:
-    """Return the reason that forbids a promotion, and the remedy ("" for none). No decision is pending."""
+    """Return the reason why a promotion is impossible, and a command that resolves this reason."""
     name = detail.facts.name
     command, refused = advise(f"mcpfactory pipeline promote {name} --channel {channel} --candidate {candidate}")
     return str(refused or ""), "" if command == f"mcpfactory pipeline status {name}" else command
@@ -283,10 +271,7 @@ def _refusal(detail: ServerDetail, channel: str, candidate: str, advise: _Advise
 def _refusals(
     detail: ServerDetail, channel: str, candidate: str, about: Iterable[DecisionView]
 ) -> tuple[DecisionView, ...]:
-    """Return the rejections of a candidate for a channel.
-
-    Also return its rollback, unless an approval followed the rollback.
-    """
+    """Return the rejections of a candidate, and a rollback without a later approval."""
     back = candidate in candidates_rolled_back(detail.history, channel)
     return tuple(one for one in about if one.what == "rejected" or (one.what == "rolled back" and back))
 
@@ -300,7 +285,7 @@ def _closed(detail: ServerDetail, channel: str) -> Iterator[ChannelBlock]:
 
 
 def retirement_blocks(detail: ServerDetail) -> tuple[ChannelBlock, ...]:
-    """Return the retirement of a server; empty for a server that is not retired."""
+    """Return the retirement of a server."""
     made = detail.facts.row.get("retired")
     if not made:
         return ()
@@ -326,7 +311,6 @@ def _grouped(changes: Sequence[Change], manifest: Mapping[str, Any]) -> Iterator
 
 
 def _change_view(change: Change, manifest: Mapping[str, Any]) -> ContractChangeView:
-    """Return a change without the name of the tool; the description of a new tool comes from `manifest`."""
     tools = (tool for tool in manifest.get("tools", ()) if isinstance(tool, dict) and tool.get("name") == change.tool)
     described = next((str(tool.get("description") or "") for tool in tools), "") if change.code == "tool-added" else ""
     words = change.message.removeprefix(change.tool).removeprefix(":").strip()
@@ -337,7 +321,6 @@ def _change_view(change: Change, manifest: Mapping[str, Any]) -> ContractChangeV
 
 
 def _findings_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[Any], list[Any], int]:
-    """Return the fixed findings, the new findings, and the number of unchanged findings; evidence is not compared."""
     old, new = (
         [{key: value for key, value in one.items() if key != "evidence"} for one in report.get("findings", ())]
         for report in (before, after)
@@ -395,12 +378,15 @@ def _moved_by(history: Sequence[Event], channel: str, candidate: str) -> str:
 def _source(
     server: str, history: Sequence[Event], old: CandidateView | None, new: CandidateView
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the command that shows the source changes between two candidates, and the versions without a commit."""
+    """Return the command that shows source changes between two candidates.
+
+    Also return versions with uncommitted changes.
+    """
     commits: dict[str, str] = {}
     for event in history:
         commit, candidate = str(event.get("made_from", {}).get("commit") or ABSENT), str(event.get("candidate"))
         if event.get("built") and commit != ABSENT and ("+" in commits.get(candidate, "+") or "+" not in commit):
-            commits[candidate] = commit  # prefer a clean commit to a commit with uncommitted changes
+            commits[candidate] = commit  # prefer a commit without uncommitted changes
     pair = [one for one in (old, new) if one and one.id in commits]
     uncommitted = tuple(one.version for one in pair if "+" in commits[one.id])
     made = [commits[one.id][:12] for one in pair]

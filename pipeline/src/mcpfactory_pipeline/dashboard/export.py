@@ -1,7 +1,6 @@
-"""Static export of the dashboard: the same pages with relative links, for a disk or any static host.
+"""Static export of the dashboard: the same pages with relative links.
 
-An export into the folder of an earlier export replaces the earlier site: `assets/export.json` lists the files of a
-site, and files that the new site lacks are removed.
+`assets/export.json` lists the files of an exported site, so that the next export can remove outdated files.
 """
 
 from __future__ import annotations
@@ -17,19 +16,17 @@ from mcpfactory_pipeline.dashboard.pages import PAGES, Page, path_of
 from mcpfactory_pipeline.dashboard.render import ASSETS, Links, asset, page_folder, render
 from mcpfactory_pipeline.dashboard.workspace_reader import WorkspaceReader
 
-_RECORD: Final = "assets/export.json"  # file that lists the files of an exported site
+_RECORD: Final = "assets/export.json"  # lists the files of an exported site
 
 
 def export(workspace_root: Path, out: Path) -> tuple[Path, ...]:
     """Write the site into `out` and return the written files.
 
-    Files in an earlier export that do not come from the dashboard are kept. A symlink in the place of a file or folder
-    of the site is replaced, so nothing is written outside of `out`.
+    Files of an earlier export are replaced. Other files are kept. Symbolic links are replaced, so that nothing outside
+    `out` is written.
 
     Raises:
-        WorkspaceError: `workspace_root` is not in a workspace.
-        RefusedError: `out` is a file, or has files but is not an earlier export.
-        PipelineError: `out` cannot be written.
+        RefusedError: `out` is a file, or contains files that no earlier export wrote.
     """
     if out.exists() and not out.is_dir():
         raise RefusedError(f"{out} is a file", hint="choose a new folder")
@@ -63,9 +60,9 @@ def _write(out: Path, path: str, content: bytes) -> None:
 
 
 def _remove(out: Path, path: str) -> None:
-    """Remove a file of an earlier export, and folders that are then empty.
+    """Remove a file of an earlier export, and folders that become empty.
 
-    Ignore paths outside `out`, because the list is untrusted.
+    Paths outside `out` are ignored, because the list of files is not trusted.
     """
     file = out / path
     if {"..", ".git"} & set(PurePosixPath(path).parts) or not file.parent.resolve().is_relative_to(out.resolve()):
@@ -86,8 +83,8 @@ def _read_record(file: Path) -> set[str]:
 
 
 def _site(reader: WorkspaceReader) -> Iterator[tuple[str, bytes]]:
-    facts = reader.workspace()  # raises an error if there is no workspace, so do this before any file is written
-    yield ".nojekyll", b""  # without this file, hosts with Jekyll leave out files whose names begin with "_"
+    facts = reader.workspace()  # fails before any file is written if there is no workspace
+    yield ".nojekyll", b""  # without this file, hosts with Jekyll omit files whose names begin with "_"
     for name in ASSETS:
         yield f"assets/{name}", asset(name)
     servers = [server.name for server in facts.servers]
@@ -96,7 +93,7 @@ def _site(reader: WorkspaceReader) -> Iterator[tuple[str, bytes]]:
         if page not in of_servers:
             for values in page.instances(reader, servers):
                 yield from _instance(reader, page, values)
-    for name in servers:  # export one server after the other, so that the data of each server is read once
+    for name in servers:  # read the data of each server only once
         for page in of_servers:
             for values in page.instances(reader, [name]):
                 yield from _instance(reader, page, values)

@@ -1,4 +1,4 @@
-"""Facts for views, and the text and icon of each status."""
+"""Facts for the dashboard's pages, and the display of each status."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """Facts of one server on pages about many servers; missing values are empty."""
+    """Facts of one server for pages about many servers."""
 
     workspace: str
     name: str
@@ -35,17 +35,14 @@ class ServerFacts:
     tokens: int | None = None
     items: tuple[InboxItem, ...] = ()  # pending items
     owners: tuple[str, ...] = ()
-    logs: tuple[str, ...] = ()  # failed stages that have a log on this machine
+    logs: tuple[str, ...] = ()  # failed stages whose log is on this machine
     # Channel → people who approved its next candidate.
     approved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceFacts:
-    """The workspace: name, servers, channels with their policies, stages, and the time of reading.
-
-    Without a clock, the time is None. `gone` are the pending items of servers that no longer exist.
-    """
+    """Facts of the workspace. `gone` has the pending items of servers that no longer exist."""
 
     name: str
     servers: tuple[ServerFacts, ...]
@@ -57,7 +54,7 @@ class WorkspaceFacts:
 
 @dataclass(frozen=True, slots=True)
 class ServerDetail:
-    """All known facts of one server, including facts that only its own pages show."""
+    """All facts of one server."""
 
     facts: ServerFacts
     channels: tuple[ChannelPolicy, ...] = ()
@@ -66,25 +63,27 @@ class ServerDetail:
     history: Sequence[Event] = ()
     # Content of .mcpfactory/report.json: tools, skipped operations, environment variables.
     report: Mapping[str, Any] = field(default_factory=dict)
-    manifest: Mapping[str, Any] = field(default_factory=dict)  # manifest.json, the source of `tools/list` answers
-    validation: Mapping[str, Any] = field(default_factory=dict)  # the report of the last validation
-    contract: Sequence[Mapping[str, Any]] = ()  # tools that the newest candidate listed when it was validated
+    manifest: Mapping[str, Any] = field(default_factory=dict)  # manifest.json, the source of `tools/list` responses
+    validation: Mapping[str, Any] = field(default_factory=dict)  # report of the last validation
+    contract: Sequence[Mapping[str, Any]] = ()  # tool list of the newest candidate at its validation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunFacts:
-    """The events of one run, by server, and the logs of its steps that are still on this machine, by (server, stage).
+    """Facts of one run.
 
-    Instances are compared by identity. `going` is True if the run's process exists. A run that is about to start has no
-    events. `now` is the time of reading, in seconds as in `id_creation_time`. `waits` maps each awaited server to the
-    run that holds this server ("" if unknown). `kept` are the ids of the events of failed steps whose logs have not
-    been overwritten. `needs` maps each stage, except approvals, to all stages that it requires, in workspace order.
+    Attributes:
+        logs: logs of steps that still exist on this machine, by (server, stage).
+        going: True if the run's process exists, even before the first event.
+        waits: server → the run that blocks this server, or "" if unknown.
+        kept: IDs of the events of failed steps whose logs were not overwritten.
+        needs: stage → all required stages, without approvals.
     """
 
     workspace: str
     run: str
     events: Mapping[str, Sequence[Event]]
-    running: Mapping[str, Sequence[str]] = field(default_factory=dict)  # server → stages that run now
+    running: Mapping[str, Sequence[str]] = field(default_factory=dict)  # server → stages that are running
     logs: Mapping[tuple[str, str], str] = field(default_factory=dict)
     going: bool = False
     now: float = 0.0
@@ -95,7 +94,7 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class StoredCandidate:
-    """Data of a candidate that is on this machine: manifest, validation report and file contents."""
+    """Data of a candidate on this machine."""
 
     manifest: Mapping[str, Any] = field(default_factory=dict)
     report: Mapping[str, Any] = field(default_factory=dict)
@@ -104,10 +103,7 @@ class StoredCandidate:
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """Path of a stage's log, with the outcome and the run of the stage's last execution.
-
-    `going` is True while the stage runs.
-    """
+    """A stage's log, with outcome and run of the last execution."""
 
     workspace: str
     server: str
@@ -120,10 +116,7 @@ class LogFacts:
 
 @dataclass(frozen=True, slots=True)
 class DisplayedStatus:
-    """Display of a status: `icon` is a symbol in templates/icons.svg, and `tone` is a class in style.css.
-
-    A status with a lower rank comes first.
-    """
+    """Display of a status. `icon` is a symbol in templates/icons.svg. `tone` is a class in style.css."""
 
     key: str
     word: str
@@ -145,25 +138,24 @@ ShownStatus = Annotated[
     PlainSerializer(lambda status: status.key, return_type=str),
     WithJsonSchema({"type": "string", "enum": list(STATUSES)}, mode="serialization"),
 ]
-"""A status in a view; serialized as its key."""
+"""A status that is serialized as its key."""
 
 
 def displayed_stage_status(stage: Mapping[str, Any], *, running: bool = False) -> DisplayedStatus:
-    """Return the status of one stage of one server, from a row of `mcpfactory_pipeline.views.status`.
+    """Return the displayed status of a stage, from a row of `mcpfactory_pipeline.views.status`.
 
-    A passed stage that would run again is stale; if a hold applies, the stage is held. A failed stage keeps the status
-    failed.
+    A passed stage that would run again is stale, or held if a hold applies.
     """
     return STATUSES["running"] if running else outcome_status(idle_stage_status(stage))
 
 
 def outcome_status(outcome: object) -> DisplayedStatus:
-    """Return the status of an outcome; unknown outcomes are inconclusive."""
+    """Return the status of an outcome. An unknown outcome is inconclusive."""
     return STATUSES.get(str(outcome), STATUSES["inconclusive"])
 
 
 def overall_status(row: Mapping[str, Any], statuses: Sequence[DisplayedStatus]) -> DisplayedStatus:
-    """Return a server's overall status: broken, retired, or the worst status among its stages and holds."""
+    """Return a server's overall status: broken, retired, or the worst status of its stages and holds."""
     if row.get("problem"):
         return STATUSES["broken"]
     if row.get("retired"):
@@ -177,7 +169,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Pager:
-    """A page of a list: its number, the number of pages, and the total number of entries."""
+    """Page number, number of pages, and number of entries."""
 
     page: int
     pages: int
@@ -185,34 +177,34 @@ class Pager:
 
 
 def paginate(entries: Sequence[_T], wanted: str, size: int) -> tuple[tuple[_T, ...], Pager]:
-    """Return the entries of the wanted page, counted from 1; an invalid page selects the nearest valid page."""
+    """Return the entries of a page and the page number. An invalid number selects the nearest page."""
     pages = max(1, -(-len(entries) // size))
     page = page_number(wanted, pages)
     return tuple(entries[(page - 1) * size : page * size]), Pager(page, pages, len(entries))
 
 
 def page_number(wanted: str, pages: int) -> int:
-    """Return the number of the requested page, or of the nearest page that exists."""
+    """Return the number of the requested page. An invalid number selects the nearest page."""
     return min(max(int(wanted), 1), pages) if wanted.isascii() and wanted.isdecimal() and len(wanted) < 10 else 1
 
 
 def shorten(text: str, size: int) -> str:
-    """Return a text, truncated to `size` characters."""
+    """Truncate a text to `size` characters."""
     return text if len(text) <= size else f"{text[:size]}…"
 
 
 @functools.cache
 def view_adapter(view: type[Any]) -> TypeAdapter[Any]:
-    """Return the adapter that serializes views of a class and provides their schema."""
+    """Return the adapter that serializes a view class and provides its JSON Schema."""
     return TypeAdapter(view)
 
 
 def to_json(view: Any) -> dict[str, Any]:
-    """Return a view as plain data: the fields that the view's page shows, with the key of each status."""
+    """Return a view as JSON-compatible data."""
     data: dict[str, Any] = view_adapter(view.__class__).dump_python(view, mode="json")
     return data
 
 
 def to_json_text(view: Any) -> bytes:
-    """Return the plain data of a view as indented JSON."""
+    """Return a view as indented JSON."""
     return view_adapter(view.__class__).dump_json(view, indent=2, warnings=False) + b"\n"

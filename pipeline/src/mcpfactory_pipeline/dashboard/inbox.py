@@ -1,9 +1,4 @@
-"""The inbox: pending items, each with the responsible person, the age and the next command.
-
-The functions have no side effects: they get facts and return a view.
-
-A batch decision covers several candidates. Each candidate is checked separately, and all are confirmed together.
-"""
+"""Inbox of pending items, and batch decisions about several candidates."""
 
 from __future__ import annotations
 
@@ -24,11 +19,11 @@ from mcpfactory_pipeline.plan.policy import normalize_person_name
 from mcpfactory_pipeline.views.inbox import KINDS, InboxItem, next_commands, sort_inbox_items, unreadable_server_item
 from mcpfactory_pipeline.views.inbox_notifications import decision_page_channel
 
-_SIZE: Final = 60  # items per page
+_SIZE: Final = 60  # number of items per page
 
 _AUTHORS: Final = "authors of the server"
 _OPERATORS: Final = "operators of the workspace"
-# Kind of item → icon, color tone, and the people who must act if the policy names nobody.
+# Kind of item → icon, color, and the people who must act if the policy names nobody.
 _KINDS: Final = {
     "problem": ("alert", "bad", _OPERATORS),
     "failed": ("cross", "bad", _AUTHORS),
@@ -45,15 +40,16 @@ _KINDS: Final = {
     "never": ("dash", "none", _OPERATORS),
     "stale": ("redo", "warn", _OPERATORS),
 }
-_TEXT: Final = 200  # maximum characters of the text about the cause of an item
+_TEXT: Final = 200  # maximum number of characters of an item's cause
 
 
 @dataclass(frozen=True, slots=True)
 class InboxEntry:
-    """One pending item. `waited` is the item's age as text ("" if unknown), and `seconds` is the age as a number.
+    """A pending item.
 
-    `decision` is the channel whose decision page has the facts for and against the item, or "". `log` is the
-    stage whose log shows the failure; "" if no such log is on this machine.
+    Attributes:
+        decision: channel of the decision page about this item, or "".
+        log: stage whose log shows the failure, or "".
     """
 
     kind: str
@@ -74,7 +70,7 @@ class InboxEntry:
 
 @dataclass(frozen=True, slots=True)
 class RejectedCandidate:
-    """A candidate that was rejected for its next channel, and has no pending decision."""
+    """A candidate that was rejected for its next channel and has no pending decision."""
 
     server: str
     version: str
@@ -83,7 +79,7 @@ class RejectedCandidate:
 
 @dataclass(frozen=True, slots=True)
 class KindCount:
-    """The number of pending items of a kind."""
+    """Number of pending items of one kind."""
 
     kind: str
     number: int
@@ -91,7 +87,7 @@ class KindCount:
 
 @dataclass(frozen=True, slots=True)
 class InboxGroup:
-    """The items of a page that have the same cause, on different servers or channels; `number` is their count."""
+    """Pending items on one page with the same cause."""
 
     cause: str
     kind: str
@@ -103,10 +99,11 @@ class InboxGroup:
 
 @dataclass(frozen=True, slots=True)
 class InboxPage:
-    """The inbox: the most blocking items first, then the oldest; items with the same cause are grouped.
+    """Page of the inbox.
 
-    `next` are the most likely next commands. `whose` selects the items that are for this person (an approver or owner)
-    or for anyone.
+    The most blocking items come first, then the oldest items. Items with the same cause are grouped.
+
+    `next` are the most likely next commands. `whose` selects items that this person can process.
     """
 
     workspace: str
@@ -124,7 +121,7 @@ class InboxPage:
 
 
 def inbox(facts: WorkspaceFacts, *, query: str = "", kind: str = "", whose: str = "", page: str = "1") -> InboxPage:
-    """Return the inbox, filtered by server name (`query`), kind of item, and responsible person (`whose`)."""
+    """Return the inbox, filtered by server name, kind of item, and responsible person."""
     kind, items = kind if kind in KINDS else "", _items(facts)
     numbers = Counter(item.kind for item in items)
     people = _Whom(facts)
@@ -162,8 +159,6 @@ def _items(facts: WorkspaceFacts) -> list[InboxItem]:
 
 
 class _Whom:
-    """The people responsible for an item (approvers or owners, otherwise a role), and the stage with a helpful log."""
-
     def __init__(self, facts: WorkspaceFacts) -> None:
         self.channels = {channel.name: channel.approvers for channel in facts.channels}
         self._servers = {server.name: server for server in facts.servers}
@@ -197,19 +192,19 @@ class _Whom:
 
 
 _WORD: Final = re.compile(r"[\w-]+")
-# A version, followed by its candidate in parentheses.
+# A version, and its candidate in parentheses.
 _NAMED: Final = re.compile(r"\b\d[\w.+-]* \([\w.-]+\)(?: for)? ?")
 
 
 def _cause(message: str, server: str) -> str:
-    # Use one pattern for all servers, because one pattern per server would be slow to compile.
+    # One pattern per server would be slow to compile.
     named = _WORD.sub(lambda word: "…" if word.group() == server else word.group(), _NAMED.sub("", message))
     named = named.strip(" ;:")
     return shorten(f"a candidate {named}" if named.startswith("is ") else named, _TEXT)
 
 
 def _together(items: Sequence[InboxItem]) -> list[InboxItem]:
-    """Return the items in their order, but place each item directly after the earlier items with the same cause."""
+    """Sort the items so that items with the same cause are adjacent."""
     first: dict[tuple[str, str], int] = {}
     keys = [(item.kind, _cause(item.message, item.server)) for item in items]
     for place, key in enumerate(keys):
@@ -244,14 +239,14 @@ def _waiting(item: InboxItem, people: _Whom, now: datetime | None) -> InboxEntry
     )
 
 
-BATCHED: Final = ("approve", "promote", "reject")  # actions that can be applied to several candidates at once
-_MAX: Final = 60  # maximum candidates per batch action; equal to the number on a full page of the inbox
+BATCHED: Final = ("approve", "promote", "reject")  # actions for several candidates at once
+_MAX: Final = 60  # maximum number of candidates per batch action; a full page of the inbox has as many items
 _TOLD: Final = 5  # maximum number of finished actions in a message
 
 
 @dataclass(frozen=True, slots=True)
 class BatchChoice:
-    """A candidate for a channel, and the token for the facts that the reader saw (`decisions.precondition`)."""
+    """A candidate for a channel. `precondition` is a token for the facts that the user saw."""
 
     server: str
     channel: str
@@ -260,20 +255,21 @@ class BatchChoice:
 
     @property
     def mark(self) -> str:
-        """The choice as a form value; its parts contain no spaces."""
+        """Return the choice as a form value."""
         return " ".join((self.server, self.channel, self.candidate, self.precondition))
 
     def values(self, action: Action, reason: str) -> dict[str, str]:
-        """Return the values of the action on this choice's server."""
+        """Return the values for an action on the server."""
         about = {"channel": self.channel, "candidate": self.candidate, "precondition": self.precondition}
         return normalize_action_values(action, {**about, "reason": reason})
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPage:
-    """One action on several servers. `items` are checked one by one; each permitted item has a ticket.
+    """One action on several servers.
 
-    `done` describes the finished items. `marks` are the requested items as form values.
+    Attributes:
+        items: the checked items. Each permitted item has a ticket.
     """
 
     workspace: str
@@ -288,12 +284,15 @@ class BatchPage:
 
     @property
     def ready(self) -> tuple[ActionPage, ...]:
-        """The items that a person can confirm."""
+        """Return the items that a person can confirm."""
         return tuple(item for item in self.items if item.ready)
 
     @property
     def noun(self) -> str:
-        """Return the number of confirmable candidates as text; if there are none, the number of all candidates."""
+        """Return the number of confirmable candidates as text.
+
+        Without confirmable candidates, return the number of all candidates.
+        """
         return pluralize(len(self.ready) or len(self.items), "candidate")
 
     def mark(self, item: ActionPage) -> str:
@@ -315,7 +314,7 @@ def batch_page(
     reason: str = "",
     done: Sequence[str] = (),
 ) -> BatchPage:
-    """Return the page for an action on several servers; `items` are the checked `choices`."""
+    """Return the page for an action on several servers."""
     return BatchPage(
         workspace=workspace,
         action=action.name,
@@ -330,7 +329,7 @@ def batch_page(
 
 
 def batch_choice_value(item: InboxEntry) -> str:
-    """Return an inbox entry's form value for a batch decision; "" if its next command cannot be in a batch."""
+    """Return an inbox entry's form value for a batch decision. If no batch decision is possible, return ""."""
     action, values = action_for_command(item.command) or ("", {})
     if action not in BATCHED or not values.get("channel"):
         return ""
@@ -338,11 +337,7 @@ def batch_choice_value(item: InboxEntry) -> str:
 
 
 def parse_batch_choices(marks: Sequence[str]) -> list[BatchChoice]:
-    """Parse the marks of a form, without duplicates.
-
-    Raises:
-        ConfigError: a mark is invalid, or the number of marks is zero or too large.
-    """
+    """Parse the marks of a form."""
     found = []
     for mark in dict.fromkeys(marks):
         parts = mark.split(" ")
@@ -357,10 +352,9 @@ def parse_batch_choices(marks: Sequence[str]) -> list[BatchChoice]:
 
 
 def parse_confirmations(given: Mapping[str, Any]) -> list[tuple[BatchChoice, str]]:
-    """Return the confirmed choices with their tickets: `item-N` and `ticket-N` of a form, or `items` of a JSON object.
+    """Return the confirmed choices with their tickets.
 
-    Raises:
-        ConfigError: a choice is invalid.
+    A form has fields `item-N` and `ticket-N`. A JSON object has the list `items`.
     """
     items = given.get("items")
     if items is None:
@@ -379,7 +373,7 @@ def parse_confirmations(given: Mapping[str, Any]) -> list[tuple[BatchChoice, str
 
 
 def done_message(done: Sequence[str]) -> str:
-    """Return a message about finished actions for the next page."""
+    """Return a message about finished actions."""
     more = (f"{len(done) - _TOLD} more",) if len(done) > _TOLD else ()
     return "; ".join((*done[:_TOLD], *more))
 

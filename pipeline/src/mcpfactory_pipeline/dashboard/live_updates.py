@@ -1,9 +1,7 @@
-"""Live updates: one poll of the files for all connected browsers.
+"""Live updates of pages. One poll of the files serves all connected browsers.
 
-A follower knows only the current state (`PageSnapshot`). A listener knows its position (`StreamPosition`), and receives
-the changes since that position. Events are not queued, so a slow listener receives fewer events. The ID of an event is
-the listener's position after the event. A browser that reconnects with `Last-Event-ID` therefore resumes at its
-position, even if another process serves the request.
+A listener receives the changes since the listener's position (`StreamPosition`). Events are not queued, so a slow
+listener receives fewer events. Event IDs are positions, so that a browser can resume with `Last-Event-ID`.
 """
 
 from __future__ import annotations
@@ -28,14 +26,14 @@ from mcpfactory_pipeline.dashboard.runs import RunPage
 from mcpfactory_pipeline.dashboard.workspace_files import open_log, strip_terminal_codes
 from mcpfactory_pipeline.dashboard.workspace_reader import WorkspaceReader
 
-_MAX_LOG: Final = 12_000  # maximum bytes of a log in one event
-_MAX_STEPS: Final = 16  # maximum number of logs that one page follows
-_LINE_END: Final = re.compile(r"\r\n|\r|\n")  # in an event stream, "\r\n", "\r" and "\n" each end a line
+_MAX_LOG: Final = 12_000  # maximum number of bytes of a log per event
+_MAX_STEPS: Final = 16  # maximum number of logs per page
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")  # all line endings of an event stream
 
 
 @dataclass(frozen=True, slots=True)
 class LogTail:
-    """The last whole lines of a running step's log; `text` begins at byte `start` of the file."""
+    """The last complete lines of a running step's log. `start` is the offset of these lines in the file."""
 
     step: str  # server/stage/attempt
     start: int
@@ -43,16 +41,13 @@ class LogTail:
 
     @property
     def end(self) -> int:
-        """Return the offset in bytes of the end of `text`."""
+        """Return the end offset of `text` in the file."""
         return self.start + len(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class PageSnapshot:
-    """The current state of a followed page.
-
-    `state` is the part of the page to replace; `over` is True if no further change will come.
-    """
+    """Current state of a followed page. `over` is True if no further changes will follow."""
 
     state: str
     tails: tuple[LogTail, ...] = ()
@@ -60,20 +55,20 @@ class PageSnapshot:
 
     @property
     def digest(self) -> str:
-        """A short hash of `state`."""
+        """Return a short hash of `state`."""
         return hashlib.sha256(self.state.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class StreamPosition:
-    """The position of a listener: the last state, and the number of bytes of each log, that the listener received."""
+    """Position of a listener: hash of the last state, and number of received bytes of each log."""
 
     digest: str = ""
     offsets: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def read(cls, text: str) -> StreamPosition:
-        """Parse the id of an event; any other text means the beginning."""
+        """Parse an event ID. For any other text, return the position before the first event."""
         digest, _, logs = text.partition(";")
         pairs = [pair.rpartition("@") for pair in logs.split(",")[:_MAX_STEPS] if pair]
         if not all(step and end.isascii() and end.isdecimal() and len(end) < 19 for step, _, end in pairs):
@@ -86,11 +81,14 @@ class StreamPosition:
 
 
 def events_since(position: StreamPosition, now: PageSnapshot) -> tuple[bytes, StreamPosition]:
-    """Return the encoded events between a position and the present, and the position after these events.
+    """Return the encoded events since a position, and the new position.
 
-    The event `state` has the new state. The event `log` has a JSON object: `step`, `text`, and `fresh` if the text
-    replaces the earlier text. The event `done` names a step whose log is complete. The event `end` is the last event of
-    the stream.
+    Types of events:
+
+    - `state`: the new state.
+    - `log`: a JSON object with `step`, `text`, and `fresh`. If `fresh` is true, the text replaces the earlier text.
+    - `done`: a step whose log is complete.
+    - `end`: the end of the stream.
     """
     sent = []
     for name, data, after in _events(position, now):
@@ -121,7 +119,7 @@ def _events(position: StreamPosition, now: PageSnapshot) -> Iterator[tuple[str, 
 
 
 def read_log_tail(step: str, file: Path) -> LogTail:
-    """Return the end of a log, up to its last complete line; empty without a log."""
+    """Return the end of a log, up to the last complete line."""
     try:
         with open_log(file) as stream:
             start = max(0, stream.seek(0, 2) - _MAX_LOG)
@@ -137,23 +135,23 @@ def read_log_tail(step: str, file: Path) -> LogTail:
 
 
 _INTERVAL: Final = 0.25  # seconds between two polls
-# Number of polls without a listener until polling stops.
+# Polling stops after this number of polls without a listener.
 _IDLE_POLLS: Final = 8
-_HEARTBEAT: Final = 15.0  # seconds without an event after which a comment is sent, to detect dead connections
+_HEARTBEAT: Final = 15.0  # seconds without an event; then a comment is sent to detect dead connections
 _MAX_LISTENERS: Final = 500  # maximum number of listeners
-_RENEWED: Final = 2.0  # seconds between two updates of the shown duration of a run
+_RENEWED: Final = 2.0  # seconds between two updates of a run's displayed duration
 _FIRST: Final = b"retry: 1500\n\n"
 
 Poll = Callable[[], PageSnapshot | None]
-"""Function that reads the files (in a thread) and returns the state; None if nothing changed since the last poll."""
+"""Reads the files in a thread, and returns the state, or None if it has not changed since the last poll."""
 
 
 class TooManySubscribersError(PipelineError):
-    """Error for a listener above the maximum number of listeners."""
+    """Error if there are too many listeners."""
 
 
 class _Follower:
-    """A followed page. A page is polled only while it has listeners."""
+    """A page that is polled while it has listeners."""
 
     def __init__(self, first: PageSnapshot, poll: Poll, ended: Callable[[], bool]) -> None:
         self.now = first
@@ -163,7 +161,7 @@ class _Follower:
         self._changed = asyncio.Event()
 
     async def follow(self) -> None:
-        """Poll until the last listener leaves, or until the page's state is final."""
+        """Poll until the last listener has left or the state is final."""
         idle = 0
         try:
             while not self.now.over:
@@ -171,7 +169,7 @@ class _Follower:
                 idle = 0 if self.listeners else idle + 1
                 if idle > _IDLE_POLLS or self._ended():
                     return
-                with suppress(PipelineError, OSError):  # a file may be half-written; the next poll reads it again
+                with suppress(PipelineError, OSError):  # a file may be incomplete until the next poll
                     if (now := await asyncio.to_thread(self._poll)) is not None:
                         self._publish(now)
         finally:
@@ -184,7 +182,7 @@ class _Follower:
         waiting.set()
 
     async def listen(self, position: StreamPosition) -> AsyncIterator[bytes]:
-        """Yield the events to send to one browser, starting at the browser's position."""
+        """Yield the events for one browser."""
         yield _FIRST
         while True:
             changed, closed = self._changed, self.closed
@@ -201,7 +199,7 @@ class _Follower:
 
 
 class PageSubscriptions:
-    """All followed pages. When the server shuts down, `ended` returns True, and every stream ends."""
+    """All followed pages. If `ended` returns True, every stream ends."""
 
     def __init__(self, ended: Callable[[], bool] = lambda: False) -> None:
         self._ended = ended
@@ -211,17 +209,13 @@ class PageSubscriptions:
         self._joining = asyncio.Lock()
 
     async def join(self, name: str, make: Callable[[], Poll], position: str) -> AsyncIterator[bytes]:
-        """Return a stream of the changes of a page; `make` creates the page's poll if the page is not followed yet.
-
-        Raises:
-            TooManySubscribersError: the page has too many listeners. Errors of the first poll propagate to the caller.
-        """
+        """Return a stream of the changes of a page. `make` creates the poll if nobody follows the page yet."""
         if self._listeners >= _MAX_LISTENERS:
             raise TooManySubscribersError(
                 f"{_MAX_LISTENERS} browsers already follow live updates, which is the maximum",
                 hint="close a browser, or reload this page for an update",
             )
-        async with self._joining:  # one first poll serves all concurrent requests
+        async with self._joining:  # concurrent requests share one first poll
             follower = self._known.get(name)
             if follower is None or follower.closed:
                 poll = make()
@@ -253,7 +247,7 @@ class PageSubscriptions:
 
 
 def workspace_poll(reader: WorkspaceReader) -> Poll:
-    """Return a function that polls for changes of a server's state, and for the start and end of runs."""
+    """Return a poll for changes of any server's state, and for the start and end of runs."""
     last = ""
 
     def poll() -> PageSnapshot | None:
@@ -268,9 +262,9 @@ def workspace_poll(reader: WorkspaceReader) -> Poll:
 
 
 class RunPoll:
-    """Poll of a run: reads the logs of running steps, and renders the page if files changed or durations are old.
+    """Poll of a run.
 
-    The first poll raises `NotFoundError` if no history contains the run.
+    Each poll reads the logs of running steps. The page is rendered only if files changed or durations are outdated.
     """
 
     def __init__(self, reader: WorkspaceReader, page: Page, values: dict[str, str], number: str) -> None:
@@ -282,7 +276,7 @@ class RunPoll:
         self._read = 0.0
 
     def __call__(self) -> PageSnapshot | None:
-        """Return the current state; None if nothing changed since the last poll."""
+        """Return the current state, or None if nothing has changed since the last poll."""
         workspace_digest, now = self._reader.digest(), self._last
         due = self._view is not None and self._view.going and time.monotonic() - self._read >= _RENEWED
         if now is None or self._view is None or due or workspace_digest != self._digest:
@@ -300,7 +294,7 @@ class RunPoll:
         except NotFoundError:
             if self._last is None:
                 raise
-            return replace(self._last, tails=(), over=True)  # the run has ended without a stage
+            return replace(self._last, tails=(), over=True)  # the run ended without a stage
         return PageSnapshot(render_state(view, self._links), self._tails(view), over=not view.going)
 
     def _tails(self, view: RunPage) -> tuple[LogTail, ...]:

@@ -1,4 +1,4 @@
-"""The dashboard's API as an OpenAPI document, derived from the tables of pages and actions and the view classes."""
+"""OpenAPI document of the dashboard, generated from its pages, actions and views."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TEXT: Final = {"type": "string", "maxLength": 500}
 
 
 def dashboard_openapi_document(url: str, *, acting: bool = False) -> dict[str, Any]:
-    """Return the document of the API at `url`; With `acting`, the document also includes actions."""
+    """Return the OpenAPI document of the dashboard at `url`."""
     schemas, definitions = _schemas()
     paths = {page.path: {"get": _operation(page, schemas[page.name])} for page in PAGES}
     paths |= _actions(schemas) if acting else {}
@@ -106,10 +106,7 @@ def _check_and_perform(
     fields: dict[str, Any],
     answers: tuple[dict[str, Any], dict[str, Any]],
 ) -> dict[str, Any]:
-    """Return the operations of an action.
-
-    `words` are the action's name, title and description, `about` its path parameter.
-    """
+    """Return the operations for an action."""
     name, title, description = words
     ticket = {"ticket": {"type": "string", "description": "The ticket of a check with exactly these values."}}
     properties = fields if "items" in fields else ticket | fields

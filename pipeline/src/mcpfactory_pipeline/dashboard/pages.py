@@ -1,4 +1,4 @@
-"""Table of pages with path, view, template and parameters, for routes, navigation, export and OpenAPI document."""
+"""Table of all pages with paths, views and parameters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Values = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PageParameter:
-    """A parameter in the path or the query of a page; `values` are the permitted values of a query parameter."""
+    """A parameter of a page."""
 
     name: str
     about: str
@@ -35,10 +35,7 @@ class PageParameter:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A kind of page.
-
-    `view` builds the page; `instances` yields the path parameters of this kind of page in the export.
-    """
+    """A kind of page. `view` builds one page, and `instances` yields the path parameters of all exported pages."""
 
     name: str
     path: str
@@ -53,12 +50,12 @@ class Page:
 
     @property
     def template(self) -> str:
-        """The template's file name in templates/."""
+        """Return the file name in templates/."""
         return f"{self.name}.html"
 
 
 def path_of(page: Page, values: _Values) -> str:
-    """Return the path of a page with the given parameter values."""
+    """Return the path of a page for the parameter values."""
     path = page.path
     for name, value in values.items():
         path = path.replace(f"{{{name}}}", value)
@@ -78,12 +75,7 @@ def _decidable(reader: WorkspaceReader, names: Sequence[str]) -> Iterator[dict[s
 def candidate_decision_page(
     reader: WorkspaceReader, detail: ServerDetail, channel: str, candidate: str = ""
 ) -> DecisionPage:
-    """Return the decision page of a server's candidate, by default of the next candidate for the channel.
-
-    Raises:
-        StateError: the server cannot be read; the message has the reason.
-        NotFoundError: the channel is unknown, or there is no candidate.
-    """
+    """Return the decision page of a server's candidate."""
     if broken := detail.facts.row.get("problem"):
         raise StateError(broken["message"], hint=broken["hint"])
     offered = detail.state.offered(channel)
@@ -96,7 +88,7 @@ def candidate_decision_page(
 
 
 def offered_actions(reader: WorkspaceReader, detail: ServerDetail) -> dict[str, tuple[Mapping[str, str], ...]]:
-    """Return the actions that a server currently allows, each with its channels or stages."""
+    """Return the available actions of a server, with the channels or stages of each action."""
     validator = cache(lambda: reader.validator(detail.facts.name))
     return possible_actions(detail, lambda command: validator().refusal(command) is None)
 
@@ -106,7 +98,7 @@ def _server_page(reader: WorkspaceReader, detail: ServerDetail) -> ServerPage:
 
 
 def stage_log_page(facts: LogFacts, query: _Values) -> LogPage:
-    """Return the requested part of a log."""
+    """Return a page of a log."""
     with open_stage_log(facts) as stream:
         return log_page(facts, stream, query=query.get("q", ""), page=query.get("page", ""))
 
@@ -116,9 +108,9 @@ def _rows(reader: WorkspaceReader) -> tuple[RunRow, ...]:
     while True:
         rows = reader.cached_from_histories("runs", partial(run_rows, at_work=at_work), also=at_work)
         now = reader.running_stages_now()
-        if now <= at_work:  # no stage began during the read; a stage that ended during the read counts as running
+        if now <= at_work:  # no stage started during the read; a stage that ended counts as running
             return rows
-        at_work = now  # read again, because stages that began during the read would look crashed
+        at_work = now  # read again: a stage that started during the read would appear to have crashed
 
 
 def _runs(reader: WorkspaceReader, _names: Sequence[str]) -> Iterator[dict[str, str]]:
@@ -127,7 +119,7 @@ def _runs(reader: WorkspaceReader, _names: Sequence[str]) -> Iterator[dict[str, 
 
 
 def _parts(reader: WorkspaceReader, _names: Sequence[str]) -> Iterator[dict[str, str]]:
-    for name, events in reader.histories().items():  # the histories include deleted servers
+    for name, events in reader.histories().items():  # includes deleted servers
         for run in dict.fromkeys(str(event["run"]) for event in events if event.get("run")):
             yield {"run": run, "name": name}
 

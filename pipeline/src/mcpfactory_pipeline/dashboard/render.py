@@ -1,8 +1,7 @@
-"""HTML rendering of views: the only module that imports Jinja2.
+"""HTML rendering of views.
 
-Autoescape is always on, because names and texts come from API documents that are not trusted. There are no inline
-scripts or styles, so that the content security policy can forbid both. Every page escapes invisible and bidirectional
-characters from any source (`_filled`); form values are escaped so that browsers submit them unchanged (`exact`).
+Autoescape is always on, because names and texts come from untrusted API documents. Scripts and styles are never inline,
+so that the content security policy can forbid inline code. All pages escape invisible and bidirectional characters.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ POLICY: Final = (
 
 
 def _exact(text: object) -> object:
-    """Return a form value with invisible characters as numeric references, so that browsers do not change it."""
+    """Escape invisible characters in a form value. Browsers would change unescaped characters."""
     escaped = escape_invisible(html.escape(str(text)), lambda one: f"&#{ord(one)};")
     return _templates.filters["safe"](escaped)
 
@@ -51,7 +50,7 @@ _templates = jinja2.Environment(
 )
 _templates.filters["thousands"] = lambda number: f"{number:,}"
 _templates.filters["exact"] = _exact
-# Replaces Jinja's `truncate`: that filter drops the whole last word, even a very long word.
+# Jinja's `truncate` drops the last word completely, even a very long word.
 _templates.filters["shorten"] = shorten
 del _templates.filters["truncate"]
 _templates.globals |= {
@@ -72,17 +71,13 @@ _templates.globals |= {
 
 
 def _filled(template: str, **facts: object) -> str:
-    """Render a template with invisible and reordering characters escaped; each page and page part is rendered here."""
+    """Render a template. Invisible and bidirectional characters are escaped."""
     return escape_invisible(_templates.get_template(template).render(**facts))
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Relative links from one page to other pages.
-
-    `path` is the path of the page; `static` pages, which are exported, link to files. The second and later pages of a
-    list have a query in the live dashboard, and a separate folder in the export.
-    """
+    """Relative links from a page to other pages. `static` is True in the export. Links in the export point to files."""
 
     path: str
     static: bool = False
@@ -91,16 +86,16 @@ class Links:
 
     @property
     def json(self) -> str:
-        """The link to the JSON data of this page."""
+        """Return the link to the JSON data of this page."""
         return "index.json" if self.static else f"?{urlencode({**self.query, 'format': 'json'})}"
 
     @property
     def up(self) -> str:
-        """The relative path to the root."""
+        """Return the relative path to the root."""
         return "../" * (self.path.count("/") - 1 + (self.static and self.page > 1))
 
     def to(self, path: str, query: Mapping[str, object] | None = None, *, page: int = 1) -> str:
-        """Return the link to a page. `query` is omitted in the export, which has only unfiltered pages."""
+        """Return the link to a page. The export omits `query`, because all exported pages are unfiltered."""
         target = f"{self.up}{quote(path.removeprefix('/'))}"
         if self.static:
             return f"{target}{page_folder(page)}index.html"
@@ -108,7 +103,7 @@ class Links:
         return (target or "./") + (f"?{urlencode(wanted)}" if wanted else "")
 
     def link_with_query(self, target: str) -> str:
-        """Return the link to a path with a query or fragment (`/board/?q=x`, `/servers/x/#now`)."""
+        """Return the link to a path with query or fragment, such as `/board/?q=x` or `/servers/x/#now`."""
         path, _, part = target.partition("#")
         path, _, query = path.partition("?")
         if part and path == self.path:
@@ -121,16 +116,17 @@ class Links:
 
 
 def page_folder(page: int) -> str:
-    """Return the folder of a later page of a list in the export, below the folder of the first page."""
+    """Return the folder of a later page in the export, relative to the first page."""
     return f"page-{page}/" if page > 1 else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """The visitor of a dashboard that allows actions. `actor` is "" before the login; `message` is shown once.
+    """The visitor of a dashboard with actions.
 
-    `runs` are the active runs that this dashboard started and can cancel. `proxied` is True if a proxy handles login
-    and logout.
+    Attributes:
+        runs: active runs that this dashboard started.
+        proxied: True if a proxy manages login and logout.
     """
 
     actor: str = ""
@@ -140,30 +136,30 @@ class Visitor:
 
 
 def render(page: Page, view: object, links: Links, *, live: str = "", visitor: Visitor | None = None) -> str:
-    """Render a view as a page. `live` is the path of the page's event stream, "" without live updates.
+    """Render a view as a page. Without a `visitor`, the page has no actions.
 
-    Without a `visitor`, the page offers no actions.
+    `live` is the path of the page's event stream, or "".
     """
     return _filled(page.template, view=view, page=page, links=links, static=links.static, live=live, visitor=visitor)
 
 
 def render_state(view: RunPage, links: Links) -> str:
-    """Return the part of a run's page that changes during the run."""
+    """Return the part of a run's page that changes while the run is active."""
     return _filled("run_state.html", view=view, links=links, static=False)
 
 
 def render_form(template: str, links: Links, visitor: Visitor, **facts: object) -> str:
-    """Return a page with a form: the login, or an action."""
+    """Return a page with a form."""
     return _filled(template, page=None, links=links, static=False, live="", visitor=visitor, **facts)
 
 
 def render_problem(title: str, message: str, hint: str, path: str, ways: Sequence[tuple[str, str]] = ()) -> str:
-    """Return an error page with title, message and hint, for a path; `ways` are the links of the page (text, path)."""
+    """Return an error page."""
     facts = {"title": title, "message": message, "hint": hint, "links": Links(path), "ways": ways}
     return _filled("problem.html", **facts, page=None, static=False, live="", visitor=None)
 
 
 def asset(name: str) -> bytes:
-    """Return the bytes of one of `ASSETS`."""
+    """Return the content of one of `ASSETS`."""
     content = (_PACKAGE / "assets" / name).read_bytes()
     return content + PICTURE_STYLE.encode() if name == "style.css" else content

@@ -1,7 +1,4 @@
-"""Runs started from the dashboard: each is a separate process, which the dashboard stops gracefully when it ends.
-
-python -m mcpfactory_pipeline.dashboard.run_process ROOT SERVER RUN [--until STAGE] [--again STAGE] [--force]
-"""
+"""Pipeline runs that the dashboard starts, each in a separate process."""
 
 from __future__ import annotations
 
@@ -21,13 +18,13 @@ from mcpfactory_pipeline.operations.operation import OperationContext
 from mcpfactory_pipeline.operations.run import Run
 from mcpfactory_pipeline.workspace.workspace import Workspace
 
-_MAX_RUNS: Final = 4  # maximum simultaneous runs
-_START_TIMEOUT: Final = 20.0  # maximum seconds until a started run must have recorded its start
-_STOP_TIMEOUT: Final = 15.0  # maximum seconds to wait until a stopped run has ended
+_MAX_RUNS: Final = 4  # maximum number of simultaneous runs
+_START_TIMEOUT: Final = 20.0  # seconds until a started run must have recorded its start
+_STOP_TIMEOUT: Final = 15.0  # seconds; time limit for the graceful stop of a run
 
 
 class RunProcesses:
-    """Runs that this dashboard started and that have not ended."""
+    """The active runs that this dashboard started."""
 
     def __init__(self, workspace_root: Path) -> None:
         self._root = workspace_root
@@ -35,11 +32,7 @@ class RunProcesses:
         self._guard = threading.Lock()
 
     def start(self, wanted: Run) -> str:
-        """Start a run for the current actor and return its id once it has begun.
-
-        Raises:
-            StageError: the run does not start.
-        """
+        """Start a run for the current actor. Return the run's ID after its start has been recorded."""
         workspace, run = Workspace.find(self._root), new_id()
         server = wanted.servers[0]
         program = [sys.executable, "-m", "mcpfactory_pipeline.dashboard.run_process"]
@@ -84,15 +77,15 @@ class RunProcesses:
 
     @property
     def going(self) -> frozenset[str]:
-        """The ids of the active runs."""
+        """Return the IDs of the active runs."""
         with self._guard:
             return frozenset(self._processes)
 
     def cancel(self, run: str) -> None:
-        """Stop one run gracefully, as `close` does.
+        """Stop one run gracefully.
 
         Raises:
-            PromotionError: the run was not started here, or has ended.
+            PromotionError: the run was not started by this dashboard, or has ended.
         """
         with self._guard:
             process = self._processes.get(run)
@@ -104,12 +97,12 @@ class RunProcesses:
         process.terminate()
 
     def _wait(self, run: str, process: subprocess.Popen[bytes]) -> None:
-        process.wait()  # reap the process, otherwise it stays as a zombie
+        process.wait()  # prevents a zombie process
         with self._guard:
             self._processes.pop(run, None)
 
     def close(self) -> None:
-        """Stop all runs: finished stages are kept, and running stages are recorded as interrupted."""
+        """Stop all runs gracefully. Running stages are recorded as interrupted."""
         with self._guard:
             processes = list(self._processes.values())
         for process in processes:
@@ -122,7 +115,7 @@ class RunProcesses:
 
 
 def main() -> None:
-    """Run one run."""
+    """Perform one run."""
     root, run, wanted = sys.argv[1:]
     try:
         Run.model_validate_json(wanted).carry_out(OperationContext(Workspace.find(Path(root)), run_id=run))

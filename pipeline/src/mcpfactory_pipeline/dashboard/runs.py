@@ -1,4 +1,4 @@
-"""Runs of a workspace, and the page of each run with its Gantt chart. Pure: facts in, view out."""
+"""Pages about runs: list of runs, page of a run, and Gantt chart."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ from mcpfactory_pipeline.plan.stage import RUN_ENDED
 from mcpfactory_pipeline.state.event_schema import RUN_DIED, STAGE_START, Event
 
 _SILENT: Final = "the stage started, but its end was not recorded"
-_LINES: Final = 60  # maximum runs per page
-_SERVERS: Final = 12  # maximum servers of a run per page, so that a page with the longest texts stays below 100 kB
+_LINES: Final = 60  # maximum number of runs per page
+_SERVERS: Final = 12  # maximum number of servers per page; with the longest texts, a page stays below 100 kB
 
 
 @dataclass(frozen=True, slots=True)
 class StageAttempt:
-    """One attempt at one stage of one server.
+    """An attempt at a stage of a server.
 
-    `start` is the number of seconds between the start of the run and the start of the attempt. `seconds` is the
-    duration, None if unknown; for a running step (`working`), it is the time until now. `log` is the last part of the
-    step's output, if the log is still on this machine. The page of one server in a run shows this output also for
-    finished steps; other pages do not. `kept` is True if the step failed and its log exists.
+    Attributes:
+        start: seconds between the start of the run and the start of the attempt.
+        seconds: duration, or None if unknown. For a running step, `seconds` is the time until now.
+        log: end of the step's output. Pages about several servers omit the output of finished steps.
+        kept: True for a failed step whose log exists.
     """
 
     server: str
@@ -53,7 +54,7 @@ class StageAttempt:
 
     @property
     def name(self) -> str:
-        """Return the step's name, which is unique within the run."""
+        """Return the step's unique name within the run."""
         return f"{self.server}/{self.stage}/{self.attempt}"
 
 
@@ -67,7 +68,7 @@ class OutcomeCount:
 
 @dataclass(frozen=True, slots=True)
 class RunWait:
-    """A server that a run waits for, and the other run that is using the server ("" if unknown)."""
+    """A server that a run waits for. `run` is the run that blocks the server, or "" if unknown."""
 
     server: str
     run: str
@@ -75,13 +76,13 @@ class RunWait:
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
-    """One run, or the part of the run about one `server`.
+    """A run, or the part of a run about one `server`.
 
-    `seconds` is the time from the first event to the last event; for an active run, it is the time until now.
-
-    `going` is True if the run is active on the dashboard's machine; `waits` are the servers that the run waits for.
-    `cut_short` is "cancelled" if a person canceled the run, "broke off" if the run's process died, otherwise "".
-    `unreached` are the stages that were skipped because a required stage did not pass.
+    Attributes:
+        going: True if the run is active on the dashboard's machine.
+        seconds: time from the first to the last event. For an active run, `seconds` is the time until now.
+        cut_short: "cancelled" if a person canceled the run, "broke off" if the run's process died, otherwise "".
+        unreached: stages that were skipped because a required stage did not pass.
     """
 
     workspace: str
@@ -116,7 +117,7 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class RunsPage:
-    """The list of runs, the newest first."""
+    """The list of runs, newest first."""
 
     workspace: str
     pager: Pager
@@ -126,13 +127,13 @@ class RunsPage:
 def run_rows(
     histories: Mapping[str, Sequence[Event]], at_work: Set[tuple[str, str, str]] = frozenset()
 ) -> tuple[RunRow, ...]:
-    """Return all runs in the histories, newest first; `at_work` has run, server and stage of running steps."""
+    """Return all runs in the histories, newest first. `at_work` has (run, server, stage) of running steps."""
     known = group_events_by_run(histories)
     return tuple(_line(run, known[run], at_work) for run in sorted(known, reverse=True))
 
 
 def group_events_by_run(histories: Mapping[str, Sequence[Event]]) -> Mapping[str, Mapping[str, list[Event]]]:
-    """Return the events of each run, by server."""
+    """Return the events by run and server."""
     found: dict[str, dict[str, list[Event]]] = {}
     for server, events in histories.items():
         for event in events:
@@ -142,13 +143,13 @@ def group_events_by_run(histories: Mapping[str, Sequence[Event]]) -> Mapping[str
 
 
 def runs_page(workspace: str, runs: Sequence[RunRow], *, page: str = "1") -> RunsPage:
-    """Return one page of the runs that `run_rows` returned."""
+    """Return one page of the list of runs."""
     shown, pager = paginate(runs, page, _LINES)
     return RunsPage(workspace, pager, shown)
 
 
 def run_page(facts: RunFacts, *, server: str = "", page: str = "1") -> RunPage:
-    """Return the page of a run; with `server`, only the steps for that server, with logs."""
+    """Return the page of a run. With `server`, the page has only the steps for this server, with logs."""
     began, steps, line = _whole_run(facts)
     names, pager = paginate(tuple(steps), page, _SERVERS)
     every = [step for some in steps.values() for step in some]
@@ -198,7 +199,7 @@ def _line(run: str, events: Mapping[str, Sequence[Event]], at_work: Set[tuple[st
 
 
 def _last_status(last: Event, *, working: bool) -> DisplayedStatus:
-    """Return the status of a stage's last event; a started stage that is not running counts as interrupted."""
+    """Return the status of a stage's last event. A stage that started but is not running counts as interrupted."""
     if last["event"] == STAGE_START:
         return STATUSES["running" if working else "interrupted"]
     return _ended(last)
@@ -261,7 +262,6 @@ def _step(
 
 
 def _id(event: Event) -> str:
-    """Return the event's id; ids sort by time, so finding the first and last event needs no parsing of times."""
     return str(event["id"])
 
 
@@ -273,13 +273,13 @@ def _cut_short(servers: Iterable[Iterable[StageAttempt]]) -> str:
     last = [step for steps in servers for step in {step.stage: step for step in steps}.values()]
     said = [step.message for step in last if step.status.key == "interrupted"]
     cancelled = any(message.startswith(RUN_ENDED) for message in said)
-    # The process of the whole run ended, not only one stage.
+    # these messages mean that the whole run died
     died = any(message in {RUN_DIED, _SILENT} for message in said)
     return "cancelled" if cancelled else "broke off" if died else ""
 
 
 def _unreached(needs: Mapping[str, Set[str]], servers: Iterable[Iterable[StageAttempt]]) -> Iterator[str]:
-    # Later attempts of a stage replace earlier ones.
+    # Later attempts replace earlier attempts.
     ended = [{step.stage: step.status.key for step in steps} for steps in servers]
     for stage, before in needs.items():
         if any(stage not in last and any(last.get(one, "passed") != "passed" for one in before) for last in ended):
@@ -291,7 +291,7 @@ def _worst(steps: Iterable[StageAttempt]) -> DisplayedStatus:
     return min(last.values(), key=lambda status: status.rank, default=STATUSES["never"])
 
 
-# Pixels in the Gantt chart: total width, width of the names, height of a row.
+# Gantt chart in pixels: total width, width of the names, height of a row.
 _WIDTH: Final = 1000.0
 _NAMES: Final = 230.0
 _ROW: Final = 20.0
@@ -301,7 +301,7 @@ _TICKS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class AxisTick:
-    """A position on the time axis, with its label."""
+    """A label on the time axis."""
 
     at: float
     text: str
@@ -309,13 +309,13 @@ class AxisTick:
 
 @dataclass(frozen=True, slots=True)
 class GanttBar:
-    """One step on a Gantt chart."""
+    """A step in a Gantt chart."""
 
     step: StageAttempt
     x: float
     y: float
     width: float
-    label: str  # the server's name; "" if the row above has the same server
+    label: str  # the server's name; "" if the previous row has the same server
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +331,7 @@ class GanttChart:
 
 
 def gantt_chart(steps: Sequence[StageAttempt], seconds: float) -> GanttChart:
-    """Return the chart of a run that took `seconds`; time runs from left to right."""
+    """Return the chart of a run that took `seconds`."""
     scale = (_WIDTH - _NAMES) / max(seconds, 0.001)
     bars, before = [], ""
     for number, step in enumerate(steps):

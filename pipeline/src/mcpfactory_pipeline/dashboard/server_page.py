@@ -1,4 +1,4 @@
-"""The page of one server, with its tools."""
+"""Pages of one server and its tools."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ from mcpfactory_pipeline.workspace.coverage import operation_name
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_runtime.schemas.walk import properties_of
 
-_SIZE: Final = 8  # maximum tools per page, with their schemas
-_TOOL_TEXT: Final = 2_000  # maximum characters of a description to show
+_SIZE: Final = 8  # maximum number of tools with schemas per page
+_TOOL_TEXT: Final = 2_000  # maximum number of characters of a description
 
 
 @dataclass(frozen=True, slots=True)
 class ToolView:
-    """One tool; `share` is the tool's tokens in percent of the largest tool's tokens.
+    """A tool.
 
-    The schemas come from `tools/list`. `can_try` is True if the dashboard can call the tool: through an operation of
-    the API document, or directly if the server has no document. Tools of adopted servers cannot be tried, because
-    these servers start in other ways.
+    Attributes:
+        share: tokens of the tool in percent of the largest tool.
+        can_try: True if the dashboard can call the tool. Tools of adopted servers cannot be called.
     """
 
     name: str
@@ -67,10 +67,7 @@ class ToolView:
 
 @dataclass(frozen=True, slots=True)
 class ToolsPage:
-    """Tools of a server with their schemas.
-
-    `listed` is False if the tools are unknown; `mcpfactory inspect` lists unknown tools.
-    """
+    """Tools of a server with their schemas. `listed` is False if the tools are unknown."""
 
     workspace: str
     server: str
@@ -81,7 +78,7 @@ class ToolsPage:
 
 
 def tools_page(detail: ServerDetail, *, page: str = "1") -> ToolsPage:
-    """Return a page of the server's tools, in the order of its tool list."""
+    """Return a page of the server's tools."""
     tools = tool_views(detail)
     shown, pager = paginate(tools, page, _SIZE)
     return ToolsPage(
@@ -90,7 +87,7 @@ def tools_page(detail: ServerDetail, *, page: str = "1") -> ToolsPage:
 
 
 def tool_views(detail: ServerDetail) -> tuple[ToolView, ...]:
-    """Return the tools of the server's report with manifest data, else the tools that the newest candidate listed."""
+    """Return the tools in the server's report. Without a report, return the newest candidate's tools."""
     if not isinstance(detail.report.get("tools"), list):
         named = [tool for tool in detail.contract if isinstance(tool.get("name"), str)]
         counted = [(tool, estimate_tokens(tool)) for tool in named]
@@ -130,11 +127,11 @@ def _tool(tool: Mapping[str, Any], shown: Mapping[str, Any], largest: int, *, ow
     )
 
 
-_HISTORY: Final = 30  # maximum number of events to show; the history file has all events
-_TOOLS: Final = 40  # maximum number of tools to show; a separate page has all tools
-_LEFT_OUT: Final = 40  # maximum number of skipped operations to show
-_TEXT: Final = 240  # maximum characters of one text in a list; longer texts are truncated
-_WHOLE: Final = 4_000  # maximum characters of all full texts on a page together
+_HISTORY: Final = 30  # maximum number of events; the history file has all events
+_TOOLS: Final = 40  # maximum number of tools; a separate page has all tools
+_LEFT_OUT: Final = 40  # maximum number of skipped operations
+_TEXT: Final = 240  # maximum number of characters of a text in a list
+_WHOLE: Final = 4_000  # maximum total number of characters of all full texts on a page
 _KINDS: Final = {
     "publish.started": "publish started",
     "stage.started": "started",
@@ -145,10 +142,13 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class StageView:
-    """One stage with its result. `verdict` is `up-to-date`, `run`, `blocked`, `held` or `waiting`.
+    """A stage with its result.
 
-    `run` is the last run that executed the stage. While the stage is running, it has no result: `message` describes the
-    previous outcome of the stage, and `last_run` is the run of that outcome; otherwise `last_run` is "".
+    Attributes:
+        verdict: `up-to-date`, `run`, `blocked`, `held` or `waiting`.
+        message: message of the last result.
+        run: last run that executed the stage.
+        last_run: run with the last result while the stage is running again, otherwise "".
     """
 
     stage: str
@@ -163,10 +163,15 @@ class StageView:
 
 @dataclass(frozen=True, slots=True)
 class ChannelView:
-    """The state of one channel: offer, time of the offer, requirements, hold, pending item and next candidate.
+    """State of a channel.
 
-    If there is no next candidate, the field is "". `earlier` is True if the channel can be rolled back to an earlier
-    candidate. `rejected` are the rejections of the next candidate.
+    Attributes:
+        since: time at which the channel began to offer the candidate.
+        asks: requirements of the channel.
+        waits: message of a pending item.
+        next: version of the next candidate, or "".
+        earlier: True if a rollback to an earlier candidate is possible.
+        rejected: rejections of the next candidate.
     """
 
     name: str
@@ -186,7 +191,7 @@ class ChannelView:
 
 @dataclass(frozen=True, slots=True)
 class PendingItemView:
-    """A pending item: its description, the next command, and the stage whose log shows the error ("" for none)."""
+    """A pending item. `value` is the next command, and `log` is the stage whose log shows the error."""
 
     name: str
     value: str
@@ -195,9 +200,9 @@ class PendingItemView:
 
 @dataclass(frozen=True, slots=True)
 class PublishedView:
-    """The release at a target outside the workspace: time, actor and evidence.
+    """The published release at a target.
 
-    `behind` describes the promoted release if it differs from the published release, else "".
+    `behind` describes the channel's release if it differs from the published release.
     """
 
     target: str
@@ -211,7 +216,7 @@ class PublishedView:
 
 @dataclass(frozen=True, slots=True)
 class ValidationSummary:
-    """The result of the last validation; `score`, `passed` and `rules_version` are None without a local report."""
+    """Result of the last validation. If the report is not on this machine, some fields are None."""
 
     score: int | None
     passed: bool | None
@@ -222,7 +227,7 @@ class ValidationSummary:
 
 @dataclass(frozen=True, slots=True)
 class ToolRow:
-    """Short description of one tool; the page of tools shows the tool's schemas."""
+    """Short description of a tool, without schemas."""
 
     name: str
     operation: str
@@ -233,7 +238,7 @@ class ToolRow:
 
 @dataclass(frozen=True, slots=True)
 class ApiCoverage:
-    """The operations of the API document that became tools; `share` is in percent, rounded down."""
+    """Operations of the API document that became tools. `share` is in percent, rounded down."""
 
     operations: int
     made: int
@@ -245,7 +250,7 @@ class ApiCoverage:
 
 @dataclass(frozen=True, slots=True)
 class OverviewView:
-    """The server's features, difficulties for models, and suggested decisions with the command of each."""
+    """Overview of a server: features, tools that are hard for models, and suggested decisions with their commands."""
 
     facts: tuple[DisplayedFact, ...]
     hard: tuple[str, ...]
@@ -254,7 +259,7 @@ class OverviewView:
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
-    """One row of the history. `whole` is the full text if `detail` is truncated and the page has room; else ""."""
+    """A row of the history. If `detail` is truncated, `whole` has the full text as long as the page has room."""
 
     at: str
     actor: str
@@ -267,7 +272,7 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True)
 class ActionLink:
-    """A link to the form of an action, or to the form of an action on an approval stage."""
+    """A link to an action. `stage` is an approval stage, or ""."""
 
     name: str
     stage: str = ""
@@ -275,11 +280,11 @@ class ActionLink:
 
 @dataclass(frozen=True, slots=True)
 class ServerPage:
-    """The page. A long list is truncated.
+    """Page of a server. Long lists are truncated.
 
-    `tools_total` and `findings_total` count all tools and findings; `older` is the number of older events. `actions`
-    are the currently possible actions (`possible_actions`). `retired` is the actor and reason of the retirement, "" if
-    the server is not retired; `retired_since` is the time of the retirement, if known.
+    Attributes:
+        retired: actor and reason of the retirement, or "".
+        older: number of events that the page omits.
     """
 
     workspace: str
@@ -314,7 +319,6 @@ class ServerPage:
 
 
 def _action_links(possible: Mapping[str, tuple[Mapping[str, str], ...]]) -> Iterator[ActionLink]:
-    """Yield a link for each action; if it also applies to approval stages, yield another link for the first stage."""
     for name, subjects in possible.items():
         stages = [about for about in subjects if "stage" in about]
         if len(stages) < len(subjects):
@@ -326,7 +330,7 @@ def _action_links(possible: Mapping[str, tuple[Mapping[str, str], ...]]) -> Iter
 def server_page(
     detail: ServerDetail, possible: Mapping[str, tuple[Mapping[str, str], ...]] = MappingProxyType({})
 ) -> ServerPage:
-    """Return the page of one server; `possible` are the permitted actions (`possible_actions`)."""
+    """Return the page of a server."""
     facts, row, report = detail.facts, detail.facts.row, detail.report
     cells, problem, tools = stage_cells(row), row.get("problem") or {}, tool_views(detail)
     findings = finding_views(detail.validation.get("findings", ()))
@@ -465,7 +469,7 @@ def _verdict(report: Mapping[str, Any]) -> ValidationSummary:
 
 
 def _coverage(manifest: Mapping[str, Any] | None, report: Mapping[str, Any]) -> ApiCoverage | None:
-    """Return the coverage that the stage `generate` recorded, else the coverage in the server's report."""
+    """Return the coverage that the stage `generate` recorded. Without a record, return the coverage in the report."""
     if not manifest:
         skipped = {operation_name(one): one.get("reason", "") for one in report.get("skipped", ())}
         made = len({str(tool.get("operation")) for tool in report.get("tools", ())})
@@ -494,10 +498,7 @@ def _variable(one: Mapping[str, Any]) -> DisplayedFact:
 
 
 def _history(detail: ServerDetail) -> Iterator[HistoryRow]:
-    """Yield the latest events, beginning with the newest.
-
-    A row with truncated text also has the full text, until the page reaches its size limit.
-    """
+    """Yield the latest events, newest first."""
     room = _WHOLE
     for event in reversed(detail.history[-_HISTORY:]):
         row = _event(event)

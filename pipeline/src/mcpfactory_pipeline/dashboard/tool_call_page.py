@@ -1,4 +1,4 @@
-"""Tool trial page: a form from the input schema, and the result of one call of the candidate's server."""
+"""Page that tries a tool: a form from the input schema, and the result of one call to the candidate's server."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from mcpfactory_runtime.schemas.value_validation import parse_argument_text
 from mcpfactory_runtime.schemas.walk import properties_of, required_of, types_of
 from mcpfactory_runtime.upstream.stub import RecordedRequest, StubUpstream
 
-_TIMEOUT: Final = 20.0  # seconds; timeout of one call
-_TEXT: Final = 20_000  # maximum characters of an answer or a request body to show
+_TIMEOUT: Final = 20.0  # seconds; timeout of a call
+_TEXT: Final = 20_000  # maximum number of characters of a response or a request body
 _CHOICES: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
 class SentRequest:
-    """One request that the tool sent to its API."""
+    """A request from the tool to its API."""
 
     method: str
     target: str
@@ -48,10 +48,13 @@ class SentRequest:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallResult:
-    """The outcome of a call. `result` is the result as JSON text; `problem` is the reason for a missing result.
+    """Outcome of a call.
 
-    `compact` are the arguments on one line. `test` is the call as a declared test for the new file `file`. `command`
-    is a command that makes the same call with the real API.
+    Attributes:
+        compact: arguments as JSON on one line.
+        test: the call as a declared test.
+        file: path for a new file with the declared test.
+        command: command that makes the same call to the real API.
     """
 
     arguments: str
@@ -67,9 +70,9 @@ class ToolCallResult:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallPage:
-    """The page. `raw` has all arguments as JSON, and takes precedence over the single arguments.
+    """Page that tries a tool.
 
-    `stub` is True if a stub of the API answers; a server without an API document has no stub.
+    `raw` contains all arguments as JSON, and takes precedence over the fields. `stub` is True if a stub API answers.
     """
 
     workspace: str
@@ -93,11 +96,7 @@ def tool_call_page(
     given: Mapping[str, Any] | None,
     tried: ToolCallResult | None = None,
 ) -> ToolCallPage:
-    """Return the form for a tool, filled with the given values, else with the values of the tool's test case.
-
-    Raises:
-        NotFoundError: the server does not have the tool.
-    """
+    """Return the page for a tool. By default, the tool's test case provides the values."""
     name = detail.facts.name
     shown = _tool_of(detail, tool)
     case, problem, hint = None, "", ""
@@ -130,14 +129,10 @@ def tool_call_page(
 
 
 def parse_tool_arguments(detail: ServerDetail, tool: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given arguments: a program's `arguments`, a person's `raw` JSON, or single values (`arg.<name>`).
+    """Return the arguments: `arguments` of a JSON request, `raw` JSON of a form, or the form's fields `arg.<name>`.
 
-    A value stays text if the schema accepts text; otherwise the value is parsed as JSON, if possible. The server
-    validates the values, not this function.
-
-    Raises:
-        ConfigError: the given JSON is not an object.
-        NotFoundError: for an unknown tool.
+    If the schema permits a string, the value stays a text. With any other schema, the value is parsed as JSON if
+    possible. Only the server validates the arguments.
     """
     schema = _tool_of(detail, tool).get("inputSchema")
     if isinstance(given.get("arguments"), dict):
@@ -160,11 +155,7 @@ def parse_tool_arguments(detail: ServerDetail, tool: str, given: Mapping[str, An
 def run_tool_call(
     workspace: Workspace, detail: ServerDetail, tool: str, arguments: Mapping[str, Any]
 ) -> ToolCallResult:
-    """Start the candidate's server, call the tool once against the stub, and stop the server.
-
-    Raises:
-        StageError: the candidate or the stub is not on this machine.
-    """
+    """Start the candidate's server, call the tool once with the stub API, and stop the server."""
     server = workspace.server(detail.facts.name)
     case, python = _case(server, tool), _python(workspace, server)
     with tempfile.TemporaryDirectory() as folder:
@@ -204,7 +195,6 @@ def _unused(folder: Path, tool: str) -> str:
 
 
 def _declared(tool: str, arguments: Mapping[str, Any], case: Mapping[str, Any] | None, *, error: bool) -> str:
-    """Return a call as a declared test: its arguments, the API's answer, and a snapshot of the result."""
     test = {
         "name": f"{tool} as tried",
         "tool": tool,
@@ -226,7 +216,7 @@ async def _call(
     tool: str,
     arguments: Mapping[str, Any],
 ) -> tuple[Sequence[RecordedRequest], dict[str, Any] | None, str]:
-    """Call the tool once; return the requests to the stub, the result, and the reason for a missing result."""
+    """Return the requests to the stub API, the result, and the reason for a missing result."""
     async with StubUpstream() as stub:
         if case is not None:
             stub.expect(without_request_parameters(case))
@@ -249,7 +239,7 @@ async def _call(
 
 
 def without_request_parameters(case: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a tool's case without request parameters. Then only the method of a request must match."""
+    """Return a test case that matches every request with the same method."""
     return {"request": {"method": case["request"]["method"]}, "response": case["response"]}
 
 
@@ -328,5 +318,5 @@ def _pretty(value: object) -> str:
 
 
 def _sendable(text: str) -> str:
-    """Return text with lone surrogates as JSON escapes, because pages cannot contain them."""
+    """Escape lone surrogates, because pages cannot contain lone surrogates."""
     return text.encode(errors="backslashreplace").decode()

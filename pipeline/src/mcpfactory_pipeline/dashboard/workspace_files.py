@@ -1,7 +1,6 @@
-"""Read the files of a workspace for pages: reports, manifests, pages of logs, and stamps that detect changes.
+"""Workspace files for pages: reports, manifests, logs, and stamps that detect changes.
 
-The size of each read is limited. Missing or damaged files are omitted without an exception, because a page about a
-broken server is more useful than an error page. In logs, lines about errors are marked. Logs can also be searched.
+Missing or damaged files are ignored, so that broken servers still have a page.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ from mcpfactory_pipeline.dashboard.facts import (
     shorten,
 )
 
-_MAX_LOG: Final = 12_000  # maximum bytes of a log to show, from its end
-# Terminal escape sequences and control characters.
+_MAX_LOG: Final = 12_000  # maximum number of bytes from the end of a log
+# terminal escape sequences and control characters
 _COMMANDS: Final = re.compile(
     r"\x1b(?:\[[0-9;:?<=>]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ "
     r"-/]*[0-~])|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
@@ -40,17 +39,14 @@ _MANIFEST: Final = "/_generated/manifest.json"
 
 
 def open_log(file: Path) -> BinaryIO:
-    """Open `ARTIFACTS/SERVER/logs/STAGE.log` for random access.
-
-    Raises `OSError` if the file does not exist or is not a regular file.
-    """
+    """Open the log `ARTIFACTS/SERVER/logs/STAGE.log`. Raises `OSError` if the log is not a regular file."""
     return open_below(file, file.parents[2])
 
 
 def strip_terminal_codes(data: bytes) -> str:
-    """Return text without terminal commands.
+    """Decode text and remove terminal codes.
 
-    For a line that was overwritten (a progress bar), return the last state.
+    For an overwritten line, such as a progress bar, keep only the last state.
     """
     text = data.decode("utf-8", errors="replace")
     if "\r" in text:
@@ -59,7 +55,7 @@ def strip_terminal_codes(data: bytes) -> str:
 
 
 def read_log(file: Path) -> str:
-    """Return the end of a log as plain text; empty if the log does not exist."""
+    """Return the end of a log as plain text, or "" if it does not exist."""
     try:
         with open_log(file) as stream:
             size = stream.seek(0, 2)
@@ -71,7 +67,7 @@ def read_log(file: Path) -> str:
 
 
 def read_validation_report(folder: Path, kept: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the report that the stage `validate` stored below `folder`, if the report is on this machine."""
+    """Return the validation report, or an empty report if the file is not on this machine."""
     for relative in kept:
         file = folder / relative
         if relative.endswith(".json") and file.resolve().is_relative_to(folder.resolve()):
@@ -84,18 +80,18 @@ def read_validation_report(folder: Path, kept: Mapping[str, Any]) -> Mapping[str
 Stamps = tuple[FileStamp | None, ...]
 
 _FOLDERS: Final = ("state", "history", "locks", "locks/runs")
-_SUFFIXES: Final = (".json", ".jsonl", ".running")  # without lock files, because lock files do not change the view
+_SUFFIXES: Final = (".json", ".jsonl", ".running")  # lock files are omitted, because they do not affect any page
 _IGNORED: Final = frozenset(
     {".git", ".venv", "__pycache__", "node_modules", ".pytest_cache", ".mypy_cache", ".ruff_cache"}
 )
 
 
 def hash_workspace_files(pipeline: Path) -> str:
-    """Return a hash of names, times, sizes and inodes of the state, history and lock files."""
+    """Return a hash of the names and stamps of state files, histories and run locks."""
     digest = hashlib.sha256()
     for folder in _FOLDERS:
         digest.update(repr(sorted(_entries_of(pipeline / folder))).encode())
-    # Include the active runs, because a killed run changes no file.
+    # A killed run changes no file, so include the active runs.
     digest.update(repr(sorted(active_runs(pipeline / "locks"))).encode())
     return digest.hexdigest()[:16]
 
@@ -109,7 +105,7 @@ def _entries_of(folder: Path) -> Iterator[tuple[str, FileStamp]]:
 
 
 def channel_page_stamps(channels: Path) -> Iterator[tuple[str, FileStamp | None]]:
-    """Yield the channel folders on this machine and the projects in these folders, each with its stamp."""
+    """Yield channel folders and their projects, with stamps."""
     for channel in _folders_in(str(channels)):
         for folder in (f"{channel}/simple", *_folders_in(f"{channel}/simple")):
             yield folder, file_stamp(folder)
@@ -122,7 +118,7 @@ def _folders_in(folder: str) -> list[str]:
 
 
 def paths_below(folder: str) -> Iterator[str]:
-    """Yield a folder, and each folder and file below it (the stamp of a folder shows added and removed files)."""
+    """Yield a folder with all folders and files in it."""
     yield folder
     try:
         entries = list(os.scandir(folder))
@@ -138,15 +134,15 @@ def paths_below(folder: str) -> Iterator[str]:
 
 
 def file_stamps(paths: Iterable[str]) -> Stamps:
-    """Return times, size and inode of each file or folder, None if missing; equal stamps mean equal content."""
+    """Return the stamp of each file or folder. The stamp of a missing file is None. Equal stamps mean equal content."""
     return tuple(map(file_stamp, paths))
 
 
-_READ: Final = 4 * 1024 * 1024  # maximum bytes of a log to read, from its end
-_PAGE: Final = 12_000  # maximum characters per page, so that a page with escapes stays below 100 kB
-_LEAST: Final = 40  # number of characters of the HTML around each line
-_LINE: Final = 1_000  # maximum characters of a line to show; longer lines are usually data, not messages
-_QUERY: Final = 200  # maximum characters of a search text
+_READ: Final = 4 * 1024 * 1024  # maximum number of bytes that are read from the end of a log
+_PAGE: Final = 12_000  # maximum number of characters per page; with escapes, a page stays below 100 kB
+_LEAST: Final = 40  # number of characters of HTML per line
+_LINE: Final = 1_000  # maximum number of characters of a line; longer lines are usually data, not messages
+_QUERY: Final = 200  # maximum number of characters of a search text
 _WRONG: Final = re.compile(
     r"\b(?:error|failed|failure|fatal|traceback|exception|assert)\b|^E[ \t]{2,}|^[^\s:]*Error:", re.IGNORECASE
 )
@@ -154,7 +150,7 @@ _WRONG: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One line. `page` is the page of the log that contains the line; `wrong` marks a line about an error."""
+    """A line of a log. `wrong` marks a line about an error."""
 
     number: int
     page: int
@@ -164,11 +160,12 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """A page of a log of `size` bytes, or of the lines that contain `query`.
+    """A page of a log. With `query`, the page has only lines that contain this text.
 
-    `unread` is the number of bytes at the beginning of a long log that the page omits. `wrong` is the number of the
-    first line about an error (0 if there is none), and `wrong_page` is the page of that line. `run` is the run that
-    wrote the log; `going` is True while this run still writes.
+    Attributes:
+        going: True while the run writes the log.
+        unread: number of bytes at the start of a long log that are not read.
+        wrong: number of the first line about an error, or 0.
     """
 
     workspace: str
@@ -188,11 +185,7 @@ class LogPage:
 
 @contextmanager
 def open_stage_log(facts: LogFacts) -> Iterator[BinaryIO]:
-    """Open the log for reading.
-
-    Raises:
-        NotFoundError: the log is not on this machine.
-    """
+    """Open a log for reading."""
     try:
         stream = open_log(facts.file)
     except OSError as error:
@@ -208,9 +201,9 @@ def open_stage_log(facts: LogFacts) -> Iterator[BinaryIO]:
 
 
 def log_page(facts: LogFacts, stream: BinaryIO, *, query: str = "", page: str = "") -> LogPage:
-    """Return a page of a stage's log. With `query`, only lines that contain it count (case-insensitive).
+    """Return a page of a stage's log. `query` selects lines that contain this text.
 
-    The default `page` is the page with the first line about an error, else the last page.
+    The default page contains the first line about an error. If there is no error, the default is the last page.
     """
     size, query = stream.seek(0, 2), query.strip()[:_QUERY]
     unread = max(0, size - _READ)

@@ -1,7 +1,7 @@
-"""Workspace reader of the dashboard: every response is current, and only changed data is read again.
+"""Workspace reader of the dashboard. Responses are always current, but only changed data is read again.
 
-A server is read again if a file that its row depends on is missing, or has a different time, size or inode. The files
-of all servers are checked for each response. If a channel requires soak time, pending items also change as time passes.
+A file counts as changed if its time, size or inode differs. If a channel requires soak time, pending items also depend
+on the current time.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ from mcpfactory_pipeline.workspace.workspace import (
 T = TypeVar("T")
 Steps = frozenset[tuple[str, str, str]]  # set of (run, server, stage)
 
-_SOAK_STEP: Final = 60  # seconds between two computations of the soak time
-_WRONG: Final = frozenset({"failed", "errored"})  # outcomes of a stage whose cause is in its log
-# If the last event of a stage is of one of these kinds, the stage is unfinished.
+_SOAK_STEP: Final = 60  # seconds; pending items are computed again after this time if a channel requires soak time
+_WRONG: Final = frozenset({"failed", "errored"})  # outcomes whose cause is in the log
+# Last events of an unfinished stage.
 _UNFINISHED: Final = frozenset({STAGE_START, "stage.interrupted"})
 _STEP_EVENTS: Final = STAGE_ENDS | {STAGE_START}
-# Large fields of events. Pages about many servers do not need these fields.
+# Large fields of events, which pages about many servers do not need.
 _LARGE_FIELDS: Final = frozenset({"inputs", "artifacts", "made_from"})
 
 
@@ -87,10 +87,10 @@ class _KnownServer(NamedTuple):
 
 
 class WorkspaceReader:
-    """The workspace around `root`. Each query raises `WorkspaceError` if the workspace does not exist.
+    """The workspace that contains `root`. Each method raises `WorkspaceError` if the workspace does not exist.
 
-    Pages about many servers reuse data that was checked less than `age` seconds ago. Without `live` (for an export),
-    nothing is checked twice, and responses contain no waiting times. Therefore equal workspaces give equal responses.
+    Pages about many servers reuse data for up to `age` seconds. For an export (`live` is False), data is read only
+    once, and responses have no waiting times.
     """
 
     def __init__(self, root: Path, *, age: float = 0.0, live: bool = True, clock: Clock = utc_now) -> None:
@@ -104,15 +104,15 @@ class WorkspaceReader:
         self._read: tuple[tuple[str, ...], object] | None = None
         self._gone: tuple[object, tuple[InboxItem, ...]] = ((), ())
         self._owners: Owners = lambda _server: ()
-        self._guard = threading.Lock()  # needed because requests run in several threads
-        self.seen = ""  # `digest` of the workspace, taken before the last read of all servers
+        self._guard = threading.Lock()  # requests run in several threads
+        self.seen = ""  # `digest` before the last read of all servers
 
     def workspace_name(self) -> str:
         """Return the name of the workspace."""
         return Workspace.find(self._root).name
 
     def workspace(self) -> WorkspaceFacts:
-        """Return the facts of all servers, by name."""
+        """Return the facts of all servers, sorted by name."""
         if (last := self._last) is not None and (not self._live or time.monotonic() - last[0] < self._age):
             return last[1]
         seen = self.digest()
@@ -133,22 +133,18 @@ class WorkspaceReader:
         return facts
 
     def _gone_items(self, workspace: Workspace, names: Sequence[str], seen: str) -> tuple[InboxItem, ...]:
-        """Return the pending items of removed servers, cached until a state, a channel or the server list changes."""
+        """Return the pending items of removed servers."""
         now = seen, tuple(names), tuple(channel_page_stamps(channels_folder(workspace)))
         if self._gone[0] != now:
             self._gone = now, tuple(deleted_server_items(workspace))
         return self._gone[1]
 
     def server(self, name: str) -> ServerDetail:
-        """Return one server with all known details.
-
-        Raises:
-            NotFoundError: the workspace has no server of that name.
-        """
+        """Return one server with all details."""
         return self._once(("server", name), lambda: self._read_server(name))
 
     def _once(self, key: tuple[str, ...], read: Callable[[], T]) -> T:
-        """Return the result of `read`; without `live`, reuse the last result if the key has not changed."""
+        """Return the result of `read`. In an export, reuse the last result for an equal key."""
         if not self._live and self._read is not None and self._read[0] == key:
             return cast("T", self._read[1])
         found = read()
@@ -157,7 +153,7 @@ class WorkspaceReader:
 
     def _read_server(self, name: str) -> ServerDetail:
         workspace, inbox = self._open()
-        if name not in self._entries:  # the name comes from a URL, so refuse names of unknown servers
+        if name not in self._entries:  # the name comes from a URL, so only read known servers
             _refuse_unknown(workspace, name)
         with self._guard:
             facts = self._server(workspace, inbox, name)
@@ -183,7 +179,7 @@ class WorkspaceReader:
         )
 
     def histories(self, server: str = "") -> dict[str, list[Event]]:
-        """Return the events of one server or of all servers (also deleted ones), oldest first, without large fields."""
+        """Return the events of one server, or of all servers including deleted servers. Large fields are omitted."""
         store = Store(self._workspace())
         with self._guard:
             return {name: self._history(store, name) for name in ([server] if server else store.servers())}
@@ -195,9 +191,9 @@ class WorkspaceReader:
     def cached_from_histories(
         self, name: str, make: Callable[[Mapping[str, list[Event]]], T], *, also: Hashable = None
     ) -> T:
-        """Return the value that `make` computes from all histories, cached until a history or `also` changes.
+        """Return a value that `make` computes from all histories.
 
-        `name` is the cache key.
+        The value is cached until a history or `also` changes.
         """
         histories = self.histories()
         with self._guard:
@@ -211,7 +207,7 @@ class WorkspaceReader:
         return made
 
     def run(self, run: str, server: str = "") -> RunFacts:
-        """Return the events of a run for all servers, or the events and logs of a run for one server.
+        """Return the events of a run. With `server`, return only this server's events, and the logs.
 
         Raises:
             NotFoundError: no history contains the run.
@@ -232,7 +228,7 @@ class WorkspaceReader:
                 f"the history of workspace {workspace.name} has no run {run}" + (f" of {server}" if server else ""),
                 hint="list the runs of a server with 'mcpfactory pipeline history NAME'",
             )
-        # A stage that starts or ends during the read counts as running.
+        # a stage that starts or ends during the read counts as running
         steps = before | self.running_stages_now()
         running = {name: [stage for *of, stage in steps if of == [run, name]] for name in found}
         logs = _logs(workspace, store, run, server) if server else {}
@@ -246,14 +242,14 @@ class WorkspaceReader:
         )
 
     def log_file(self, server: str, stage: str) -> Path:
-        """Return the log's path for the current run of a stage, or for its last run if it is not running."""
+        """Return the path of a stage's newest log."""
         return log_file(self._workspace(), server, stage)
 
     def log(self, server: str, stage: str) -> LogFacts:
-        """Return the path of a stage's log, and the status of the stage. Both names come from a URL.
+        """Return a stage's log path and status.
 
         Raises:
-            NotFoundError: the server or stage is unknown; in this case, no file is read.
+            NotFoundError: the server or stage is unknown. In this case, no file was read.
         """
         workspace = self._workspace()
         _refuse_unknown(workspace, server)
@@ -274,23 +270,20 @@ class WorkspaceReader:
         )
 
     def digest(self) -> str:
-        """Return a text that changes when a state, a history or a running step changes.
-
-        The call is fast, because it does not read the contents of files.
-        """
+        """Return a text that changes when a state, a history or a running step changes."""
         return hash_workspace_files(self._workspace().pipeline)
 
     def forget(self) -> None:
-        """Ensure that the next response about many servers has current data, regardless of `age`."""
+        """Ensure that the next response about many servers has current data."""
         self._last = None
 
     def validator(self, server: str) -> SuggestionValidator:
-        """Return a validator that tries commands about a server as an authorized actor, but writes nothing."""
+        """Return a validator that tries commands as a permitted person and changes nothing."""
         workspace, inbox = self._open()
         return inbox.validator(*inbox.status(workspace.server(server)))
 
     def stored_candidate(self, server: str, candidate: str) -> StoredCandidate:
-        """Return the data of a candidate on this machine; empty for a missing or unknown candidate."""
+        """Return the data of a candidate on this machine."""
         artifacts = self._workspace().artifacts / server
         known = Store(self._workspace()).state(server).candidates.get(candidate)
         if known is None:
@@ -325,7 +318,7 @@ class WorkspaceReader:
         known = self._entries.get(name)
         if known is not None and known.stamps == file_stamps(known.paths):
             return known.facts
-        # Take the file stamps before reading, so that a file that changes during the read is read again next time.
+        # Take the stamps first, so that a file that changes during the read is read again the next time.
         store, folder = inbox.store, f"{workspace.root}/servers/{name}"
         own = (store.state_file(name), store.history_file(name), store.locks / f"{name}.running")
         places = (*map(str, own), *paths_below(folder))
@@ -336,7 +329,7 @@ class WorkspaceReader:
             items = tuple(inbox.of(server, row, state))
         except NotFoundError:
             raise
-        except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
+        except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the other servers
             return ServerFacts(workspace.name, name, broken_row(broken_server_of_error(name, error)))
         facts = ServerFacts(
             workspace.name,
@@ -350,7 +343,7 @@ class WorkspaceReader:
             approved=dict(_approvers(inbox.channels, state)),
             **_size(workspace, server, state),
         )
-        if not row["at_work"]:  # do not cache while a stage runs, because a killed process changes no file
+        if not row["at_work"]:  # do not cache running stages, because a killed process changes no file
             watched = tuple(map(str, _watched(workspace, server, state)))
             self._entries[name] = _KnownServer((*places, *watched), (*before, *file_stamps(watched)), facts)
         return facts
@@ -374,7 +367,6 @@ def _needs(workspace: Workspace) -> dict[str, Set[str]]:
 
 
 def _refuse_unknown(workspace: Workspace, name: str) -> None:
-    """Raise `NotFoundError` if no server has the name; other problems are shown in the server's row."""
     try:
         workspace.server(name)
     except NotFoundError:
@@ -408,9 +400,10 @@ def _failed_logs(workspace: Workspace, server: str, state: ServerState) -> Itera
 
 
 def _approvers(channels: Iterable[ChannelPolicy], state: ServerState) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the approvers for each channel.
+    """Yield the approvers of each channel's next candidate.
 
-    Omit a channel that offered the candidate before, because its approvals may be void.
+    Approvals are omitted if the channel offered the candidate before, because a rollback may have revoked these
+    approvals.
     """
     for channel in channels:
         known = state.candidates.get(next_candidate(state, channel)) if channel.source else None
@@ -419,7 +412,6 @@ def _approvers(channels: Iterable[ChannelPolicy], state: ServerState) -> Iterato
 
 
 def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> dict[str, int | None]:
-    """Return numbers of tools and tokens: from the sources' report, else the candidate's facts, else its tool list."""
     report = read_json(server.report)
     tools = report.get("tools")
     if isinstance(tools, list):
@@ -439,7 +431,6 @@ def _size(workspace: Workspace, server: WorkspaceServer, state: ServerState) -> 
 def _contract(
     workspace: Workspace, server: str, candidate: str, *, manifest: bool = False
 ) -> tuple[Mapping[str, Any], ...]:
-    """Return the tools of a local candidate, from its recorded tool list or its `manifest`."""
     folder = workspace.artifacts / server / candidate
     try:
         found = stored_contract(folder, manifest=manifest) if candidate else None
@@ -452,11 +443,11 @@ def _events(store: Store, name: str) -> list[Event]:
     try:
         return store.history(name)
     except PipelineError:
-        return []  # the page of the server explains the repair
+        return []  # the page of the server explains how to repair it
 
 
 def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tuple[str, str], str]:
-    """Return a run's logs by (server, stage); later runs overwrite logs, so the hash must match the recorded one."""
+    """Return the logs of a run by (server, stage). Logs that a later run has overwritten are omitted."""
     found = {}
     for event in _events(store, server):
         if event.get("run") != run or event["event"] != "stage.finished":
@@ -471,7 +462,7 @@ def _logs(workspace: Workspace, store: Store, run: str, server: str) -> dict[tup
 def _kept_logs(
     workspace: Workspace, found: Mapping[str, Sequence[Event]], histories: Mapping[str, Sequence[Event]]
 ) -> Iterator[str]:
-    """Yield the ids of failed steps whose stage has not started again, and so has not overwritten the log."""
+    """Yield the event IDs of failed steps whose logs have not been overwritten."""
     for server, events in found.items():
         wrong = [one for one in events if one["event"] == "stage.finished" and one.get("outcome") in _WRONG]
         if wrong:

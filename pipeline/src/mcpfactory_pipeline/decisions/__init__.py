@@ -1,1 +1,1 @@
-"""Decisions of people, promotion and rollback, and restoration of channels from the state."""
+"""Decisions of people, promotions, rollbacks, and restoration of channels."""

@@ -1,4 +1,4 @@
-"""Candidates for a channel: the next candidate, the pending candidate, and its blockers."""
+"""Candidates for a channel, and blockers of promotions."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 
 def next_candidate(state: ServerState, channel: ChannelPolicy) -> str:
-    """Return the candidate that the previous channel offers, or the newest for the first channel; "" if none."""
+    """Return the candidate in the preceding channel, or "". For the first channel, return the newest candidate."""
     candidate = (state.offered(channel.source) if channel.source else state.candidate) or ""
     return candidate if candidate in state.candidates else ""
 
 
 def is_older_than_offer(state: ServerState, channel: str, candidate: str) -> bool:
-    """Return True if a candidate was built before the candidate that the channel offers."""
+    """Return True if a candidate was built before the candidate in the channel."""
     current = state.candidates.get(state.offered(channel))
     return current is not None and state.candidates[candidate].number < current.number
 
 
 def pending_candidate(state: ServerState, channel: ChannelPolicy) -> str:
-    """Return the previous channel's candidate; "" if missing, or if the channel offers the same or a newer one."""
+    """Return the candidate in the preceding channel if it is newer than the channel's candidate, otherwise ""."""
     candidate = next_candidate(state, channel) if channel.source else ""
     offered = candidate == state.offered(channel.name)
     return "" if not candidate or offered or is_older_than_offer(state, channel.name, candidate) else candidate
@@ -38,10 +38,7 @@ def pending_candidate(state: ServerState, channel: ChannelPolicy) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChannelReview:
-    """The candidates of a server, reviewed for a channel at one point in time.
-
-    `events` is a function that returns the server's history.
-    """
+    """Review of a server's candidates for a channel. `events` returns the server's history."""
 
     workspace: Workspace
     stages: Sequence[Stage]
@@ -53,11 +50,11 @@ class ChannelReview:
 
     @property
     def checks(self) -> tuple[str, ...]:
-        """Return the names of the stages that must check a candidate before promotion."""
+        """Return the stages that must check a candidate before a promotion."""
         return required_checks(self.stages, self.policy, self.channels)
 
     def stale(self, candidate: str) -> list[str]:
-        """Describe the checks of the candidate that must run again."""
+        """Describe the checks of a candidate that must run again."""
         required = required_stages(self.stages, self.policy, self.channels)
         inputs = read_stage_inputs(self.stages, InputReader(self.workspace.server(self.state.server), self.state))
         return stale_checks(self.stages, required, self.state, candidate, inputs)
@@ -65,10 +62,7 @@ class ChannelReview:
     def blockers(
         self, candidate: str, *, stale: Sequence[str] = (), drift: Sequence[PromotionBlocker] = ()
     ) -> list[PromotionBlocker]:
-        """Return the reasons why a candidate cannot move into the channel.
-
-        `stale` is the result of the method `stale`, `drift` the result of `drift_blockers`; both are empty by default.
-        """
+        """Return the reasons why a candidate cannot be promoted to the channel."""
         found = find_promotion_blockers(
             self.policy, self.checks, self.state, candidate, events=self.events(), now=self.now, due=stale, drift=drift
         )

@@ -1,7 +1,4 @@
-"""Decisions about a server: approvals and rejections, holds, retirement.
-
-Each decision is one event with actor, time and reason.
-"""
+"""Decisions about a server: approvals, rejections, holds and retirement."""
 
 from __future__ import annotations
 
@@ -55,7 +52,7 @@ _RECORDED: Final = ("channel", "candidate", "version")
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A decision about one of a server's channels, while the server's state is locked."""
+    """A decision about a channel, during which the server's state is locked."""
 
     workspace: Workspace
     transaction: Transaction
@@ -70,18 +67,18 @@ class Decision:
 
     @property
     def events(self) -> list[Event]:
-        """Return all events of the server, including the events of this decision."""
+        """Return all events of the server, including this decision."""
         return [*self.transaction.events, *self.recorded]
 
     @property
     def review(self) -> ChannelReview:
-        """Return the current review of candidates for the channel."""
+        """Return a review of the channel's candidates based on the current state."""
         return ChannelReview(
             self.workspace, self.stages, self.channels, self.policy, self.state, lambda: self.events, self.clock()
         )
 
     def drift(self, candidate: str) -> list[PromotionBlocker]:
-        """Return the differences from the adopted server that block a candidate."""
+        """Return the drift of the adopted server that blocks a candidate."""
         server = self.workspace.server(self.state.server)
         found = drift_blockers(server, self.state, candidate)
         if not is_from_other_offer(server, self.state, candidate):
@@ -90,7 +87,7 @@ class Decision:
         return [replace(blocker, command=way) for blocker in found]
 
     def callers(self, candidate: str) -> str:
-        """Return a candidate's breaking changes for callers of the channel's current offer, as text; "" for none."""
+        """Describe changes of this candidate that break callers of the channel's current candidate, or return ""."""
         offered = self.state.channels.get(self.policy.name)
         return breaking_changes_line(self.state.candidates[candidate], offered, self.policy.name, self.state.server)
 
@@ -100,21 +97,14 @@ class Decision:
         return self.transaction.state
 
     def refresh_offer(self, what: str) -> None:
-        """Query the current offer of a server at a URL; a dry run sends no request.
-
-        Raises:
-            RefusedError: the server does not respond.
-        """
+        """Query the current offer of a server at a URL. A dry run sends no request."""
         if not self.dry_run:
             refresh_offer(self.workspace.server(self.state.server), what)
 
     def record(
         self, event: str, candidate: str | None, *, sign_with: Path | None = None, stage: str | None = None
     ) -> dict[str, Any]:
-        """Record the decision and return its subject; a given key `sign_with` signs the decision.
-
-        `stage` is the failed stage that triggered an automatic decision.
-        """
+        """Record the decision and return its subject. For an automatic decision, `stage` is the failed stage."""
         about = self.about(candidate)
         facts = {**{name: about[name] for name in _RECORDED}, "reason": self.reason}
         signed = sign_decision(sign_with, self.state.server, event, facts) if sign_with else {}
@@ -122,7 +112,7 @@ class Decision:
         return about
 
     def check_precondition(self, candidate: str | None = None) -> dict[str, Any]:
-        """Return the facts of the decision, as a token and as text, before the decision is recorded.
+        """Return the facts of the decision as a token and as text.
 
         Raises:
             StaleDecisionError: the facts do not match the token `precondition`.
@@ -132,12 +122,12 @@ class Decision:
         return {"precondition": facts.precondition, "facts": dict(facts.parts)}
 
     def blockers(self, candidate: str) -> list[PromotionBlocker]:
-        """Return the current blockers between a candidate and the channel."""
+        """Return the blockers for the promotion of a candidate to the channel."""
         review = self.review
         return review.blockers(candidate, stale=review.stale(candidate), drift=self.drift(candidate))
 
     def about(self, candidate: str | None) -> dict[str, Any]:
-        """Return the subject of a decision: server, channel, candidate, version."""
+        """Return the subject of a decision: server, channel, candidate and version."""
         known = self.state.candidates.get(candidate or "")
         version = known.version if known else None
         about = {"server": self.state.server, "channel": self.policy.name, "candidate": candidate, "version": version}
@@ -157,14 +147,10 @@ def open_decision(
     clock: Clock = utc_now,
     store: Store | None = None,
 ) -> Iterator[Decision]:
-    """Yield a decision about a channel, with the server's state locked. A dry run takes no lock and writes nothing.
+    """Yield a decision about a channel, and lock the server's state. A dry run takes no lock and writes nothing.
 
-    `precondition` is the token of the facts that the decision maker saw (`decisions.precondition`); "" skips the check.
-
-    Raises:
-        NotFoundError: for an unknown server or channel.
-        ConfigError: the policy cannot be read.
-        InvalidReasonError: for a reason that is too long.
+    `precondition` is the token of the facts that the user saw (`decisions.precondition`). An empty token skips the
+    check.
     """
     reason = normalize_reason(reason)
     workspace.server(server)
@@ -178,13 +164,9 @@ def open_decision(
 
 
 def choose_candidate(state: ServerState, wanted: str, channel: ChannelPolicy | None = None) -> str:
-    """Return the candidate whose id begins with `wanted`; by default the previous channel's candidate.
+    """Return the candidate whose ID begins with `wanted`.
 
-    If the channel has no previous channel, the default is the newest candidate.
-
-    Raises:
-        NotFoundError: no candidate ID begins with `wanted`.
-        PromotionError: several candidates match, or the server has no candidate yet.
+    The default is the candidate in the preceding channel, or the newest candidate for the first channel.
     """
     if not wanted:
         if chosen := state.offered(channel.source if channel else None) or state.candidate:
@@ -217,17 +199,13 @@ def approve(
     sign_with: Path | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Record the approval of a candidate for a channel, and withdraw earlier rejections; the candidate does not move.
+    """Record the approval of a candidate for a channel, and withdraw earlier rejections. The candidate is not promoted.
 
-    `sign_with` is an ssh key that signs the approval, which a `signed` channel requires. In the result, `blockers`
-    has the remaining reasons against the promotion (`plan.policy.Blocker`). `lifted` has actor and reason of each
-    withdrawn rejection.
+    `sign_with` is an SSH key that signs the approval. In the result, `blockers` are the remaining reasons against the
+    promotion. `lifted` are the withdrawn rejections.
 
     Raises:
-        PromotionError: the channel requires no approval, or a signature is missing; the actor is not an approver, or
-            has approved already; the candidate did not pass its checks, is not in the previous channel, or differs from
-            the adopted server.
-        ConfigError: the key cannot sign.
+        PromotionError: the approval is not permitted, or a required signature is missing.
         RefusedError: the server is at a URL and does not respond.
     """
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
@@ -251,7 +229,7 @@ def approve(
         _refuse_repeated(decision, chosen)
         lifted = [f"{who}: {why or 'no reason'}" for who, why in known.rejections.get(channel, {}).items()]
         waived = known.summary("validate").get("waived", 0)
-        decision.blockers(chosen)  # raises an error if a query fails, so do this before anything is recorded
+        decision.blockers(chosen)  # a failed query must raise its error before the decision is recorded
         made = decision.record("approved", chosen, sign_with=sign_with)
         blockers = [asdict(one) for one in decision.blockers(chosen)]
         proof = [*filter(None, [decision.callers(chosen)]), *describe_check_results(known)]
@@ -260,13 +238,13 @@ def approve(
 
 
 def _refuse_repeated(decision: Decision, candidate: str) -> None:
-    """Refuse a second approval, unless the first lacks the signature that the channel requires now."""
+    """Refuse a second approval, unless the first lacks a required signature."""
     state, events, channel = decision.state, decision.transaction.events, decision.policy.name
     if decision.policy.signed and current_actor() in approval_signature_faults(
         decision.workspace, state, events, channel, candidate
     ):
         return
-    # Approvals that were given before a rollback do not count after it.
+    # Approvals before a rollback do not count.
     since = approvers_since_rollback(events, channel, candidate)
     given = [who for who in state.candidates[candidate].approvals.get(channel, {}) if since is None or who in since]
     about, subject = {"channel": channel, "candidate": candidate}, f"candidate {candidate} of {state.server}"
@@ -298,10 +276,11 @@ def reject(
 ) -> dict[str, Any]:
     """Record the rejection of a candidate for a channel, and remove its approvals.
 
-    A later approval lifts the rejection. A candidate that the channel already offers is not removed: use `rollback`.
+    A candidate that the channel already offers cannot be rejected. Use `rollback` for such a candidate. A later
+    approval withdraws the rejection.
 
     Raises:
-        PromotionError: as for `approve`.
+        PromotionError: the rejection is not permitted, or a required signature is missing.
     """
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
         require_signing_key(workspace, sign_with, f"a rejection for {channel}", signed=decision.policy.signed)
@@ -327,12 +306,9 @@ def hold(
     store: Store | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Hold a channel: neither a run nor `promote` moves it until the hold is lifted (`pipeline unhold`).
+    """Hold a channel. The channel cannot change until the hold is lifted (`pipeline unhold`).
 
-    `stage` and `store` are for automation: the failed stage, and the store of its run.
-
-    Raises:
-        PromotionError: the channel is held already, or the hold must be signed.
+    For automatic holds, `stage` is the failed stage, and `store` is the store of its run.
     """
     with open_decision(workspace, server, channel, reason=reason, store=store, **options) as decision:
         require_signing_key(
@@ -356,11 +332,7 @@ def unhold(
     sign_with: Path | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Lift a hold: the next run can move the channel again.
-
-    Raises:
-        PromotionError: the channel is not held, or the decision must be signed.
-    """
+    """Lift the hold of a channel."""
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
         require_signing_key(workspace, sign_with, f"the release of {channel}", signed=decision.policy.signed)
         rests_on = decision.check_precondition()
@@ -384,13 +356,7 @@ def retire(
 ) -> dict[str, Any]:
     """Remove a server from a channel and hold the channel.
 
-    Without a channel, remove the server from all channels and from runs.
-
-    The server's folder may be missing.
-
-    Raises:
-        PromotionError: the channel offers no release of the server, or the server is already retired.
-        NotFoundError: the server never existed, or the channel is unknown.
+    Without a channel, the server is removed from all channels and from runs. The folder of the server may be missing.
     """
     reason = normalize_reason(reason)
     if not workspace.has_folder(server) and server not in Store(workspace).servers():
@@ -417,11 +383,7 @@ def retire(
 def revive(
     workspace: Workspace, server: str, *, reason: str = "", dry_run: bool = False, clock: Clock = utc_now
 ) -> dict[str, Any]:
-    """Revoke a retirement: runs include the server again.
-
-    Raises:
-        PromotionError: the server is not retired.
-    """
+    """Revoke a retirement."""
     reason = normalize_reason(reason)
     workspace.server(server)
     with Store(workspace, clock).transaction(server, rehearsal=dry_run) as transaction:
@@ -432,16 +394,20 @@ def revive(
 
 
 def offered_project_names(state: ServerState, channel: str = "", *, candidate: str = "") -> set[str]:
-    """Return the project names under which a channel offers a server, or would offer `candidate`."""
+    """Return the package names under which a channel offers a server.
+
+    With `candidate`, return the names of this candidate.
+    """
     known = state.candidates.get(candidate or state.channels[channel].candidate)
     offered = offered_file_name(known.files) if known else None
     return {wheel_name(offered)} if offered else set()
 
 
 def _require_approver(decision: Decision, verb: str = "approve", *, lifts: bool = False) -> None:
-    """Refuse an actor who has no permission to approve or reject (`verb`).
+    """Refuse an actor who must not approve or reject (`verb`).
 
-    With `lifts`, the decision reverts a rollback. Every channel except the first permits such a decision.
+    With `lifts`, the decision reverts a rollback. Every channel except the first permits approvals that revert a
+    rollback.
     """
     policy = decision.policy
     if policy.source is None or not (policy.approvals or lifts):

@@ -1,4 +1,4 @@
-"""Drift of adopted servers, and its effect on promotion."""
+"""Drift of adopted servers, and blocked promotions."""
 
 from __future__ import annotations
 
@@ -18,13 +18,10 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
 
 def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str = "") -> list[PromotionBlocker]:
-    """Return the known drift of an adopted server; empty if `validate` has passed with a waiver for exactly that drift.
+    """Return the known drift of an adopted server.
 
-    A `candidate` from a URL has also drifted if another offer was adopted later, because the URL now serves that other
-    offer.
-
-    Raises:
-        ConfigError: the known drift or a waiver cannot be read.
+    Drift is ignored if a waiver let `validate` pass. If a later offer of a URL was adopted, earlier candidates of the
+    URL have also drifted.
     """
     if candidate and is_from_other_offer(server, state, candidate):
         message = f"candidate {candidate} was made from an earlier offer; its URL's current offer was adopted later"
@@ -37,10 +34,9 @@ def drift_blockers(server: WorkspaceServer, state: ServerState, candidate: str =
 
 
 def refresh_offer(server: WorkspaceServer, what: str) -> None:
-    """Query the current offer of a server at a URL before an action (`what`), and record its differences.
+    """Query the current offer of a server at a URL, and record differences from the adopted offer.
 
-    The differences are relative to the adopted offer. Other servers are not queried, because they run the checked
-    bytes.
+    `what` is a word for error messages, such as "installed".
 
     Raises:
         RefusedError: the server does not respond, or the result cannot be recorded.
@@ -65,7 +61,7 @@ def refresh_offer(server: WorkspaceServer, what: str) -> None:
 
 
 def is_from_other_offer(server: WorkspaceServer, state: ServerState, candidate: str) -> bool:
-    """Return True if a candidate of a server at a URL was made from an offer that is not the last adopted offer."""
+    """Return True if a candidate was made from an offer that is no longer the adopted offer."""
     if server.adopted is None or not server.adopted.url:
         return False
     adopted = hash_file(server.folder / OFFERS)
@@ -73,7 +69,7 @@ def is_from_other_offer(server: WorkspaceServer, state: ServerState, candidate: 
 
 
 def _accepted(state: ServerState, offer: str) -> bool:
-    """Return True if `validate` passed because a waiver accepts the current offer instead of the adopted offer."""
+    """Return True if `validate` passed with a waiver for the current drift."""
     record = state.stages.get("validate")
     if record is None or record.outcome != "passed" or record.inputs.get("drift") != offer:
         return False
@@ -81,7 +77,7 @@ def _accepted(state: ServerState, offer: str) -> bool:
 
 
 def _other_waiver(server: WorkspaceServer, known: Sequence[Drift]) -> str:
-    """Return a text about drift waivers for another offer, with their authors; "" if there are no such waivers."""
+    """Describe drift waivers that do not cover the current offer."""
     held = unexpired_waivers(read_waivers(server.folder), utc_now().date())
     others = [one for one in held if one.rule == DRIFT_RULE and uncovered_reason(one, replacement_hash(known))]
     return "".join(
@@ -90,20 +86,17 @@ def _other_waiver(server: WorkspaceServer, known: Sequence[Drift]) -> str:
     )
 
 
-_EARLIER: Final = "offer"  # kind of drift: the channel's candidate was made from an earlier offer
-# Kinds of blockers that a person can remove by a decision.
+_EARLIER: Final = "offer"  # kind of drift: the candidate in the channel was made from an earlier offer
+# Kinds of blockers that a decision can remove.
 _DECIDED: Final = frozenset({"hold", "rejection", "approval", "retired"})
 
 
 def channel_drift_blockers(
     workspace: Workspace, server: WorkspaceServer, state: ServerState, channel: str
 ) -> list[PromotionBlocker]:
-    """Return the reasons why clients must not get an adopted server from a channel; empty if there are no such reasons.
+    """Return the reasons why clients must not use an adopted server from a channel.
 
     The channel "" stands for the server's local files.
-
-    Raises:
-        ConfigError: the known drift, a waiver or the channels cannot be read.
     """
     candidate = state.channels[channel].candidate if channel else ""
     own = drift_blockers(server, state)
@@ -121,30 +114,23 @@ def channel_drift_blockers(
 def default_channel_drift_blockers(
     workspace: Workspace, server: WorkspaceServer, state: ServerState
 ) -> list[PromotionBlocker]:
-    """Return `channel_drift_blockers` of a server's default channel for clients: the last channel that offers the server.
-
-    Raises:
-        ConfigError: as `channel_drift_blockers`.
-    """
+    """Return the drift blockers for the last channel that offers the server."""
     offered = [row.name for row in read_channels(workspace) if row.name in state.channels]
     return channel_drift_blockers(workspace, server, state, offered[-1] if offered else "")
 
 
 def drift_sentence(server: WorkspaceServer, drift: PromotionBlocker) -> str:
-    """Return a result of `channel_drift_blockers` as a sentence that names the server."""
+    """Describe a drift blocker in a sentence with the server's name."""
     return drift.message if drift.kind == _EARLIER else f"{server.name} is not what was adopted: {drift.message}"
 
 
 def adopted_offer_commands(
     workspace: Workspace, server: WorkspaceServer, state: ServerState, channel: str
 ) -> tuple[str, ...]:
-    """Return the commands, in order, that bring the last adopted offer of a URL into a channel with an older offer.
+    """Return the commands that bring the adopted offer into a channel with an older offer.
 
-    If the URL now offers something else, the first commands adopt the new offer. They also update a previous channel
-    that has an older offer. Problems that no decision removes, such as a failed check, are reported by `inbox`.
-
-    Raises:
-        ConfigError: as for `channel_drift_blockers`.
+    If the URL has a newer offer, the first commands adopt this offer. An outdated preceding channel is updated first.
+    If no command can help, for example after a failed check, the result is `mcpfactory inbox`.
     """
     if own := drift_blockers(server, state):
         return (own[0].command,)
@@ -172,7 +158,7 @@ def _way_of(workspace: Workspace, state: ServerState, policy: ChannelPolicy, can
 
     server, channels = state.server, read_channels(workspace)
     there, known = state.channels.get(policy.name), state.candidates[candidate]
-    # The candidate is older than the channel's candidate, and was adopted again.
+    # An older candidate became current again, because its offer was adopted again.
     if there and state.candidates[there.candidate].number > known.number:
         back = f"mcpfactory pipeline rollback {server} --channel {policy.name} --candidate {candidate} --reason '…'"
         return (back if policy.name in known.channels else f"mcpfactory inbox {server}",)

@@ -1,7 +1,6 @@
-"""Integrity of a workspace: checks of states, histories, signatures, names and channel folders.
+"""Integrity checks of a workspace: states, histories, signatures, names and channel folders.
 
-Differences have the same form as the differences that `verify` returns. The differences include servers whose folder is
-missing while a channel still offers them.
+Servers without a folder are also checked if a channel still offers them.
 """
 
 from __future__ import annotations
@@ -40,23 +39,19 @@ from mcpfactory_pipeline.workspace.workspace import CONFIG, BrokenServer, Worksp
 def faults(
     workspace: Workspace, names: Sequence[str] | None = None, *, head: Mapping[str, str] | None = None
 ) -> list[Difference]:
-    """Return the differences of `verify`, and invalid signatures.
-
-    Raises:
-        NotFoundError: the server never existed.
-    """
+    """Return the differences that `verify` finds, and invalid signatures."""
     return [*verify(workspace, names, head=head), *signature_faults(workspace, names)]
 
 
 def signature_faults(workspace: Workspace, names: Sequence[str] | None = None) -> list[Difference]:
-    """Return the faults of servers with decisions that lack a required signature (of a channel or a stage)."""
+    """Return the servers with decisions that lack a required signature."""
     channels, stages = read_channels(workspace), workspace_stages(workspace)
     if not any(channel.signed for channel in channels) and not any(s.approval and s.approval.signed for s in stages):
         return []
     store, found = Store(workspace), []
     for server in names or store.servers():
         wrong = isolate_server_errors(server, partial(_unsigned, workspace, server, channels, stages))
-        if wrong and not isinstance(wrong, BrokenServer):  # a server that cannot be read is reported elsewhere
+        if wrong and not isinstance(wrong, BrokenServer):  # unreadable servers are reported elsewhere
             message = f"{server} has decisions that do not count: {wrong[0]}"
             hint = f"sign them: mcpfactory pipeline approve {server} --sign-with KEY; allowed keys are in {SIGNERS}"
             found.append(make_difference(server, message, hint, wrong))
@@ -72,38 +67,28 @@ def _unsigned(
 
 
 def require_integrity(workspace: Workspace, server: str) -> None:
-    """Raise an error if a server has faults. If a state file is older than its history, it is updated first.
-
-    Raises:
-        RefusedError: the server has a fault; the message describes the first fault.
-        StateError: the server's files cannot be read.
-    """
+    """Refuse a server with faults. An outdated state file is first updated from the history."""
     store = Store(workspace)
     if not store.history_file(server).exists() and store.state_text(server) is None:
         return
-    with store.transaction(server):  # a transaction completes the state file if a crashed run did not update it
+    with store.transaction(server):  # updates the state file, which may be outdated after a crash
         pass
     refuse_faults(workspace, server)
 
 
 def refuse_faults(workspace: Workspace, server: str, *, head: Mapping[str, str] | None = None) -> None:
-    """Refuse a server with faults, without writing anything.
+    """Refuse a server with faults. No file is written.
 
-    `head` is the result of `head_history_blobs`, if many servers are checked one after another.
-
-    Raises:
-        RefusedError: the server has a fault; the message describes the first fault.
-        StateError: the server's files cannot be read.
+    For checks of many servers, pass the result of `head_history_blobs` as `head`.
     """
     for wrong in faults(workspace, [server], head=head):
         raise RefusedError(f"{wrong['message']}: {'; '.join(wrong['changes'][:3])}".rstrip(": "), hint=wrong["hint"])
 
 
 def name_clashes(workspace: Workspace, names: Sequence[str]) -> dict[str, BrokenServer]:
-    """Return the given servers whose distribution name belongs to the runtime or another server, with the reason.
+    """Return the servers whose package name belongs to the runtime or to another server, with the reason.
 
-    If servers share a name, the server that was built first keeps the name. If none has been built yet, all are
-    refused.
+    Of several servers with the same package name, the only one that was built keeps the name.
     """
     holders: dict[str, list[str]] = {}
     for server in workspace.names():
@@ -132,7 +117,7 @@ def _clashes(workspace: Workspace, holders: dict[str, list[str]]) -> Iterator[Br
 
 
 def _owner(workspace: Workspace, project: str, servers: Iterable[str]) -> str:
-    """Return the server that first built a project of this name; "" if no server did, or if the server is unknown."""
+    """Return the only server that was ever built with a package name, or ""."""
     store, built = Store(workspace), []
     for server in servers:
         state = isolate_server_errors(server, partial(store.state, server))
@@ -144,7 +129,7 @@ def _owner(workspace: Workspace, project: str, servers: Iterable[str]) -> str:
 
 
 def _distribution_name(workspace: Workspace, server: str) -> str:
-    """Return the normalized name in a server's pyproject.toml; "" if missing, which the stage `build` reports."""
+    """Return the normalized package name in a server's pyproject.toml, or ""."""
     try:
         project = tomllib.loads((workspace.root / "servers" / server / "pyproject.toml").read_text(encoding="utf-8"))
         return canonicalize_name(str(project["project"]["name"]))
@@ -157,10 +142,9 @@ _REMAINS: Final = "clients still get a file that no state records"
 
 
 def orphaned_channel_offers(workspace: Workspace) -> Iterator[Drift]:
-    """Yield the offered servers that have no folder, by name, then the channel pages that are in no state.
+    """Yield offered servers without a folder, then channel pages that no state lists.
 
-    Removed servers whose channels were kept are omitted. Servers with unreadable states are also omitted, because
-    `mcpfactory pipeline verify` reports them.
+    Servers are omitted if their channels were kept on purpose.
     """
     store = Store(workspace)
     for name in store.servers():
@@ -184,7 +168,7 @@ def orphaned_channel_offers(workspace: Workspace) -> Iterator[Drift]:
 
 
 def leftover_projects(workspace: Workspace, state: ServerState) -> list[tuple[str, str]]:
-    """Return (channel, project) of each project that a channel on this machine offers but the state does not know."""
+    """Return (channel, project) of projects that a channel folder contains and the state does not list."""
     folder = channels_folder(workspace)
     offered = {(channel, project) for channel in state.channels for project in offered_project_names(state, channel)}
     projects = sorted(
@@ -203,14 +187,14 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 def channel_folder_faults(workspace: Workspace, names: Sequence[str] | None = None) -> list[Difference]:
-    """Return the differences between the states and the channel folders on this machine, as `verify` returns them.
+    """Return differences between the states and the channel folders on this machine, in the form of `verify`.
 
-    Without names, the result includes servers whose folder is missing, and pages that no state lists.
+    Without names, all servers and all channel pages are checked.
     """
     store, found = Store(workspace), []
     for server in names or store.servers():
         told = isolate_server_errors(server, partial(_lasting_faults, workspace, store, server))
-        if told and not isinstance(told, BrokenServer):  # a server that cannot be read is reported elsewhere
+        if told and not isinstance(told, BrokenServer):  # unreadable servers are reported elsewhere
             message = f"channels on this machine offer other files of {server} than were promoted"
             found.append(make_difference(server, message, f"{_RESTORE} {server}", told))
     if names:
@@ -224,9 +208,9 @@ def channel_folder_faults(workspace: Workspace, names: Sequence[str] | None = No
 
 
 def channel_state_faults(workspace: Workspace, state: ServerState) -> list[str]:
-    """Return the differences between the channel folders and a state, one line per fault.
+    """Describe the differences between the channel folders and a state.
 
-    It is not a fault if all files are missing on this machine.
+    If this machine has none of the files, the channel is not reported.
     """
     folder, found = channels_folder(workspace), []
     for channel, release in sorted(state.channels.items()):
@@ -242,10 +226,7 @@ def channel_state_faults(workspace: Workspace, state: ServerState) -> list[str]:
 
 
 def unreferenced_pages(workspace: Workspace) -> list[tuple[str, str]]:
-    """Return (channel, project) of each page that no state lists.
-
-    `orphaned_channel_offers` handles servers without a folder.
-    """
+    """Return (channel, project) of each page that no state lists."""
     pages = {
         (channel, project)
         for channel in _channels(workspace)
@@ -261,7 +242,7 @@ def _unnamed(workspace: Workspace, pages: set[tuple[str, str]]) -> Iterator[tupl
         if not left:
             return
         state = isolate_server_errors(server, partial(store.state, server))
-        if isinstance(state, BrokenServer):  # until the server is repaired, its owner is unknown
+        if isinstance(state, BrokenServer):  # it is unknown which projects an unreadable server owns
             return
         left -= {(channel, project) for channel in state.channels for project in offered_project_names(state, channel)}
         if not workspace.has_folder(server):
@@ -271,7 +252,10 @@ def _unnamed(workspace: Workspace, pages: set[tuple[str, str]]) -> Iterator[tupl
 
 
 def _lasting_faults(workspace: Workspace, store: Store, server: str) -> list[str]:
-    """Return the faults, except those of a running promotion: it fills the channel before it changes the state."""
+    """Return lasting faults.
+
+    A running promotion causes temporary faults, because the channel changes before the state.
+    """
     if not channel_state_faults(workspace, store.state(server)):
         return []
     with store.write_lock(server):

@@ -1,8 +1,7 @@
-"""Facts that a decision depends on. Their hash is the precondition of the decision.
+"""Facts that a decision depends on, and their hash (the precondition).
 
-The facts are the candidate, its checks, the offers of the channels, people's decisions, and the policy. If a fact has
-changed since the precondition was printed, a decision with this precondition is refused. A precondition contains a
-short hash of each part, so it shows which part changed.
+If a fact has changed since the user saw it, the decision is refused. A precondition contains a short hash of each fact,
+and therefore reveals changed facts.
 """
 
 from __future__ import annotations
@@ -20,25 +19,25 @@ from mcpfactory_pipeline.plan.stage import decisions_about_shown_content
 from mcpfactory_pipeline.state.state import Candidate, Release, ServerState
 from mcpfactory_pipeline.workspace.policy import ApprovalPolicy, ChannelPolicy
 
-_DIGITS: Final = 8  # number of hexadecimal digits in each part of a token
+_DIGITS: Final = 8  # number of hexadecimal digits per fact in a token
 _NOTHING: Final = "nothing"
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionFacts:
-    """The facts that a person sees before a decision: the complete text of each part, without times and paths."""
+    """Facts that a person sees before a decision: name → text."""
 
     parts: Mapping[str, str]
 
     @property
     def precondition(self) -> str:
-        """Return the short hashes of all parts, in order."""
+        """Return the short hashes of all facts, in order."""
         return "".join(hashlib.sha256(words.encode()).hexdigest()[:_DIGITS] for words in self.parts.values())
 
 
 @dataclass(frozen=True, slots=True)
 class FactChange:
-    """A part that has changed. `before` is empty if only the precondition records the earlier value."""
+    """A changed fact. If the earlier text is unknown, `before` is ""."""
 
     part: str
     before: str
@@ -46,16 +45,13 @@ class FactChange:
 
     @property
     def words(self) -> str:
-        """Return the change as text."""
+        """Describe the change."""
         was = f" (before: {self.before})" if self.before else ""
         return f"{self.part}: {self.now}{was}"
 
 
 class StaleDecisionError(PromotionError):
-    """Error for a decision whose facts have changed since they were shown.
-
-    `facts` are the current facts, and `changes` are the differences.
-    """
+    """Error for a decision whose facts have changed."""
 
     def __init__(self, about: str, facts: DecisionFacts, changes: tuple[FactChange, ...]) -> None:
         super().__init__(
@@ -66,9 +62,9 @@ class StaleDecisionError(PromotionError):
 
 
 def channel_decision_facts(state: ServerState, channel: ChannelPolicy, candidate: str | None = None) -> DecisionFacts:
-    """Return the facts that a decision about a channel depends on.
+    """Return the facts of a decision about a channel.
 
-    By default, `candidate` is the previous channel's offer, or the newest candidate.
+    By default, the decision is about the candidate in the preceding channel.
     """
     chosen = candidate or state.offered(channel.source) or state.candidate or ""
     known = state.candidates.get(chosen)
@@ -87,7 +83,7 @@ def channel_decision_facts(state: ServerState, channel: ChannelPolicy, candidate
 def stage_decision_facts(
     state: ServerState, stage: str, policy: ApprovalPolicy, shown: Mapping[str, str]
 ) -> DecisionFacts:
-    """Return the facts for a decision about an approval stage: shown files, decisions, policy."""
+    """Return the facts of a decision about an approval stage: shown content, decisions and policy."""
     current = decisions_about_shown_content(state.decisions.get(stage), shown)
     said = [*_said("approved", current.approvals), *_said("rejected", current.rejections)] if current else []
     shows = "; ".join(f"{part} {value}" for part, value in sorted(shown.items()))
@@ -97,11 +93,10 @@ def stage_decision_facts(
 
 
 def require_precondition(precondition: str, facts: DecisionFacts, about: str) -> None:
-    """Refuse a decision whose precondition no longer holds. An empty precondition skips the check.
+    """Refuse a decision whose facts have changed. An empty precondition skips the check.
 
     Raises:
-        StaleDecisionError: a fact has changed.
-        PromotionError: the text is not a precondition of a decision of this kind.
+        PromotionError: the precondition belongs to another kind of decision.
     """
     if precondition and precondition != facts.precondition:
         raise StaleDecisionError(about, facts, changed_facts(precondition, facts))
@@ -110,11 +105,7 @@ def require_precondition(precondition: str, facts: DecisionFacts, about: str) ->
 def changed_facts(
     precondition: str, facts: DecisionFacts, before: Mapping[str, str] | None = None
 ) -> tuple[FactChange, ...]:
-    """Return the facts that changed since the precondition was made; `before` are the earlier facts, if they were kept.
-
-    Raises:
-        PromotionError: the text is not a precondition of this decision.
-    """
+    """Return the facts that changed since the precondition was shown."""
     if len(precondition) != _DIGITS * len(facts.parts) or set(precondition) - set("0123456789abcdef"):
         raise PromotionError(
             f"{precondition[:60]!r} is not a precondition of this decision",
@@ -137,7 +128,7 @@ def _offer(release: Release | None) -> str:
 
 
 def _checks(candidate: Candidate | None) -> list[str]:
-    """Return each stage's result for the candidate. The fingerprint shows if the stage's inputs changed later."""
+    """Describe the check results of a candidate."""
     found = []
     for name, check in sorted(candidate.checks.items()) if candidate else ():
         summary = ", ".join(f"{key} {_plain(value)}" for key, value in sorted(check.get("summary", {}).items()))
@@ -184,11 +175,11 @@ def _plain(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-_WAIVED: Final = 5  # maximum number of waived rules in one line
+_WAIVED: Final = 5  # maximum number of waived rules in a line
 
 
 def describe_check_results(candidate: Candidate) -> list[str]:
-    """Return a line about a candidate's tests, and a line about its score; missing results have no line."""
+    """Return a line about a candidate's tests and a line about its score."""
     tested, judged = candidate.summary("test"), candidate.summary("validate")
     found = []
     if "tool_tests" in tested:
@@ -206,11 +197,7 @@ def describe_check_results(candidate: Candidate) -> list[str]:
 
 
 def breaking_changes_line(candidate: Candidate, offered: Release | None, channel: str, server: str) -> str:
-    """Return the effect of a candidate on callers of the channel's current offer; "" if nothing breaks.
-
-    Also return "" if the channel has no callers yet. A gate can accept breaking changes if the major version increases;
-    the decision maker sees the changes in any case.
-    """
+    """Describe changes that break callers of the channel's current candidate, or return ""."""
     if offered is None:
         return ""
     breaking = count_breaking_changes(candidate, offered)

@@ -1,4 +1,4 @@
-"""Promote a candidate: move exactly the checked bytes into a channel, if the channel's policy permits."""
+"""Promotion of a candidate to a channel. The promoted bytes are exactly the checked bytes."""
 
 from __future__ import annotations
 
@@ -36,20 +36,17 @@ def promote(
     reason: str = "",
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Move a candidate into a channel and record the actor and the reason.
+    """Promote a candidate to a channel, and record actor and reason.
 
-    The default candidate is the one that the previous channel offers (for the first channel, the newest); an id prefix
-    is sufficient. A candidate that the channel offers already is not promoted again: its files are repaired, and
-    nothing is recorded. A server that was adopted by its URL is queried for its current offer, unless this is a dry
-    run. Returns `{"server", "channel", "candidate", "version", "dry_run", "already", "pruned", "callers"}`: `already`
-    is True if the channel already offered the candidate. `pruned` has the files of old candidates that `[artifacts]`
-    does not keep (path → size in bytes). `callers` describes the breaking changes for callers of the channel's previous
-    offer ("" for none). `stages` replaces the stages of the workspace.
+    The default is the candidate in the preceding channel, or the newest candidate for the first channel. `candidate`
+    may be an ID prefix. If the channel already offers the candidate, only its files are repaired.
+
+    In the result, `already` is True if the channel already offered the candidate. `pruned` has the deleted files of old
+    candidates, with their sizes in bytes. `callers` describes breaking changes, or is "".
 
     Raises:
         PromotionError: the policy forbids the promotion, or the bytes on disk differ from the checked bytes.
         RefusedError: `verify` would refuse the server, or the server's URL does not respond.
-        NotFoundError: for an unknown server or channel.
     """
     require_integrity(workspace, workspace.server(server).name)
     with open_decision(workspace, server, channel, reason=reason, **options) as decision:
@@ -77,15 +74,10 @@ def require_promotable(
     clock: Clock = utc_now,
     head: Mapping[str, str] | None = None,
 ) -> None:
-    """Raise the errors of `promote` without a lock or an update; also refuse a candidate that is offered already.
+    """Raise an error if `promote` would fail, without a lock and without changes.
 
-    A dry run of `promote` takes the lock and updates the state. `head` is the result of `head_history_blobs`, if the
-    caller tries many servers one after another.
-
-    Raises:
-        PromotionError: as for `promote`.
-        RefusedError: as for `promote`.
-        NotFoundError: as for `promote`.
+    A candidate that the channel already offers is refused. For checks of many servers, pass the result of
+    `head_history_blobs` as `head`.
     """
     with open_decision(workspace, server, channel, dry_run=True, stages=stages, clock=clock) as decision:
         chosen = choose_candidate(decision.state, candidate, decision.policy)
@@ -117,10 +109,9 @@ def promote_due(
     stages: Sequence[Stage] | None = None,
     clock: Clock = utc_now,
 ) -> list[dict[str, Any]]:
-    """Promote all candidates of the previous channel that the policy now allows; for timers and CI.
+    """Promote all candidates of the preceding channel that the policy permits.
 
-    Skip candidates that are not allowed yet, without a report. For a broken server, the result has an entry with
-    `error` and `hint`.
+    A failed promotion is reported with `error` and `hint`.
     """
     servers, broken = workspace.load_servers()
     done: list[dict[str, Any]] = [
@@ -144,9 +135,9 @@ def promote_due(
                     clock=clock,
                 )
             )
-        except (NotFoundError, ConfigError):  # errors about the channel concern all servers
+        except (NotFoundError, ConfigError):  # errors of the channel concern all servers
             raise
-        except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
+        except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the other servers
             broke = broken_server_of_error(server.name, error)
             done.append({"server": server.name, "channel": channel, "error": broke.message, "hint": broke.hint})
     return done
@@ -163,16 +154,17 @@ def rollback(
     store: Store | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Roll a channel back to an earlier candidate (by default the newest older candidate), and hold the channel.
+    """Roll a channel back to an earlier candidate, and hold the channel. The default is the newest older candidate.
 
-    The earlier candidate was accepted before, so gates and approvals are not checked again. Candidates that were
-    rejected for the channel, or rolled back out of it, are skipped. The previous offer of the channel is withdrawn: it
-    returns only with new approvals. Returns the result of `promote` with three more members: The members are `skipped`
-    (candidate → reason), `drift` (known differences from the adopted server, which `install` refuses) and `unhold` (the
-    command that lifts the hold). `stage` and `store` are for automation: the failed stage, and the store of its run.
+    Gates and approvals are not checked again. Candidates that were rejected or rolled back are skipped. The candidate
+    that was rolled back can return only with new approvals. For automatic rollbacks, `stage` is the failed stage, and
+    `store` is the store of its run.
+
+    In the result, `skipped` has the skipped candidates with reasons. `drift` has the known differences from the adopted
+    server. `unhold` is the command that lifts the hold.
 
     Raises:
-        PromotionError: no such candidate exists, or its bytes are not on this machine.
+        PromotionError: no suitable candidate exists, or its bytes are not on this machine.
     """
     with open_decision(workspace, server, channel, reason=reason, store=store, **options) as decision:
         rests_on = decision.check_precondition()
@@ -195,10 +187,7 @@ def rollback(
 
 
 def rollback_command(state: ServerState, policy: ChannelPolicy, events: Sequence[Event]) -> str:
-    """Return the command that moves a channel back.
-
-    Without an earlier candidate, return the command that removes the server.
-    """
+    """Return the command that rolls a channel back. Without an earlier candidate, the command removes the server."""
     try:
         _earlier_candidate(state, policy, "", _unwanted(state, policy.name, events))
     except PromotionError:
@@ -207,7 +196,7 @@ def rollback_command(state: ServerState, policy: ChannelPolicy, events: Sequence
 
 
 def _unwanted(state: ServerState, channel: str, events: Sequence[Event]) -> dict[str, str]:
-    """Return the candidates that must not return to the channel, each with the decision against the candidate."""
+    """Return the candidates that must not return to the channel, with the decisions against these candidates."""
     withdrawn = candidates_rolled_back(events, channel)
     found = {name: describe_decision("rolled back", event) for name, event in withdrawn.items()}
     for name, known in state.candidates.items():
@@ -219,7 +208,7 @@ def _unwanted(state: ServerState, channel: str, events: Sequence[Event]) -> dict
 def _earlier_candidate(
     state: ServerState, policy: ChannelPolicy, wanted: str, unwanted: Mapping[str, str]
 ) -> tuple[str, dict[str, str]]:
-    """Return the candidate to roll back to, and the skipped candidates with the reasons."""
+    """Return the candidate for the rollback, and the skipped candidates with reasons."""
     channel = policy.name
     release = state.channels.get(channel)
     if release is None:

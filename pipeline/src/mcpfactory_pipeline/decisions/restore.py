@@ -1,7 +1,7 @@
-"""Restore the channel folders to the recorded states, for example after a fresh clone.
+"""Restoration of channel folders from the states, for example after a fresh clone.
 
-A wheel that is not on this machine is rebuilt from its original sources: the server's folder or one of its commits,
-found by hash. The rebuilt wheel is accepted only if its bytes match the recorded hash.
+A missing wheel is rebuilt from the server's folder or from a commit. The rebuilt wheel is accepted only if its bytes
+match the recorded hash.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ from mcpfactory_pipeline.workspace.workspace import (
     read_settings_file,
 )
 
-_COMMITS: Final = 200  # maximum number of commits to search for the sources of a candidate
+_COMMITS: Final = 200  # maximum number of commits that are searched for the sources of a candidate
 
 
 @dataclass(frozen=True, slots=True)
 class RestoredChannel(JsonRecord):
-    """The result of restoring one channel of one server.
+    """Result for one channel of one server.
 
-    `outcome` is `there` (nothing to do), `restored`, `rebuilt`, `withdrawn` (a page that is in no state) or
-    `missing`; `source` is the origin of the bytes. If `outcome` is `missing`, `source` is the reason, and `hint` is the
-    remedy.
+    Attributes:
+        outcome: `there` (unchanged), `restored`, `rebuilt`, `missing`, or `withdrawn` (a page that no state lists).
+        source: origin of the files, or the reason why files are missing.
     """
 
     server: str
@@ -71,13 +71,9 @@ class RestoredChannel(JsonRecord):
 
 
 def restore(workspace: Workspace, names: Sequence[str] | None = None, *, rebuild: bool = True) -> list[RestoredChannel]:
-    """Restore the channel folders to the states of the servers.
+    """Restore the channel folders from the states of the servers.
 
-    Without `rebuild`, only files in `pipeline/artifacts/` are restored. Any other file that is not on this machine is
-    `missing`. A server whose files cannot be read is also `missing`.
-
-    Raises:
-        NotFoundError: for an unknown server.
+    Without `rebuild`, files that are not in `pipeline/artifacts/` are reported as `missing`.
     """
     servers, broken = workspace.load_servers(names)
     found = [_unreadable(one) for one in broken]
@@ -103,12 +99,7 @@ def _unreadable(one: BrokenServer) -> RestoredChannel:
 
 
 def restore_candidate_files(workspace: Workspace, server: str, candidate: str) -> RestoredChannel:
-    """Restore the files of one candidate (given by an ID prefix) on this machine, without changing a channel.
-
-    Raises:
-        NotFoundError: for an unknown server.
-        PromotionError: for an unknown candidate.
-    """
+    """Restore the files of one candidate on this machine."""
     store = Store(workspace)
     require_integrity(workspace, workspace.server(server).name)
     with store.transaction(server) as transaction:
@@ -158,7 +149,7 @@ def _restore_files(
 
 
 def _rebuild(workspace: Workspace, server: WorkspaceServer, state: ServerState, artifact: Artifact) -> str:
-    """Rebuild a candidate; return a description of its sources. Raises `StateError` if the rebuild fails."""
+    """Rebuild a candidate, and return a description of its sources."""
     known, copy = state.candidates[artifact.id], f"pipeline/artifacts/{server.name}/{artifact.id}/"
     wheel = artifact.offered.name
     wanted = known.inputs.get("source", "")
@@ -188,7 +179,6 @@ def _rebuild(workspace: Workspace, server: WorkspaceServer, state: ServerState, 
 def _built_again(
     workspace: Workspace, server: WorkspaceServer, folder: Path, work: Path, known: Candidate
 ) -> BuiltCandidate:
-    """Build a server of any kind from its source folder."""
     kept_apart, config = (
         isolation_settings(workspace.settings.pipeline),
         read_settings_file(ServerConfig, folder / CONFIG),
@@ -204,7 +194,7 @@ def _built_again(
 
 @contextlib.contextmanager
 def _sources(server: WorkspaceServer, wanted: str) -> Iterator[tuple[Path | None, str]]:
-    """Yield a folder whose sources have the wanted hash (None if not found), and a description of their origin."""
+    """Yield a folder whose sources have the wanted hash, and a description of this folder."""
     own = hash_external_files(server)
     if _hash(server.folder, own) == wanted:
         yield server.folder, f"servers/{server.name}"
@@ -216,10 +206,10 @@ def _sources(server: WorkspaceServer, wanted: str) -> Iterator[tuple[Path | None
                 continue
             try:
                 with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-                    # Python before 3.11.4 has no filter, but git's archives contain no path outside of the folder.
+                    # Python before 3.11.4 has no filter, but archives from Git contain no paths outside the folder.
                     files.extraction_filter = getattr(tarfile, "data_filter", lambda member, _path: member)
                     files.extractall(work)  # noqa: S202 - see above
-            except tarfile.TarError:  # the archive has a link out of its folder, and no candidate has such sources
+            except tarfile.TarError:  # a candidate's sources never have links out of the folder
                 continue
             if _hash(Path(work), own) == wanted:
                 yield Path(work), f"commit {commit[:12]}"

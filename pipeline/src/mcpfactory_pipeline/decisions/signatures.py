@@ -1,10 +1,10 @@
-"""Decisions signed by ssh keys: the signed facts, the allowed signers, and the faults of invalid signatures.
+"""Decisions that are signed with SSH keys.
 
-The public keys are in `pipeline/allowed_signers`, tracked with the workspace, in ssh-keygen's own format. Each line has
-a name, as in approvals, and a key. A signature covers the facts of the decision and a `nonce`, so that it is valid only
-once. For a `signed` channel, approvals, rejections, holds and the lifting of holds must be signed. For a `signed`
-approval stage, approvals and rejections must be signed. Rollbacks need no signature. Holds that automation sets after a
-failed stage need none either, because such events cannot release anything.
+`pipeline/allowed_signers` lists the public keys in ssh-keygen's format. Each line has a person's name and a public key.
+A signature covers the facts of the decision and a `nonce`, so that nobody can use a signature twice.
+
+A `signed` channel requires signed approvals, rejections, holds and unholds. A `signed` approval stage requires signed
+approvals and rejections. Rollbacks and automatic holds require no signature, because they release nothing.
 """
 
 from __future__ import annotations
@@ -33,11 +33,7 @@ _OF_STAGES: Final = ("stage", "shown", "restart")  # fields that are signed if t
 
 
 def sign_decision(key: Path, server: str, event: str, facts: Mapping[str, Any]) -> dict[str, str]:
-    """Return the members `nonce` and `signature` for the event of a decision by the current actor.
-
-    Raises:
-        ConfigError: the key cannot sign.
-    """
+    """Return the keys `nonce` and `signature` for an event of the current actor."""
     nonce = new_id()
     signature = sign_with_ssh_key(
         key, _NAMESPACE, _payload(server, {**facts, "event": event, "actor": current_actor(), "nonce": nonce})
@@ -46,14 +42,7 @@ def sign_decision(key: Path, server: str, event: str, facts: Mapping[str, Any]) 
 
 
 def require_signing_key(workspace: Workspace, key: Path | None, about: str, *, signed: bool) -> None:
-    """Refuse a decision without a key if the policy requires a signature.
-
-    Also refuse a key that does not belong to the actor.
-
-    Raises:
-        PromotionError: the key is missing or wrong; the message names the subject `about`.
-        ConfigError: the key cannot sign.
-    """
+    """Refuse a key that does not belong to the actor. If the policy requires a signature, also refuse a missing key."""
     who = current_actor()
     if signed and key is None:
         raise PromotionError(
@@ -69,7 +58,7 @@ def require_signing_key(workspace: Workspace, key: Path | None, about: str, *, s
 
 
 def event_signature_fault(workspace: Workspace, server: str, event: Event) -> str:
-    """Return the fault of a decision's signature; "" if it is valid and belongs to the actor."""
+    """Describe the fault of an event's signature, or return ""."""
     signature = event.get("signature")
     if not isinstance(signature, str) or not isinstance(event.get("nonce"), str):
         return "is not signed"
@@ -80,9 +69,9 @@ def event_signature_fault(workspace: Workspace, server: str, event: Event) -> st
 def approval_signature_faults(
     workspace: Workspace, state: ServerState, events: Sequence[Event], channel: str, candidate: str
 ) -> dict[str, str]:
-    """Return the people whose approval of a candidate for a channel has an invalid signature, each with the fault.
+    """Return the people whose approval of a candidate has no valid signature, with the reason for each person.
 
-    A signature that appears in two events is invalid in both.
+    A signature that appears in two events is invalid in both events.
     """
     about = {"event": "approved", "channel": channel, "candidate": candidate}
     return _unsigned(workspace, state.server, events, about, state.candidates[candidate].approvals.get(channel, {}))
@@ -91,7 +80,6 @@ def approval_signature_faults(
 def _unsigned(
     workspace: Workspace, server: str, events: Sequence[Event], about: Mapping[str, Any], people: Iterable[str]
 ) -> dict[str, str]:
-    """Return the people who made a decision without a valid signature, each with the fault."""
     uses = Counter(event.get("nonce") for event in events if event.get("nonce"))
     found = {}
     for who in people:
@@ -113,10 +101,10 @@ def decision_signature_faults(
     channels: Iterable[ChannelPolicy],
     stages: Iterable[Stage],
 ) -> Iterator[str]:
-    """Yield the signature faults of decisions in force about channels and stages that require signatures.
+    """Describe missing and invalid signatures, if channels or stages require signatures.
 
-    The check covers approvals of candidates that are in a channel or can enter one, rejections, and each channel's last
-    hold or unhold.
+    Three kinds of decisions are checked: approvals of candidates that a channel offers or can offer, rejections, and
+    the last hold or unhold of each channel.
     """
     for channel in channels:
         if channel.signed:
@@ -166,7 +154,7 @@ _HOLDS: Final = ("held", "released", "rolled-back")
 def stage_approval_signature_faults(
     workspace: Workspace, state: ServerState, events: Sequence[Event], stage: Stage
 ) -> dict[str, str]:
-    """Return the approvers of a stage's last output whose signature is invalid, each with the fault."""
+    """Return the people whose approval of a stage's last output has no valid signature, with the reasons."""
     made = state.decisions.get(stage.name)
     about = {"event": "approved", "stage": stage.name, "shown": dict(made.shown)} if made else {}
     return _unsigned(workspace, state.server, events, about, made.approvals) if made else {}

@@ -1,4 +1,4 @@
-"""Decisions about approval stages: each is one event about the exact content that the stage showed."""
+"""Decisions about approval stages. Each decision is one event about the exact content that the stage showed."""
 
 from __future__ import annotations
 
@@ -38,10 +38,7 @@ _WITH_TOOLS: Final = {"candidate": f"validate/{contract.FILE}", "stage:generate"
 
 
 class DecisionOptions(TypedDict, total=False):
-    """Common options of all decisions.
-
-    `precondition` is the token of the facts that the decision maker saw. `stages` replaces the stages of the workspace.
-    """
+    """Common options of all decisions. `precondition` is the token of the facts that the user saw."""
 
     dry_run: bool
     precondition: str
@@ -66,7 +63,7 @@ class _StageQuestion:
         known = state.candidates.get(candidate or "")
         about = {"stage": self.stage.name, "candidate": candidate, "version": known.version if known else None}
         items, tools = stage_output_items(self.stage, state), self._tools()
-        # Compare with the last approved list, if it exists on this machine.
+        # Compare with the last approved tool list, if it is on this machine.
         approved = self.workspace.artifacts / state.server / "approved" / self.stage.name / contract.FILE
         before = _read_tools(approved)
         said = {**about, "shown": dict(self.shown), "reason": self.reason, **facts}
@@ -106,7 +103,7 @@ class _StageQuestion:
 
 
 def _read_tools(file: Path) -> contract.Contract | None:
-    """Return the tool list in a file. An error gives None, because the list must not prevent a decision."""
+    """Return the tool list in a file. Errors are ignored, because an unreadable list must not prevent a decision."""
     try:
         return contract.parse_contract(file.read_bytes(), file.name)
     except (OSError, StateError):
@@ -123,14 +120,12 @@ def approve_stage(
     sign_with: Path | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Record the approval of an approval stage's output. The approval lifts earlier rejections of the same output.
+    """Record the approval of an approval stage's output. Earlier rejections of the same output are withdrawn.
 
-    With `candidate` (an ID prefix), the decision is refused if a newer candidate exists.
+    `candidate` may be an ID prefix. If a newer candidate exists, the decision is refused.
 
     Raises:
-        NotFoundError: the server or stage is unknown.
-        PromotionError: the stage is not an approval stage, has no output yet, or shows a file that differs from the
-            recorded file; the actor is not an approver, or has decided already.
+        PromotionError: the actor must not approve, or the stage has no valid output.
     """
     with _question(workspace, server, stage, candidate, reason=reason, **options) as question:
         require_signing_key(workspace, sign_with, f"a decision about {stage}", signed=question.policy.signed)
@@ -149,12 +144,9 @@ def approve_stage(
 def refuse_second_approval(
     events: Iterable[Event], about: Mapping[str, Any], given: Collection[str], subject: str, hint: str
 ) -> None:
-    """Refuse a second approval by a person who is in `given`, or who confirmed an agent's approval.
+    """Refuse a second approval by the same person. An approval by the person's agent also counts.
 
-    `about` has the members that identify the events of approvals.
-
-    Raises:
-        PromotionError: the person has already approved; the message names the `subject`.
+    `given` lists the people who have already approved. `about` identifies the events of earlier approvals.
     """
     wanted = {**about, "event": "approved"}
     mine = (event for event in events if wanted.items() <= event.items() and event["actor"] in given)
@@ -176,13 +168,9 @@ def reject_stage(
     sign_with: Path | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Record the rejection of an approval stage's output, and remove the approvals of that output.
+    """Record the rejection of an approval stage's output, and remove the approvals of this output.
 
     The stage's `on_rejection` then stops the later stages, or restarts an earlier stage.
-
-    Raises:
-        NotFoundError: as for `approve_stage`.
-        PromotionError: as for `approve_stage`.
     """
     with _question(workspace, server, stage, candidate, reason=reason, **options) as question:
         require_signing_key(workspace, sign_with, f"a decision about {stage}", signed=question.policy.signed)
@@ -224,7 +212,7 @@ def _question(
 def _refuse(
     stages: Sequence[Stage], stage: Stage, server: WorkspaceServer, state: ServerState, candidate: str | None
 ) -> Mapping[str, str]:
-    """Return the stage's current output. Raise `PromotionError` if the actor must not decide about the output."""
+    """Return the stage's current output. Refuse an actor who must not decide. Refuse a stage that is not ready."""
     policy = stage.approval
     assert policy is not None
     if policy.approvers and normalize_person_name(current_actor()) not in map(normalize_person_name, policy.approvers):
@@ -250,7 +238,7 @@ def _refuse(
 
 
 def _require_recorded(workspace: Workspace, stage: Stage, state: ServerState) -> None:
-    """Refuse to approve a report whose local file differs from the recorded file. A missing local file is allowed."""
+    """Refuse to approve a report that differs from the recorded report."""
     artifacts = [pair for record in state.stages.values() for pair in record.artifacts.items()]
     recorded = {f"pipeline/artifacts/{state.server}/{path}": value for path, value in artifacts}
     for file in (item["file"] for item in stage_output_items(stage, state)):
@@ -271,10 +259,9 @@ def approval_stage_blockers(
     events: Callable[[], Sequence[Event]],
     candidate: str,
 ) -> list[PromotionBlocker]:
-    """Return the approval stages that a channel requires but the candidate has not passed.
+    """Return blockers for required approval stages that the candidate has not passed.
 
-    For an older candidate, the results of its stages are in the history; approval stages before the build apply only to
-    the newest candidate.
+    Approval stages before the build apply only to the newest candidate.
     """
     found: list[PromotionBlocker] = []
     asked = [stage for stage in required_stages(stages, channel, channels) if stage.approval]
@@ -299,17 +286,14 @@ def approval_stage_blockers(
 
 
 def approve_stage_command(state: ServerState, stage: Stage) -> str:
-    """Return the command that approves a stage's current content."""
+    """Return the command that approves a stage's current output."""
     about = f" --candidate {state.candidate}" if "candidate" in stage.reads and state.candidate else ""
     signed = stage.approval is not None and stage.approval.signed
     return f"mcpfactory pipeline approve {state.server} --stage {stage.name}{about}{signing_option(signed=signed)}"
 
 
 def stage_output_items(stage: Stage, state: ServerState) -> list[dict[str, str]]:
-    """Return the output of a stage for a person: the parts, each with a description and possibly a file to open.
-
-    Paths are relative to the workspace's root.
-    """
+    """Return the parts of a stage's output. A part has a description, and possibly a file."""
     items = []
     kept = {
         path.partition("/")[2]: f"pipeline/artifacts/{state.server}/{path}"

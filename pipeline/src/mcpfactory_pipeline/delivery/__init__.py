@@ -1,1 +1,1 @@
-"""Deliver servers: CI workflows, client configurations, targets for publication, and releases."""
+"""Delivery of servers: CI workflows, client configurations, publication and releases."""

@@ -1,5 +1,5 @@
-"""State of each server, derived from an append-only history; only `store` writes state and history.
+"""State of each server, derived from an append-only history.
 
-State is canonical text without clock times, hosts or absolute paths, so that two clones with equal histories have
-equal state files.
+The state is canonical text without times, hosts or absolute paths. Clones with equal histories therefore have equal
+state files.
 """

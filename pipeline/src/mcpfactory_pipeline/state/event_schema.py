@@ -1,7 +1,6 @@
-"""Validation of events, and their order.
+"""Validation of events and their order.
 
-Unknown members are kept, because a newer version of mcpfactory may have written them. An unknown kind of event is an
-error.
+Unknown fields are kept, because a newer version of mcpfactory may have written them.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from mcpfactory_pipeline.base.errors import StateError
 from mcpfactory_pipeline.base.ids import format_time, max_id_at, utc_now
 
 UPGRADE: Final = "update mcpfactory: a newer version wrote this"
-# Maximum time that an event may be in the future, because clocks of machines differ.
+# Tolerance for clock differences between machines.
 _AHEAD: Final = timedelta(minutes=5)
 
 Event = Mapping[str, Any]
@@ -25,7 +24,7 @@ Members = Mapping[str, core_schema.CoreSchema]
 
 _TEXT: Final = core_schema.str_schema(strict=True)
 _COUNT: Final = core_schema.int_schema(strict=True)
-# Try integers first, so that 1 does not become 1.0.
+# Integers first, so that 1 does not become 1.0.
 _NUMBER: Final = core_schema.union_schema([_COUNT, core_schema.float_schema(strict=True)], mode="left_to_right")
 _TEXTS: Final = core_schema.list_schema(_TEXT, strict=True)
 _TEXT_BY_NAME: Final = core_schema.dict_schema(_TEXT, _TEXT, strict=True)
@@ -65,7 +64,7 @@ _DECIDED: Final[Members] = {"channel": _TEXT, "candidate": _TEXT}
 _ABOUT_STAGE: Final[Members] = {"stage": _TEXT, "shown": _TEXT_BY_NAME, "restart": _TEXT}
 _REASON: Final[Members] = {"reason": _TEXT}
 
-# Kind of event → its required and optional members.
+# Type of event → required fields and optional fields.
 EVENT_KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
     "stage.started": (_STEP, {"pid": _COUNT, "reasons": _TEXTS}),
     "stage.finished": (
@@ -85,7 +84,7 @@ EVENT_KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
     "stage.interrupted": (_STEP, {"message": _TEXT}),
     "promoted": (_OFFER, _REASON),
     "rolled-back": (_OFFER, {"stage": _TEXT, **_REASON}),
-    # The decision is about a channel or about a stage.
+    # A decision is about a channel or about a stage.
     "approved": ({}, {**_DECIDED, **_ABOUT_STAGE, "version": _TEXT, **_REASON}),
     "rejected": ({}, {**_DECIDED, **_ABOUT_STAGE, "version": _TEXT, **_REASON}),
     "held": ({"channel": _TEXT}, {"stage": _TEXT, **_REASON}),
@@ -98,7 +97,7 @@ EVENT_KINDS: Final[Mapping[str, tuple[Members, Members]]] = {
     "published": ({"target": _TEXT, **_OFFER}, {"digest": _TEXT, "evidence": _TEXT_BY_NAME}),
 }
 _COMMON: Final[Members] = {"id": _ID, "at": _MOMENT, "actor": _TEXT}
-# Members that code reads without a check of the event's kind. Therefore the members are checked in every event.
+# Fields that are read without a check of the event type, so every event must have valid values for them.
 _ABOUT: Final[Members] = dict.fromkeys(("stage", "run", "outcome", "channel", "candidate", "target", "rule"), _TEXT)
 
 
@@ -115,16 +114,16 @@ def _events() -> SchemaValidator:
 
 
 def newest_valid_times() -> Mapping[str, str]:
-    """Return the maximum `id` and `at` that events may have at the present time."""
+    """Return the largest `id` and `at` that an event may have now."""
     at = utc_now() + _AHEAD
     return {"id": max_id_at(at), "at": format_time(at)}
 
 
 def read_event(line: bytes, limits: Mapping[str, str]) -> Event:
-    """Return the event of a line of a history; `limits` is the result of `newest_valid_times`.
+    """Parse a line of a history. `limits` is the result of `newest_valid_times`.
 
     Raises:
-        ValueError: the event is invalid; `describe_invalid_event` returns the reason.
+        ValueError: the event is invalid. `describe_invalid_event` returns the reason.
     """
     event: Event = _events().validate_json(line)
     _require_past(event, limits)
@@ -132,7 +131,7 @@ def read_event(line: bytes, limits: Mapping[str, str]) -> Event:
 
 
 def _require_past(event: Event, limits: Mapping[str, str]) -> None:
-    """Raise ValueError for a future event: the event would falsify soak time, and later IDs might sort before it."""
+    """Refuse an event from the future, because the event would falsify soak time."""
     for member, limit in limits.items():
         if event[member] > limit:
             raise ValueError(
@@ -141,11 +140,7 @@ def _require_past(event: Event, limits: Mapping[str, str]) -> None:
 
 
 def check_event(event: Event, where: str) -> None:
-    """Validate an event before it is written.
-
-    Raises:
-        StateError: the event is invalid for readers of the history.
-    """
+    """Validate an event before it is written."""
     try:
         _events().validate_python(event)
         _require_past(event, newest_valid_times())
@@ -156,13 +151,13 @@ def check_event(event: Event, where: str) -> None:
 
 
 def unknown_event_kind(error: ValueError) -> str:
-    """Return the kind of an event if this version does not know it; "" for other errors."""
+    """Return the type of an event if this version does not know the type. For other errors, return ""."""
     found = _first(error)
     return str(found["ctx"]["tag"]) if found.get("type") == "union_tag_invalid" else ""
 
 
 def describe_invalid_event(error: ValueError) -> str:
-    """Describe the first invalid member of an event."""
+    """Describe the first invalid field of an event."""
     if not (found := _first(error)):
         return str(error)
     member = ".".join(str(part) for part in found["loc"][1:])
@@ -181,7 +176,7 @@ def _first(error: ValueError) -> Mapping[str, Any]:
 
 
 STAGE_START: Final = "stage.started"
-RUN_DIED: Final = "the run died while this stage ran"  # message of a stage that started, but has no recorded end
+RUN_DIED: Final = "the run died while this stage ran"  # message of a stage whose end was not recorded
 STAGE_ENDS: Final = frozenset({"stage.finished", "stage.interrupted"})
 
 Step = tuple[object, object]  # (stage, run)
@@ -193,12 +188,12 @@ def stage_and_run_of(event: Event) -> Step:
 
 
 def describe_invalid_order(events: Iterable[Event]) -> Iterator[str]:
-    """Describe events that no run can have recorded: the end of a stage that did not start, or a second end of a stage.
+    """Describe stage ends that cannot be valid: an end without a start, or a second end.
 
-    Two clones may both record a crashed run as interrupted, even if one of them continued the run. Therefore an end
-    after an interruption is valid, and so is an interruption after any end.
+    Two clones can record that a run was interrupted, although the run continued in one of these clones. Therefore, an
+    end may follow an interruption, and an interruption may follow an end.
     """
-    ended = dict[Step, str]()  # step → kind of its last end; "" while the step runs
+    ended = dict[Step, str]()  # step → type of its last end; "" while the step is running
     for event in events:
         step, kind = stage_and_run_of(event), str(event["event"])
         if kind in STAGE_ENDS:

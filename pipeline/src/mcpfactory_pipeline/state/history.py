@@ -1,6 +1,6 @@
-"""History of one server: an append-only file with one event per line.
+"""History of a server: an append-only file with one event per line.
 
-A merge in Git keeps the lines of both branches.
+A merge in Git keeps the lines of both branches (union merge).
 """
 
 from __future__ import annotations
@@ -19,21 +19,20 @@ from mcpfactory_pipeline.base.files import read_regular_file
 from mcpfactory_pipeline.state import event_schema
 from mcpfactory_pipeline.state.state import repair_hint
 
-MAX_HISTORY_BYTES: Final = 1 << 31  # maximum bytes of a history; enough for millions of events
-MAX_EVENT_BYTES: Final = 1 << 24  # bytes
+MAX_HISTORY_BYTES: Final = 1 << 31  # maximum size of a history in bytes; enough for millions of events
+MAX_EVENT_BYTES: Final = 1 << 24  # maximum size of an event in bytes
 
-# First characters of the lines that git adds to a file with merge conflicts.
+# First characters of the lines that Git adds at a merge conflict.
 CONFLICT_MARKERS: Final = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 
 def read(file: Path, where: str) -> list[event_schema.Event]:
-    """Return all events sorted by ID, without duplicates, because a union merge may repeat and reorder lines.
+    """Return all events, sorted by ID and without duplicates. A union merge can repeat and reorder lines.
 
-    A last line without a line end is left out if it is not JSON: an interrupted write was never acknowledged.
-    `half_written` reports such a line.
+    An incomplete last line is ignored, because the write of this line was interrupted.
 
     Raises:
-        StateError: the file cannot be read, or another line is not a valid event (`event_schema`).
+        StateError: the file cannot be read, or a line is not a valid event (`event_schema`).
     """
     try:
         data = read_regular_file(file, MAX_HISTORY_BYTES)
@@ -46,7 +45,7 @@ def read(file: Path, where: str) -> list[event_schema.Event]:
 
 
 def parse(data: bytes, where: str) -> list[event_schema.Event]:
-    """Return the events in the bytes of a history, by the same rules as `read`."""
+    """Parse a history by the same rules as `read`."""
     events: dict[str, event_schema.Event] = {}
     lines, limits = data.split(b"\n"), event_schema.newest_valid_times()
     for number, line in enumerate(lines, 1):
@@ -79,16 +78,14 @@ def _invalid_event(where: str, number: int, line: bytes, error: ValueError) -> S
 
 
 def event_line(event: event_schema.Event) -> str:
-    """Return an event as a line of a history, without the line end."""
+    """Return the line of an event, without a newline."""
     return json.dumps(event, sort_keys=True, ensure_ascii=False)
 
 
 def append(file: Path, events: Sequence[event_schema.Event], where: str) -> tuple[int, int]:
-    """Append events durably; return their start and end position in the file.
+    """Append events durably. Return the start and end offset of the new lines.
 
-    On failure, restore the previous content of the file.
-
-    The caller must hold the state lock.
+    If the write fails, the previous content is restored. The caller must hold the state lock.
     """
     data = "".join(f"{event_line(event)}\n" for event in events).encode()
     for event in events:
@@ -118,7 +115,7 @@ def _write(descriptor: int, data: bytes) -> None:
 
 
 def _end_of_last_event(descriptor: int) -> int:
-    """Move to the end of the last complete event. Remove an incomplete last line, and add a missing line end."""
+    """Move to the end of the last complete event. Remove an incomplete last line, or add a missing newline."""
     size, tail = _last_line(descriptor)
     os.lseek(descriptor, 0, os.SEEK_END)
     if not tail:
@@ -133,7 +130,6 @@ def _end_of_last_event(descriptor: int) -> int:
 
 
 def _last_line(descriptor: int) -> tuple[int, bytes]:
-    """Return the file's size in bytes, and the bytes after its last line end."""
     size = os.lseek(descriptor, 0, os.SEEK_END)
     tail, place = b"", size
     while place and b"\n" not in tail:
@@ -145,10 +141,9 @@ def _last_line(descriptor: int) -> tuple[int, bytes]:
 
 
 def half_written(file: Path, *, remove: bool = False) -> bytes:
-    """Return the incomplete last line (`read` leaves it out); empty if the last line is complete.
+    """Return an incomplete last line, or empty bytes. The line may be part of a write in progress.
 
-    The line may also be part of a write in progress. With `remove`, also delete the line; the caller must hold the
-    state lock.
+    With `remove`, the line is deleted. If `remove` is set, the caller must hold the state lock.
     """
     flags = (os.O_RDWR if remove else os.O_RDONLY) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
@@ -156,7 +151,7 @@ def half_written(file: Path, *, remove: bool = False) -> bytes:
     except OSError:
         if remove:
             raise
-        return b""  # no error here, because reading the history reports the error
+        return b""  # the reader of the history reports the error
     try:
         size, tail = _last_line(descriptor) if stat.S_ISREG(os.fstat(descriptor).st_mode) else (0, b"")
         if not tail.strip() or _is_json(tail):
@@ -170,7 +165,6 @@ def half_written(file: Path, *, remove: bool = False) -> bytes:
 
 
 def _is_json(line: bytes) -> bool:
-    """Return True if a line is JSON, and therefore complete; an interrupted write is not JSON."""
     try:
         from_json(line)
     except ValueError:

@@ -1,25 +1,26 @@
-"""State of one server, computed from all events of its history (a fold). Pure: no files, no clock.
+"""State of a server, computed from the events in its history.
 
-The rules of the fold (docs/reference/state.md):
+Effects of the events (docs/reference/state.md):
 
-- `stage.started` only marks the stage as begun in this run, until `stage.finished` or `stage.interrupted`.
-- `stage.finished` replaces the stage's record. With `built`, the candidate of the event becomes the server's new
-  candidate. With `channel`, it also moves that channel. Otherwise, an event with a candidate is a check of that
-  candidate.
-- `stage.interrupted` replaces the stage's record, because the previous record no longer describes the files on disk.
-- `promoted` moves a channel. `rolled-back` moves and holds a channel. `held` and `released` set and lift a hold.
-- `approved` and `rejected` replace each other: an approval removes the rejections of the candidate for the channel, and
-a rejection removes the approvals. With `stage`, they apply only to the content that the approval stage shows
-  (`shown`). A rejection with `restart` sends the work back to the stage named there, until this stage has finished.
-- `retired` removes the server from one channel and holds the channel, or removes it from all channels permanently;
-  `revived` undoes a retirement. If `gone` is set, the server's folder was also removed (`removed`, or `renamed to …`).
-  With `kept`, the channels keep the server's releases.
-- `renamed` begins the history of a server whose old name is `previous`, and ends a retirement of the new name.
-- `publish.started` begins publishing to a target; `published` ends the publishing and records the release at the
-  target.
+- `stage.started` marks the stage as started in this run, until `stage.finished` or `stage.interrupted`.
+- `stage.finished` replaces the stage's record. `stage.finished` may also have `built`, `channel` or `candidate`. With
+  `built`, the event's candidate becomes the newest candidate. With `channel`, the channel offers the event's candidate.
+  With only `candidate`, the event is a check of this candidate.
+- `stage.interrupted` replaces the stage's record, because the previous record no longer matches the files on disk.
+- `promoted` changes the candidate of a channel.
+- `rolled-back` changes the candidate of a channel, and holds the channel.
+- `held` sets a hold, and `released` lifts it.
+- `approved` removes the rejections of the candidate, and `rejected` removes the approvals. With `stage`, a decision is
+  about the content that the approval stage showed. A rejection with `restart` marks the named stage to run again.
+- `retired` removes the server from one channel and holds the channel, or removes it from all channels. If `gone` is
+  set, the server's folder was also removed. If `kept` is set, the channels keep their offers.
+- `revived` reverts a retirement.
+- `renamed` starts the history of a renamed server, and also reverts a retirement.
+- `publish.started` starts a publication to a target.
+- `published` ends a publication and records the release.
 
-A candidate that is built again keeps its number, its checks and its decisions. The state keeps the newest ten
-candidates, candidates that a channel offers or recently offered, and published candidates.
+If a candidate is built again, its number, checks and decisions are kept. The state keeps the newest ten candidates,
+candidates that a channel offers or recently offered, and published candidates.
 """
 
 from __future__ import annotations
@@ -36,15 +37,17 @@ from mcpfactory_pipeline.state.event_schema import STAGE_ENDS, STAGE_START, UPGR
 
 SCHEMA: Final = 2
 _KEPT: Final = 10
-_OFFERED_BEFORE: Final = 5  # number of earlier candidates of a channel to keep for rollbacks
+_OFFERED_BEFORE: Final = 5  # number of earlier candidates per channel that are kept for rollbacks
 
 
 @dataclass(frozen=True, slots=True)
 class StageRecord:
-    """Last run of one stage: its outcome, inputs, candidate, and facts.
+    """Last run of a stage.
 
-    `inputs` maps each input of the stage to a version or a hash (`sha256:…`); `fingerprint` is the hash of all inputs;
-    `artifacts` maps logs and reports below `pipeline/artifacts/<server>/` to their `sha256:…`.
+    Attributes:
+        fingerprint: hash of all inputs.
+        inputs: input of the stage → version or hash (`sha256:…`).
+        artifacts: path of a log or report → hash.
     """
 
     outcome: str
@@ -58,10 +61,16 @@ class StageRecord:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A build result: its files with their `sha256:…`, its inputs, and the checks made on these bytes.
+    """A build result.
 
-    `facts` are a few facts about the candidate's sources (coverage, tokens). `channels` are the channels that have
-    offered the candidate. `approvals` and `rejections` map channel → person → reason.
+    Attributes:
+        number: position in the order of builds.
+        files: file name → hash (`sha256:…`).
+        checks: results of the stages that checked these files.
+        facts: facts about the sources, such as coverage and tokens.
+        channels: channels that have ever offered the candidate.
+        approvals: channel → person → reason.
+        rejections: channel → person → reason.
     """
 
     version: str
@@ -75,14 +84,14 @@ class Candidate:
     rejections: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def summary(self, stage: str) -> Mapping[str, Any]:
-        """Return the facts of a stage's check; empty if the stage did not run."""
+        """Return the summary of a stage's check. If the stage did not run, the summary is empty."""
         found: Mapping[str, Any] = self.checks.get(stage, {}).get("summary", {})
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A channel's current release of a server, and the previous candidates of the channel, newest first."""
+    """A channel's current release of a server. `before` lists the channel's earlier candidates, newest first."""
 
     candidate: str
     version: str
@@ -91,10 +100,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A release on a target outside the workspace: the candidate, publisher, channel, and evidence.
-
-    `digest` identifies the release at the target; it and `evidence` are empty while publishing is in progress.
-    """
+    """A release at an external target. `digest` and `evidence` are empty until the publication has finished."""
 
     candidate: str
     version: str
@@ -106,10 +112,13 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class StageDecisions:
-    """Decisions about the content of an approval stage: `shown` maps each part of the content to its hash or version.
+    """Decisions about the content that an approval stage shows.
 
-    `approvals` and `rejections` map person → reason; `candidate` is the subject of the decision, None before the first
-    build.
+    Attributes:
+        shown: part of the content → hash or version.
+        candidate: the newest candidate at the time of the decision.
+        approvals: person → reason.
+        rejections: person → reason.
     """
 
     shown: Mapping[str, str]
@@ -120,15 +129,15 @@ class StageDecisions:
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """State of one server. `candidate` is the latest build.
+    """State of one server.
 
-    `holds` is channel → `{"actor", "reason"}`; automation does not move these channels. For a retired server, `retired`
-    has the same members, and also `gone` if the server's folder was removed. `published` maps each target to the
-    published release. `publishing` maps a target to the release whose publishing is in progress or was interrupted.
-    `decisions` maps each stage to the decisions about the stage's latest content. `sent_back` maps a stage to the
-    reason and the person of the rejection that restarts this stage.
-
-    The state file omits `begun` (starts of stages without an end) and `last` (the ID of the newest event).
+    Attributes:
+        retired: actor and reason of the retirement. `gone` is set if the server's folder was removed.
+        publishing: target → release whose publication is in progress or was interrupted.
+        decisions: stage → decisions about the stage's latest content.
+        sent_back: stage that must run again → the rejection that requires it.
+        begun: starts of stages without an end; not in the state file.
+        last: ID of the newest event; not in the state file.
     """
 
     server: str
@@ -147,7 +156,7 @@ class ServerState:
     last: str = field(default="", compare=False)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the content of the state file. Tables in `_OPTIONAL` are omitted if empty; values are not copied."""
+        """Return the content of the state file. Empty tables in `_OPTIONAL` are omitted."""
         found: dict[str, Any] = {"state": SCHEMA}
         for name in _STORED:
             value = getattr(self, name)
@@ -158,7 +167,7 @@ class ServerState:
         return found
 
     def offered(self, channel: str | None) -> str:
-        """Return the candidate that a channel offers; "" if none."""
+        """Return the candidate that a channel offers, or ""."""
         release = self.channels.get(channel or "")
         return release.candidate if release else ""
 
@@ -176,16 +185,12 @@ _RECORDS: Final[Mapping[str, Callable[..., Any]]] = {
 
 
 def fold(server: str, events: Iterable[Event]) -> ServerState:
-    """Return the state after all events, oldest first.
-
-    Raises:
-        StateError: the kind of an event is unknown to this version.
-    """
+    """Return the state after all events."""
     return extend(ServerState(server), events)
 
 
 def extend(state: ServerState, events: Iterable[Event]) -> ServerState:
-    """Return the state after more events, under the rules of `fold`."""
+    """Return the state after further events."""
     begun, last = dict(state.begun), state.last
     for event in events:
         state = apply_event(state, event)
@@ -198,10 +203,7 @@ def extend(state: ServerState, events: Iterable[Event]) -> ServerState:
 
 
 def apply_event(state: ServerState, event: Event) -> ServerState:
-    """Return the state after one more event.
-
-    Leave `begun` and `last` unchanged, because they are not in the state file.
-    """
+    """Return the state after one event, without changes of `begun` and `last`."""
     kind = event.get("event")
     rule = EVENT_HANDLERS.get(str(kind))
     if rule is None:
@@ -220,7 +222,7 @@ def _with_record(state: ServerState, event: Event, record: StageRecord) -> Serve
 
 
 def finished_record(event: Event) -> StageRecord:
-    """Return the stage record of a `stage.finished` event."""
+    """Return the record for a `stage.finished` event."""
     return StageRecord(
         outcome=str(event["outcome"]),
         fingerprint=str(event["fingerprint"]),
@@ -268,7 +270,7 @@ def _decided(state: ServerState, event: Event, kind: str, against: str) -> Serve
         return _stage_decided(state, event, kind)
     name, channel, who = str(event["candidate"]), str(event["channel"]), _who(event)
     known = state.candidates.get(name)
-    if known is None:  # the state drops old candidates, but another branch may have decided about an old candidate
+    if known is None:  # another branch may have decided about an old candidate that the state no longer keeps
         return state
     before: Mapping[str, Mapping[str, str]] = getattr(known, kind)
     lifted = {other: said for other, said in getattr(known, against).items() if other != channel}
@@ -326,7 +328,7 @@ def _who(event: Event) -> dict[str, str]:
 
 
 EVENT_HANDLERS: Final[Mapping[str, Callable[[ServerState, Event], ServerState]]] = {
-    # Return the state without a copy, because half of all events are of this kind.
+    # No copy, because half of all events have this type.
     "stage.started": lambda state, _: state,
     "stage.finished": _finished,
     "stage.interrupted": _interrupted,
@@ -339,7 +341,7 @@ EVENT_HANDLERS: Final[Mapping[str, Callable[[ServerState, Event], ServerState]]]
     "retired": _retired,
     "revived": lambda state, _: replace(state, retired=None),
     "renamed": lambda state, _: replace(state, retired=None),
-    "waived": lambda state, _: state,  # waivers are stored in a separate file, waivers.toml
+    "waived": lambda state, _: state,  # waivers are stored in waivers.toml
     "publish.started": _publishing,
     "published": _published,
 }
@@ -373,7 +375,7 @@ def _with_release(state: ServerState, channel: str, candidate: str, version: str
 
 
 def candidates_to_keep(state: ServerState, keep: int) -> set[str]:
-    """Return the candidates to keep: the `keep` newest, the current one, and all that were released or published."""
+    """Return the `keep` newest candidates, the current candidate, and all released or published candidates."""
     newest = sorted(state.candidates, key=lambda name: state.candidates[name].number)[-keep:]
     offered = (name for release in state.channels.values() for name in (release.candidate, *release.before))
     published = (known.candidate for known in (*state.published.values(), *state.publishing.values()))
@@ -387,15 +389,12 @@ def _pruned(state: ServerState) -> ServerState:
 
 
 def state_to_text(state: ServerState) -> str:
-    """Return the canonical text.
-
-    Equal states have equal texts, and each fact is on its own line, so that Git can merge.
-    """
+    """Return the canonical text. Each fact has its own line, so that Git can merge states."""
     return canonical_json(state.to_json()) + "\n"
 
 
 def repair_hint(where: str) -> str:
-    """Return the hint for an error in a server's file: the command that shows and repairs the error."""
+    """Return a hint: the command that shows and repairs an error in a server's file."""
     name = where.rpartition("/")[2].rpartition(".")[0]
     return f"mcpfactory pipeline verify --repair {name} shows the difference and writes what the history says"
 
@@ -414,10 +413,7 @@ def _schema_of(text: str) -> Any:
 
 
 def parse(text: str, where: str) -> ServerState:
-    """Return the state in a file's text; `where` is the path for messages of `StateError`.
-
-    The text must be from `state_to_text`; the caller compares other text with the history (`store`).
-    """
+    """Parse a state file that `state_to_text` wrote."""
     hint = repair_hint(where)
     if "\n<<<<<<<" in f"\n{text}":
         raise StateError(f"{where} contains merge conflict markers", hint=hint)

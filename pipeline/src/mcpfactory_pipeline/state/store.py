@@ -1,16 +1,18 @@
-"""Storage of state and history. Only this module writes these files, and it is the only source of a server's state.
+"""Storage of state and history. Only this module writes these files.
 
-`Store.state` returns the state that results from the history (the fold). The state file is a cache of the fold. An
-untracked snapshot records that history and state file match. The snapshot has the sizes, times and inodes of both
-files, and a checksum of the fold's code. If a recorded value differs, the history is folded again, and the result is
-compared with the state file.
+`Store.state` computes the state from the history. This computation is called the fold. The state file is a cache of the
+fold. An untracked snapshot records that history and state file match. The snapshot contains the sizes, times and inodes
+of both files, and a checksum of the fold's code. If a value in the snapshot is outdated, the fold is computed again.
 
-A write has three steps. First, the new state is written next to the old one (temporary file, fsync). Next, the event is
-appended to the history. Last, the new state file replaces the old file (rename, fsync of the folder). If the disk is
-too full for the state or the event, neither of them is recorded. If the process is killed, the state file has either
-the old content or the new content. If the process is killed between the last two steps, the state file is older than
-the history, and equals the fold of a prefix. The next writer updates the state file. A state that is not the fold of
-any prefix was written by another program. It is refused with a hint.
+A write has three steps:
+
+1. Write the new state to a temporary file (fsync).
+2. Append the event to the history.
+3. Replace the state file with the temporary file (rename, fsync of the folder).
+
+If the disk is full, neither state nor event is recorded. If the process is killed before the last step, the next writer
+updates the state file. A state file that matches no prefix of the history is refused, because another program wrote the
+file.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace
 
 _log: Final = logging.getLogger(__name__)
 
-_LARGEST: Final = 1 << 26  # maximum bytes of a state file
+_LARGEST: Final = 1 << 26  # maximum size of a state file in bytes
 
 
 @functools.cache
@@ -55,29 +57,23 @@ def _rules() -> str:
 
 
 class Transaction:
-    """History and state of one server while its state lock is held.
-
-    A rehearsal behaves like a transaction, but writes nothing.
-    """
+    """History and state of one server whose state lock is held. A rehearsal changes no file."""
 
     def __init__(self, store: Store, server: str, state: ServerState, *, rehearsal: bool) -> None:
         self._store, self._server, self._rehearsal = store, server, rehearsal
         self._before = state.last
         self.size = store.history_size(server)
-        self.alone = True  # False if another program has changed the history in the meantime
+        self.alone = True  # False if another program has changed the history meanwhile
         self.state = state
         self.appended: list[Event] = []
 
     @cached_property
     def events(self) -> list[Event]:
-        """Every event before the transaction, oldest first."""
+        """Return the events before the transaction, oldest first."""
         return [event for event in self._store.history(self._server) if event["id"] <= self._before]
 
     def append(self, kind: str, **facts: Any) -> Event:
-        """Append one event with ID, time and actor, and write the new state.
-
-        Facts that are None are omitted; a reason is converted to one line.
-        """
+        """Append one event with ID, time and actor, and write the new state."""
         event = {
             "id": new_id(self.state.last),
             "at": format_time(self._store.clock()),
@@ -88,7 +84,7 @@ class Transaction:
         if reason := facts.get("reason"):
             facts["reason"] = join_lines(reason)
         event |= {key: value for key, value in facts.items() if value is not None}
-        state = extend(self.state, [event])  # raises an error for an invalid event, before the event is written
+        state = extend(self.state, [event])  # an invalid event raises an error before it is written
         if not self._rehearsal:
             text = state_to_text(state)
             changed = text != state_to_text(self.state) or not self._store.state_file(self._server).exists()
@@ -96,7 +92,7 @@ class Transaction:
             with self._store.writing_state(self._server, text if changed else None):
                 where = self._store.where(self._server, "history")
                 start, end = history.append(self._store.history_file(self._server), [event], where)
-            # One more byte is allowed, because a missing line end may have been added.
+            # Allow one more byte, because a missing newline may have been added.
             self.alone, self.size = self.alone and start <= self.size + 1, end
             self.appended.append(event)
             _log.info("%s: recorded %s", self._server, kind)
@@ -105,9 +101,9 @@ class Transaction:
 
 
 class Store:
-    """State and history of all servers of a workspace. A reader takes no lock, because writers replace whole files.
+    """State and history of all servers of a workspace. Readers need no lock, because writers replace whole files.
 
-    `clock` returns the time of an event. `recorded` has the events that this object wrote, by server.
+    `recorded` has the events that this object wrote.
     """
 
     def __init__(self, workspace: Workspace, clock: Clock = utc_now) -> None:
@@ -134,11 +130,11 @@ class Store:
         return self.locks / f"{server}.snapshot"
 
     def where(self, server: str, kind: str) -> str:
-        """Return the path for messages, relative to the workspace."""
+        """Return the path of a state or history relative to the workspace, for messages."""
         return f"pipeline/{kind}/{server}.{'json' if kind == 'state' else 'jsonl'}"
 
     def servers(self) -> list[str]:
-        """Return each server with a state or history, even without a folder."""
+        """Return all servers with a state or a history. Servers without a folder are included."""
         names = {file.stem for file in self._states.glob("[!.]*.json")}
         return sorted(names | {file.stem for file in self._histories.glob("[!.]*.jsonl")})
 
@@ -147,10 +143,9 @@ class Store:
         return history.read(self.history_file(server), self.where(server, "history"))
 
     def half_written(self, server: str) -> dict[str, str] | None:
-        """Return a message and a hint if the history of a server ends in an incomplete line, else None.
+        """Return a message and a hint if a history ends with an incomplete line.
 
-        The incomplete line does not affect the server's state: the write was never acknowledged, and the next write
-        removes the line.
+        The incomplete line has no effect. The next write removes the line.
         """
         file = self.history_file(server)
         if not history.half_written(file):
@@ -169,7 +164,7 @@ class Store:
         }
 
     def state(self, server: str) -> ServerState:
-        """Return the state of a server: the fold of its history. Refuse a state file that contradicts the history.
+        """Return the state of a server.
 
         Raises:
             StateError: a file cannot be read, or the state file was edited by hand or has no history.
@@ -177,18 +172,14 @@ class Store:
         return self._read(server)[0]
 
     def is_settled(self, server: str) -> bool:
-        """Return True if a server's files are up to date, and no run is active or crashed."""
+        """Return True if a server's files are up to date, and if no run is active or has crashed."""
         state, current = self._read(server)
         return current and bool(state.last) and not state.begun and not read_run_notes(self.locks, server)
 
     def crashed_stages(self, server: str) -> tuple[Event, ...]:
-        """Return a `stage.interrupted` event for each stage whose process died, with the time when the stage started.
+        """Return a `stage.interrupted` event for each stage whose process died. The next run records these events.
 
-        The next run records these events. A note next to the locks names the process that runs a server now, or that
-        died during a run. A run on another machine leaves no note on this machine.
-
-        Raises:
-            StateError: same cases as in `state`.
+        Crashed runs on other machines are not found.
         """
         holder = read_run_notes(self.locks, server)
         if not holder or holder["alive"]:
@@ -197,7 +188,7 @@ class Store:
         return tuple({**start, "event": "stage.interrupted", "message": RUN_DIED} for start in starts)
 
     def _read(self, server: str) -> tuple[ServerState, bool]:
-        """Return the state of a server, and True if the state file contains this state."""
+        """Return the state of a server, and True if the state file is up to date."""
         stamps = self._stamps(server)
         if (known := self._known.get(server)) and known[0] == stamps:
             return known[1], True
@@ -214,15 +205,11 @@ class Store:
         return state, True
 
     def _stamps(self, server: str) -> list[list[int] | None]:
-        """Return values that change with any write to history or state file, as lists, which JSON preserves."""
         stamps = (file_stamp(self.history_file(server)), file_stamp(self.state_file(server)))
         return [stamp and list(stamp) for stamp in stamps]
 
     def _read_snapshot(self, server: str, stamps: object, text: str | None) -> ServerState | None:
-        """Return the state in the state file.
-
-        Return None if the snapshot is stale or damaged, or if the fold rules have changed.
-        """
+        """Return the state in the state file. If the snapshot is stale or damaged, return None."""
         try:
             content: dict[str, Any] = from_json(read_regular_file(self.snapshot_file(server), _LARGEST))
             if text is None or content["stamps"] != stamps or content["rules"] != _rules():
@@ -233,10 +220,7 @@ class Store:
             return None
 
     def _write_snapshot(self, server: str, stamps: object, state: ServerState) -> None:
-        """Record that history and state file agree at the given stamps.
-
-        Ignore write errors: the snapshot is only a cache.
-        """
+        """Record that history and state file match. Write errors are ignored, because the snapshot is only a cache."""
         begun = list(state.begun.values())
         content = {"rules": _rules(), "stamps": stamps, "last": state.last, "begun": begun}
         with contextlib.suppress(OSError):
@@ -245,10 +229,7 @@ class Store:
 
     @contextmanager
     def transaction(self, server: str, *, rehearsal: bool = False) -> Iterator[Transaction]:
-        """Hold the state lock, so that the state that the block reads is still current when the block appends events.
-
-        A `rehearsal` takes no lock and writes nothing.
-        """
+        """Yield a transaction, and hold the state lock. A `rehearsal` takes no lock and writes nothing."""
         if rehearsal:
             yield Transaction(self, server, self.state(server), rehearsal=True)
             return
@@ -266,11 +247,7 @@ class Store:
         notify_made_decisions(self._workspace, server, transaction.appended)
 
     def _keep(self, server: str, transaction: Transaction) -> None:
-        """Check the state after a transaction, and write the snapshot.
-
-        Raises:
-            StateError: another program changed the history in the meantime, so the command must not report success.
-        """
+        """Write the snapshot after a transaction. Refuse a history that another program changed meanwhile."""
         stamps = self._stamps(server)
         if not transaction.alone or self.history_size(server) != transaction.size:
             where = self.where(server, "history")
@@ -283,21 +260,14 @@ class Store:
 
     @contextmanager
     def write_lock(self, server: str) -> Iterator[None]:
-        """Wait until a write in progress ends, and prevent writes during the block.
-
-        If the lock cannot be taken, continue without it: no other process can be writing in that case.
-        """
+        """Prevent writes during the block. If the lock cannot be taken, continue without a lock."""
         with contextlib.ExitStack() as stack:
             with contextlib.suppress(StateError):
                 stack.enter_context(file_lock(self.locks / f"{server}.lock"))
             yield
 
     def require_prefix_of_history(self, server: str, text: str, events: Sequence[Event]) -> None:
-        """Refuse a state file that no interrupted write leaves, because it is not the fold of a prefix of the history.
-
-        Raises:
-            StateError: the reason, such as a merge conflict, another schema or damage.
-        """
+        """Refuse a state file that an interrupted write cannot have left."""
         if not events:
             raise self.missing_history_error(server)
         if is_state_of_prefix(server, text, events):
@@ -310,9 +280,9 @@ class Store:
         )
 
     def state_text(self, server: str, *, broken: str | None = None) -> str | None:
-        """Return the content of a server's state file; None if the file does not exist.
+        """Return the content of a server's state file, or None if it does not exist.
 
-        If the file cannot be read, return `broken`, or raise `StateError` if `broken` is not given.
+        If the file is unreadable, return `broken`. Without `broken`, raise a `StateError`.
         """
         try:
             return read_regular_file(self.state_file(server), _LARGEST).decode()
@@ -326,18 +296,18 @@ class Store:
             raise StateError(f"{where} cannot be read: {why}", hint=repair_hint(where)) from error
 
     def write_state(self, server: str, text: str) -> None:
-        """Replace the state file; the caller must hold the state lock."""
+        """Replace the state file. The caller must hold the state lock."""
         with self.writing_state(server, text):
             pass
 
     @contextmanager
     def writing_state(self, server: str, text: str | None) -> Iterator[None]:
-        """Write the new state to a temporary file before the block, and move it into place after the block.
+        """Write the new state to a temporary file before the block, and replace the state file after the block.
 
-        If `text` is None, write nothing. The caller holds the state lock.
+        If `text` is None, nothing is written. The caller must hold the state lock.
 
         Raises:
-            StateError: disk space or write permission is missing. The error is raised before the block.
+            StateError: the disk is full, or the folder is not writable. This error is raised before the block.
         """
         if text is None:
             yield
@@ -374,7 +344,7 @@ class Store:
 
 
 def is_state_of_prefix(server: str, text: str, events: Sequence[Event]) -> bool:
-    """Return True if the text is the fold of a prefix of the history, which is the case after an interrupted write."""
+    """Return True if the text is the state after some prefix of the history, as after an interrupted write."""
     states = list(accumulate(events, apply_event, initial=ServerState(server)))
-    # Compare with the newest state first, because usually only one write is missing.
+    # The newest state is first, because usually only one write is missing.
     return any(text == state_to_text(state) for state in reversed(states))

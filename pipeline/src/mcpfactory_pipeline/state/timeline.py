@@ -1,7 +1,4 @@
-"""Times and actors, which only the history contains.
-
-The functions have no side effects: they get events and a time, and return durations and times.
-"""
+"""Times, durations and actors from the history."""
 
 from __future__ import annotations
 
@@ -21,12 +18,14 @@ _DECISIONS: Final = ("approved", "rejected")
 
 
 def _is_move(event: Event) -> bool:
-    """Return True if an event changes which candidate a channel offers."""
     return event["event"] in _MOVES or event["event"] == "stage.finished"
 
 
 def _moves(events: Iterable[Event], channel: str) -> Iterator[tuple[datetime, str | None]]:
-    """Yield (time, candidate) for each change of a channel's offer; candidate is None if the offer was removed."""
+    """Yield (time, candidate) for each change of a channel's candidate.
+
+    The candidate is None if the channel no longer offers the server.
+    """
     for event in events:
         kind = event["event"]
         if kind == "retired" and event.get("channel") in {None, channel} and not event.get("kept"):
@@ -36,19 +35,22 @@ def _moves(events: Iterable[Event], channel: str) -> Iterator[tuple[datetime, st
 
 
 def last_event_time(events: Iterable[Event]) -> datetime | None:
-    """Return the time of the last event; None without events."""
+    """Return the time of the last event, or None."""
     last = next(iter(deque(events, maxlen=1)), None)
     return parse_time(str(last["at"])) if last else None
 
 
 def actor_of(event: Event) -> str:
-    """Return the actor of an event; for an agent, add the person who confirmed, as reported by its client."""
+    """Return the actor of an event. If the actor is an agent, add the person who confirmed the action."""
     actor, person = str(event.get("actor", "")), event.get("confirmed")
     return f"{actor}, whose client says that {person} said yes" if person else actor
 
 
 def _stays(events: Iterable[Event], channel: str, candidate: str) -> Iterator[tuple[datetime, datetime | None]]:
-    """Yield (start, end) of each period of a candidate in a channel; end is None for the current period."""
+    """Yield the start and the end of each period in which a channel offered a candidate.
+
+    If the period has not ended, the end is None.
+    """
     start = None
     for at, name in _moves(events, channel):
         if start is not None:
@@ -59,16 +61,16 @@ def _stays(events: Iterable[Event], channel: str, candidate: str) -> Iterator[tu
 
 
 def seconds_in_channel(events: Iterable[Event], channel: str, candidate: str, now: datetime) -> float:
-    """Return the total seconds of a candidate in a channel.
+    """Return the total time of a candidate in a channel, in seconds.
 
-    A negative period (after the clock was set back) counts as 0.
+    A period is negative if the clock was set back. Such a period counts as 0.
     """
     stays = _stays(events, channel, candidate)
     return sum(max(0.0, ((end or now) - start).total_seconds()) for start, end in stays)
 
 
 def soaked_since(events: Iterable[Event], channel: str, candidate: str, seconds: float) -> datetime | None:
-    """Return the time when a candidate's total time in the channel reaches `seconds`; None if it left earlier."""
+    """Return the time at which a candidate has been in a channel for `seconds` in total, or None."""
     left = seconds
     for start, end in _stays(events, channel, candidate):
         stay = max(0.0, (end - start).total_seconds()) if end else left
@@ -79,13 +81,13 @@ def soaked_since(events: Iterable[Event], channel: str, candidate: str, seconds:
 
 
 def last_stage_records(events: Iterable[Event], candidate: str) -> dict[str, StageRecord]:
-    """Return the last record about a candidate, for each stage."""
+    """Return the last record of each stage for a candidate."""
     about = (e for e in events if e["event"] == "stage.finished" and e.get("candidate") == candidate)
     return {str(event["stage"]): finished_record(event) for event in about}
 
 
 def in_channel_since(events: Iterable[Event], channel: str, candidate: str) -> datetime | None:
-    """Return the start of the channel's current offer of this candidate; None if it offers another candidate."""
+    """Return the time at which a channel began to offer a candidate, or None if it offers another candidate."""
     since = None
     for at, name in _moves(events, channel):
         since = (since or at) if name == candidate else None
@@ -93,9 +95,11 @@ def in_channel_since(events: Iterable[Event], channel: str, candidate: str) -> d
 
 
 def candidates_by_offered_version(events: Iterable[Event], channel: str = "") -> dict[str, set[str]]:
-    """Return each version that a channel (by default, any channel) ever offered, with the candidates of that version.
+    """Return each version that a channel ever offered, with the candidates of this version.
 
-    Versions are canonical (`packaging.utils.canonicalize_version`), because installers treat 0.1 and 0.1.0 as equal.
+    By default, the offers of all channels are included.
+
+    Versions are canonical, because installers treat 0.1 and 0.1.0 as equal.
     """
     found = dict[str, set[str]]()
     for event in events:
@@ -105,10 +109,7 @@ def candidates_by_offered_version(events: Iterable[Event], channel: str = "") ->
 
 
 def failing_since(events: Iterable[Event], stage: str) -> datetime | None:
-    """Return the time of the first unsuccessful end of a stage since it last passed.
-
-    Return None if the stage has not failed since then.
-    """
+    """Return the time of a stage's first failure since its last success, or None."""
     since = None
     for event in events:
         if event.get("stage") != stage or event["event"] not in STAGE_ENDS:
@@ -121,7 +122,7 @@ def failing_since(events: Iterable[Event], stage: str) -> datetime | None:
 
 
 def _channel_events(events: Iterable[Event], channel: str) -> Iterator[tuple[Event, str, str]]:
-    """Yield each event about a candidate and the channel, with the candidate and the previously offered candidate."""
+    """Yield each event about a channel, with its candidate and the channel's previous candidate."""
     offered = ""
     for event in events:
         if event.get("channel") == channel and event.get("candidate") is not None:
@@ -132,9 +133,9 @@ def _channel_events(events: Iterable[Event], channel: str) -> Iterator[tuple[Eve
 
 
 def candidates_rolled_back(events: Iterable[Event], channel: str) -> dict[str, Event]:
-    """Return the candidates that were rolled back out of a channel, each with the event of the rollback.
+    """Return the candidates that were rolled back in a channel, with the rollback events.
 
-    Candidates that were later approved for the channel, or returned into the channel, are left out.
+    Candidates that were later approved, or that returned to the channel, are omitted.
     """
     found = dict[str, Event]()
     for event, candidate, offered in _channel_events(events, channel):
@@ -146,7 +147,7 @@ def candidates_rolled_back(events: Iterable[Event], channel: str) -> dict[str, E
 
 
 def last_rollbacks(events: Sequence[Event]) -> dict[tuple[str, str], Event]:
-    """Return the last rollback of each candidate in each channel, by (channel, candidate)."""
+    """Return the last rollback of each candidate, by (channel, candidate)."""
     channels = dict.fromkeys(str(event["channel"]) for event in events if event["event"] == "rolled-back")
     return {
         (channel, offered): event
@@ -157,10 +158,7 @@ def last_rollbacks(events: Sequence[Event]) -> dict[tuple[str, str], Event]:
 
 
 def decisions_about(events: Iterable[Event], channel: str, candidate: str) -> Iterator[Event]:
-    """Yield the decisions about a candidate for a channel, and its rollbacks.
-
-    Every decision except an approval revokes the earlier approvals.
-    """
+    """Yield decisions about a candidate for a channel, and rollbacks of the candidate."""
     for event, about, offered in _channel_events(events, channel):
         rolled_back = event["event"] == "rolled-back" and offered == candidate != about
         if rolled_back or (event["event"] in _DECISIONS and about == candidate):
@@ -168,7 +166,7 @@ def decisions_about(events: Iterable[Event], channel: str, candidate: str) -> It
 
 
 def approvers_since_rollback(events: Iterable[Event], channel: str, candidate: str) -> set[str] | None:
-    """Return the people who approved a candidate for a channel after its last rollback; None without a rollback."""
+    """Return the people who approved a candidate after its last rollback. Without a rollback, return None."""
     approvers = None
     for event in decisions_about(events, channel, candidate):
         if event["event"] == "rolled-back":

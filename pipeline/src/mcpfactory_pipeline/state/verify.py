@@ -1,8 +1,8 @@
-"""Compare every state with its history, and histories with a Git commit; repair states and histories.
+"""Verification and repair of states and histories.
 
-Repair rewrites states, and removes conflict markers from histories. Repair never drops an unreadable event, which may
-be a hold or a rejection; a person has to restore such an event. A history only grows. A history without its last events
-gives a consistent state, so only a comparison with a commit finds lost events.
+A repair rewrites states, and removes conflict markers from histories. Unreadable events are never removed, because an
+unreadable event may be a hold or a rejection. A history without its last events is still valid. Only a comparison with
+a Git commit reveals lost events.
 """
 
 from __future__ import annotations
@@ -35,16 +35,12 @@ Difference = dict[str, Any]
 
 
 def make_difference(server: str, message: str, hint: str, changes: Iterable[str] = (), **more: Any) -> Difference:
-    """Return a difference as plain data: `message`, `hint`, and `changes` with one line each."""
+    """Return a difference as JSON-compatible data."""
     return {"server": server, "message": message, "hint": hint, "changes": list(changes), **more}
 
 
 def events_added_since(workspace: Workspace, ref: str) -> dict[str, list[Event]]:
-    """Return the events that a commit does not have, by server, oldest first.
-
-    Raises:
-        NotFoundError: the commit does not exist.
-    """
+    """Return the events that a commit lacks, by server, oldest first."""
     store, blobs = Store(workspace), _blobs(workspace, ref)
     changed, found = _changed(workspace, ref, blobs), {}
     for server in store.servers():
@@ -60,10 +56,7 @@ def histories_missing_events(
 ) -> list[Difference]:
     """Return the servers whose histories lack events of a commit, or contain changed events.
 
-    `blobs` is the result of `head_history_blobs`; pass it if `ref` is HEAD and many servers are checked.
-
-    Raises:
-        NotFoundError: the commit does not exist.
+    For checks of many servers with HEAD, pass the result of `head_history_blobs` as `blobs`.
     """
     store, found = Store(workspace), []
     listed = _blobs(workspace, ref, names) if blobs is None else blobs
@@ -81,7 +74,7 @@ def histories_missing_events(
 
 
 def head_history_blobs(workspace: Workspace, names: Sequence[str] | None = None) -> dict[str, str]:
-    """Return the blob IDs of the histories in the checked-out commit, by server; empty without a commit."""
+    """Return the blob IDs of the histories in the checked-out commit, by server."""
     if not git_text(workspace.root, "rev-parse", "--quiet", "--verify", "HEAD"):
         return {}
     return _blobs(workspace, "HEAD", names)
@@ -100,7 +93,7 @@ def _blobs(workspace: Workspace, ref: str, names: Sequence[str] | None = None) -
 
 
 def _changed(workspace: Workspace, ref: str, blobs: Mapping[str, str]) -> dict[str, dict[str, Event]]:
-    """Return the committed events by server and ID, for each server whose history differs from its blob in `blobs`."""
+    """Return the committed events of servers whose history has changed since the commit."""
     store, found = Store(workspace), {}
     for server, blob in blobs.items():
         data = _read(store, server)
@@ -111,7 +104,6 @@ def _changed(workspace: Workspace, ref: str, blobs: Mapping[str, str]) -> dict[s
 
 
 def _git(workspace: Workspace, ref: str, *arguments: str) -> bytes:
-    """Return Git's output about an existing commit; raise an error if an object cannot be read."""
     if (printed := git_output(workspace.root, *arguments)) is None:
         raise NotFoundError(
             f"git cannot read {_HISTORIES} at {ref}",
@@ -136,7 +128,7 @@ def _read(store: Store, server: str) -> bytes:
 
 
 def _by_id(data: bytes) -> dict[str, Event]:
-    """Return the events of a history by ID. Invalid lines are skipped; `verify` reports them."""
+    """Return the events of a history by ID, without invalid lines."""
     return {str(event["id"]): event for line in data.split(b"\n") if (event := _event(line)) is not None}
 
 
@@ -152,22 +144,17 @@ def _event(line: bytes) -> Event | None:
 def verify(
     workspace: Workspace, names: Sequence[str] | None = None, *, head: Mapping[str, str] | None = None
 ) -> list[Difference]:
-    """Derive every state from its history again, and return the differences. Write nothing.
+    """Compute all states again from their histories, and return the differences. No file is written.
 
-    It is also a difference if an event of the checked-out commit is missing or changed.
-
-    `changes` lists the actual and expected values of the state file. `names` are present or past servers of the
-    workspace. `head` is the result of `head_history_blobs`; without `head`, this function calls `head_history_blobs`.
-
-    Raises:
-        NotFoundError: the server never existed.
+    Missing and changed events of the checked-out commit are also differences. `names` may include past servers. For
+    checks of many servers, pass the result of `head_history_blobs` as `head`.
     """
     store, found = Store(workspace), _missing(workspace, names, head)
     known = store.servers()
     for server in names or known:
         if server not in known:
             workspace.server(server)
-        if _mismatch(store, server) is not None:  # another process may be writing now, so check again with the lock
+        if _mismatch(store, server) is not None:  # another process may be writing, so check again with the lock
             with store.write_lock(server):
                 if (wrong := _mismatch(store, server)) is not None:
                     found.append(make_difference(server, wrong.message, wrong.hint, _changes(store, server)))
@@ -175,11 +162,11 @@ def verify(
 
 
 def repair(workspace: Workspace, names: Sequence[str] | None = None) -> list[Difference]:
-    """Repair the differences that `verify` finds, and return them. `mended` is True if the server's files now agree.
+    """Repair the differences that `verify` finds, and return these differences.
 
-    An unrepaired difference has a `hint` for a person. Its causes are files of a newer mcpfactory, unreadable events,
-    and unwritable files. If a history lacks events of a commit, the state is not rewritten, because a new state would
-    hide the loss.
+    `mended` is True if the repair succeeded.
+
+    If a history lacks committed events, the state is not rewritten, because a new state would hide the loss.
     """
     store, found = Store(workspace), _missing(workspace, names)
     shortened = {wrong["server"] for wrong in found}
@@ -200,7 +187,6 @@ def repair(workspace: Workspace, names: Sequence[str] | None = None) -> list[Dif
 
 
 def _drop_half_line(store: Store, server: str) -> Iterator[Difference]:
-    """Remove an incomplete last line, and report the removal."""
     if (half := store.half_written(server)) is None:
         return
     try:
@@ -215,22 +201,16 @@ def _drop_half_line(store: Store, server: str) -> Iterator[Difference]:
 def _missing(
     workspace: Workspace, names: Sequence[str] | None, head: Mapping[str, str] | None = None
 ) -> list[Difference]:
-    """Return the results of `histories_missing_events` for the checked-out commit; empty without a commit."""
     return histories_missing_events(
         workspace, "HEAD", names, blobs=head_history_blobs(workspace, names) if head is None else head
     )
 
 
 def _mismatch(store: Store, server: str) -> BrokenServer | None:
-    """Return the difference between a server's state file and the fold of its history.
-
-    Return None if the file and the history agree.
-    """
     return isolate_server_errors(server, partial(_compare, store, server))
 
 
 def _compare(store: Store, server: str) -> None:
-    """Raise StateError if runs cannot have recorded the history, or if the state file does not match the history."""
     where, events, text = store.where(server, "state"), store.history(server), store.state_text(server)
     state = fold(server, events)
     _require_order(store, server, events)
@@ -245,7 +225,7 @@ def _compare(store: Store, server: str) -> None:
 
 
 def _require_order(store: Store, server: str, events: Iterable[Event]) -> None:
-    """Refuse a history with events that no run can have recorded, because a repair would accept such events."""
+    """Refuse a history that no run can have recorded. Without this check, a repair would accept such a history."""
     if wrong := next(describe_invalid_order(events), ""):
         where = store.where(server, "history")
         raise StateError(
@@ -266,7 +246,6 @@ def _changes(store: Store, server: str) -> Iterator[str]:
 
 
 def _facts(value: Any, name: str = "") -> dict[str, str]:
-    """Return nested data as path → JSON value, one entry per fact; a path has dots between its keys."""
     if not isinstance(value, dict) or not value:
         return {name: json.dumps(value, ensure_ascii=False)}
     return {
@@ -277,7 +256,7 @@ def _facts(value: Any, name: str = "") -> dict[str, str]:
 def _repair(store: Store, server: str) -> list[str]:
     with file_lock(store.locks / f"{server}.lock"):
         markers = _remove_markers(store, server)
-        # The snapshot can be deleted, because the next command writes a new one.
+        # the next command writes a new snapshot
         store.snapshot_file(server).unlink(missing_ok=True)
         if not (events := store.history(server)):
             raise store.missing_history_error(server)

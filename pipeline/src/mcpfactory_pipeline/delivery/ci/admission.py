@@ -1,9 +1,7 @@
-"""Admission of the events that a job submits: events of the assigned run, in a valid order, about built files. Pure.
+"""Rules for the events that CI accepts from a job.
 
-A job runs server code, so its claims are not trusted. `admit_job_events` replays the events by the rules of a run. An
-event may end a stage only after the stage has started, and after all stages that it needs have ended. A candidate comes
-from the build stage, and a check refers to a known candidate. Only the stage of a channel moves the channel, under the
-same conditions as in a run.
+A job runs server code, so its events are not trusted. A stage, for example, may start only if all required stages have
+passed.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ from mcpfactory_pipeline.state.event_schema import Event, stage_and_run_of
 from mcpfactory_pipeline.state.state import ServerState, extend, fold
 from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 
-# Code → message; docs/how-to/run-in-ci.md lists them.
+# Code of a refusal → message. docs/how-to/run-in-ci.md also lists these codes.
 REFUSALS: Final[Mapping[str, str]] = {
     "server": "a history of a server that the job was not assigned",
     "history": "a history that cannot be read, or has a future event",
@@ -51,7 +49,7 @@ HINT: Final = "do not use results of this job: check its log, and the code that 
 
 
 class ShardResultError(RefusedError):
-    """A job result is refused, so that no event of its server is accepted. `code` is a key of `REFUSALS`."""
+    """Error for a refused job result. `code` is a key of `REFUSALS`."""
 
     def __init__(self, code: str, message: str, *, hint: str = HINT) -> None:
         super().__init__(f"{code}: {message}", hint=hint)
@@ -60,9 +58,12 @@ class ShardResultError(RefusedError):
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRules:
-    """Conditions for admission. Only events of the given `run` and `kinds` are admitted.
+    """Conditions for the admission of events.
 
-    `files` maps the files that approval stages show to their hashes in the workspace: `file:PATH` → hash.
+    Attributes:
+        run: ID of the run to which all events must belong.
+        kinds: admitted types of events.
+        files: `file:PATH` → hash, for the files that approval stages show.
     """
 
     run: str
@@ -71,17 +72,12 @@ class AdmissionRules:
     files: Mapping[str, str] = field(default_factory=dict)
 
     def checks(self, channel: ChannelPolicy) -> tuple[str, ...]:
-        """Return the stages that check candidates for the first channel.
-
-        Pipeline runs move candidates into this channel.
-        """
+        """Return the stages that check candidates for the first channel."""
         return required_checks(tuple(self.stages.values()), channel, (channel,))
 
 
 @dataclass(slots=True)
 class _AdmissionState:
-    """The state of the server before an event, as the job saw it."""
-
     rules: AdmissionRules
     branch: ServerState
     state: ServerState
@@ -91,7 +87,7 @@ class _AdmissionState:
 def admit_job_events(
     server: str, known: Sequence[Event], theirs: Sequence[Event], rules: AdmissionRules
 ) -> list[Event]:
-    """Return the events of a job that the workspace lacks, oldest first; `known` are the workspace's events.
+    """Return the job's events that the workspace lacks, oldest first. `known` has the workspace's events.
 
     Raises:
         ShardResultError: the job submitted an event that jobs must not submit.
@@ -210,7 +206,7 @@ def _may_finish(admission: _AdmissionState, event: Event, words: str) -> None:
 
 
 def _may_keep(stage: Stage, candidate: str | None, event: Event, words: str) -> None:
-    """Raise `ShardResultError` for files other than the stage's log and reports; a job must not overwrite them."""
+    """Refuse files other than the stage's own log and reports."""
     log, reports = f"logs/{stage.name}.log", f"{candidate or 'reports'}/{stage.name}/"
     for path in event.get("artifacts", {}):
         if path != log and not path.startswith(reports):
@@ -230,7 +226,6 @@ def _may_build(stage: Stage, event: Event, words: str) -> None:
 
 
 def _may_move(admission: _AdmissionState, stage: Stage, event: Event, words: str) -> None:
-    """Raise `ShardResultError` unless the stage fills this channel, nothing blocks it, and the candidate passed."""
     if stage.channel is None or stage.channel.name != event["channel"] or event["outcome"] != "passed":
         raise ShardResultError("channel", f"{words}: {stage.name} does not promote to {event['channel']}")
     known = admission.state.candidates.get(str(event["candidate"]))
@@ -260,7 +255,7 @@ def _may_move(admission: _AdmissionState, stage: Stage, event: Event, words: str
 
 
 def _rejected_meanwhile(admission: _AdmissionState, stage: Stage, candidate: str) -> str:
-    """Return the person who, while the job ran, rejected the candidate or the content of a required approval stage."""
+    """Return the people who rejected the candidate, or the content of an approval stage, while the job was running."""
     known = admission.branch.candidates.get(candidate)
     found = dict(known.rejections.get(stage.channel.name, {})) if known and stage.channel else {}
     for name in needed_stages(tuple(admission.rules.stages.values()), stage.name):
@@ -271,7 +266,7 @@ def _rejected_meanwhile(admission: _AdmissionState, stage: Stage, candidate: str
 
 
 def _may_go_back(admission: _AdmissionState, event: Event, words: str) -> None:
-    """Raise `ShardResultError` unless a stage with a rollback failed on the candidate that its channel offers."""
+    """Refuse a rollback or hold, unless a stage with `rollback` failed for the channel's candidate."""
     stage, channel = admission.rules.stages[str(event["stage"])], str(event["channel"])
     record, release = admission.state.stages.get(stage.name), admission.state.channels.get(channel)
     failed = record is not None and release is not None and record.outcome == "failed"

@@ -1,4 +1,4 @@
-"""Job bundle for upload: histories, logs for people, and all files that the states list. A file's name is its hash.
+"""Bundle that a job uploads: histories, logs, and the files that the states list.
 
 ```
 history/<server>.jsonl     the events
@@ -6,8 +6,7 @@ logs/<server>/<stage>.log  logs for people
 files/<sha256>             candidates' files, logs and reports; the state has their paths
 ```
 
-A file is unpacked only if its bytes have the hash in the events. So a promotion of merged results uses the same bytes
-that the job built and checked.
+A file is accepted only if its bytes match the hash in the events.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _UNSURE: Final = "do not use this folder: download the job's own upload, and fol
 
 @dataclass(frozen=True, slots=True)
 class PackedServer(JsonRecord):
-    """One server: the number of its files in the bundle, and the total size of the files in bytes."""
+    """A packed server, with the number and the total size of its files."""
 
     server: str
     files: int
@@ -45,10 +44,9 @@ class PackedServer(JsonRecord):
 
 
 def pack(workspace: Workspace, folder: Path, servers: Iterable[str]) -> list[PackedServer]:
-    """Copy the servers' histories, logs and files on this machine into a folder.
+    """Copy the histories, logs and local files of the servers into a folder.
 
     Raises:
-        NotFoundError: the server does not exist.
         StateError: the bytes of a candidate differ from the checked bytes.
     """
     store, found = Store(workspace), []
@@ -63,13 +61,12 @@ def pack(workspace: Workspace, folder: Path, servers: Iterable[str]) -> list[Pac
 
 
 def pack_run(workspace: Workspace, folder: Path, recorded: Mapping[str, Sequence[Event]]) -> list[PackedServer]:
-    """Write the events of a run, and the files that the events refer to, into a folder.
+    """Write the events of a run, and the files of these events, into a folder.
 
-    The events come from the memory of the run's process, because server code could have changed files on disk. A
-    server with changed files is left out; logs are always included.
+    Events are taken from memory, because server code could have changed the history on disk.
 
     Raises:
-        StateError: a server's file differs from its recorded hash. All other servers are in the folder.
+        StateError: a file differs from its recorded hash. The results of all other servers are complete.
     """
     found, wrong = [], []
     for server, events in sorted(recorded.items()):
@@ -91,10 +88,7 @@ def pack_run(workspace: Workspace, folder: Path, recorded: Mapping[str, Sequence
 
 
 def _about_files(events: Sequence[Event]) -> list[Event]:
-    """Return the events that name files, without the member `channel`.
-
-    A state that results from the returned events lists only files of the run.
-    """
+    """Return the events that name files, without the key `channel`."""
     return [
         {key: value for key, value in event.items() if key != "channel"}
         for event in events
@@ -103,7 +97,7 @@ def _about_files(events: Sequence[Event]) -> list[Event]:
 
 
 def _copy_logs(artifacts: Path, into: Path) -> None:
-    """Copy the logs that are regular files; server code could have replaced a log by a link."""
+    """Copy only regular files, because server code could have replaced a log with a link."""
     into.mkdir(parents=True, exist_ok=True)
     for file in sorted((artifacts / "logs").iterdir()):
         with suppress(OSError), open_below(file, artifacts) as log, (into / file.name).open("wb") as copy:
@@ -111,9 +105,8 @@ def _copy_logs(artifacts: Path, into: Path) -> None:
 
 
 def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> PackedServer:
-    """Pack the files that the state lists and that are on this machine. Skip files that are only on other machines."""
     (folder / _FILES).mkdir(parents=True, exist_ok=True)
-    # Include logs of unfinished stages, although the state does not list these stages.
+    # Unfinished stages are not in the state, but their logs are useful.
     if (artifacts / "logs").is_dir():
         _copy_logs(artifacts, folder / "logs" / state.server)
     sizes: list[int] = []
@@ -121,7 +114,7 @@ def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> PackedServ
     for path, content in {**reports, **_candidates(state)}.items():
         place = _inside(artifacts, path)
         if not place.is_file() or (path in reports and hash_file(place) != content):
-            continue  # skip the log, because the log may belong to a later, unrecorded attempt
+            continue  # the log may belong to a later, unrecorded attempt
         data = read_verified_file(place, content)
         (folder / _FILES / _digest(content)).write_bytes(data)
         sizes.append(len(data))
@@ -129,12 +122,10 @@ def _pack_files(artifacts: Path, state: ServerState, folder: Path) -> PackedServ
 
 
 def read_bundle_files(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict[Path, bytes]:
-    """Return path and bytes of a server's files that are in the folders but not in `artifacts`; write nothing.
-
-    `artifacts` is the server's artifact folder.
+    """Return the files that the bundles contain and `artifacts` lacks (path → bytes).
 
     Raises:
-        StateError: the bytes of a file differ from the state, or its path is outside `artifacts`.
+        StateError: the bytes of a file differ from the state, or a path is outside `artifacts`.
     """
     bundles = [folder / _FILES for folder in folders]
     found: dict[Path, bytes] = {}
@@ -161,7 +152,7 @@ def _reports(state: ServerState) -> dict[str, str]:
 
 
 def _inside(artifacts: Path, path: str) -> Path:
-    """Return the location of a file; refuse an unsafe path, because the history may be from another machine."""
+    """Return the location of a file. Refuse unsafe paths, because another machine may have written the history."""
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or "\\" in path or ":" in path or set(parts) & {"..", "."}:
         raise StateError(f"a history contains the path {path!r}, which is outside pipeline/artifacts", hint=_UNSURE)

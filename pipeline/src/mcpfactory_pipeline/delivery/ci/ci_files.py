@@ -1,4 +1,4 @@
-"""CI files that `mcpfactory ci` writes for each provider and purpose, and their requirements in the workspace."""
+"""CI files that `mcpfactory ci` writes for each provider."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
 @dataclass(frozen=True, slots=True)
 class CiFile:
-    """A file: its path below the workspace, and the function that returns its text."""
+    """A CI file: its path in the workspace, and the function that generates its text."""
 
     place: Path
     text: Callable[[CiSettings], str]
 
 
-# CI provider → file that runs the pipeline, and file that publishes releases.
+# CI provider → pipeline file and release file
 PROVIDERS: Final[Mapping[str, tuple[CiFile, CiFile]]] = {
     "github": (
         CiFile(github.PLACE, github.github_workflow),
@@ -39,29 +39,23 @@ PROVIDERS: Final[Mapping[str, tuple[CiFile, CiFile]]] = {
 
 
 def is_ci_file_current(workspace: Workspace, written: CiFile) -> bool:
-    """Return True if a file has the text that this version would write for the workspace."""
+    """Return True if a CI file is identical to the file that this version would write."""
     file = workspace.root / written.place
     return file.is_file() and file.read_text(encoding="utf-8") == written.text(read_ci_settings(workspace.settings))
 
 
 def write_ci_file(workspace: Workspace, written: CiFile) -> list[str]:
-    """Write a CI file, and the files that the workspace's origin needs; return the changed paths.
-
-    Raises:
-        ConfigError: a setting is invalid.
-        StageError: a wheel of the factory cannot be built or found.
-    """
+    """Write a CI file and the files of the factory's origin. Return the changed paths."""
     origin = read_origin(workspace.settings)
     changed = write_origin_files(workspace.root, origin) if origin else []
     return [*changed, *_update(workspace, written)]
 
 
 def change_factory_origin(workspace: Workspace, origin: FactoryOrigin) -> list[str]:
-    """Set the place from which jobs and uv install the factory, and update existing CI files; return the changed paths.
+    """Set the origin of the factory and update existing CI files. Return the changed paths.
 
     Raises:
-        ConfigError: a setting is invalid; only the wheels were changed.
-        StageError: a wheel of the factory cannot be built or found.
+        ConfigError: a setting is invalid. In this case, only the wheels have been changed.
     """
     changed = write_origin_files(workspace.root, origin)
     if record_origin(workspace.root / CONFIG, origin):

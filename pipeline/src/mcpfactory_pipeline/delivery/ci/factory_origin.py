@@ -1,4 +1,4 @@
-"""Installation sources of mcpfactory for CI jobs: an index, a repository, or wheels in a folder of the workspace.
+"""Installation source of mcpfactory for CI jobs: a package index, a repository, or a folder of wheels.
 
 ```toml
 [workspace]
@@ -7,8 +7,7 @@ factory = "git+https://host/repository@1.2.3"     # a commit, a tag or a branch 
 factory = "index"                                 # this version, from the package index of the jobs
 ```
 
-Files are edited in place, and the result is parsed to check that nothing else changed. If a safe edit is impossible,
-the file stays unchanged, and the person gets a hint.
+If mcpfactory cannot edit a configuration file safely, the error contains the line to add.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ NEWER: Final = "is newer"
 
 @dataclass(frozen=True, slots=True)
 class WheelDifference(JsonRecord):
-    """A wheel in a folder that differs from ours, with its version ("" if missing), our version, and the difference."""
+    """A wheel that differs from the running version. `there` is the version of the wheel, or "" for a missing wheel."""
 
     name: str
     there: str
@@ -55,22 +54,22 @@ class WheelDifference(JsonRecord):
 
 
 def factory_wheel_differences(folder: Path) -> list[WheelDifference]:
-    """Return the factory's wheels that are missing in a folder or differ from ours. Builds nothing."""
+    """Return the factory's wheels that are missing in a folder or differ from the running version."""
     there = _wheels(folder)
     found = (_difference(name, there.get(name, [])) for name in DISTRIBUTIONS)
     return [one for one in found if one is not None]
 
 
 def factory_wheels(folder: Path) -> list[Path]:
-    """Return the wheels of our distributions in a folder."""
+    """Return the factory's wheels in a folder."""
     return [wheel for wheels in _wheels(folder).values() for wheel in wheels]
 
 
 def refresh_factory_wheels(folder: Path) -> list[str]:
-    """Replace the factory's wheels in the folder by wheels of the running version; return the changed file names.
+    """Replace the factory's wheels in the folder with wheels of the running version. Return the changed file names.
 
     Raises:
-        StageError: a wheel cannot be built or found; in this case, the folder is unchanged.
+        StageError: a wheel cannot be built or found. The folder stays unchanged.
     """
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(len(DISTRIBUTIONS)) as pool:
         try:
@@ -148,14 +147,14 @@ GIT: Final = "git"
 FOLDER: Final = "folder"
 FORMS: Final = "index, git+https://…@REF, or a folder of the workspace with a slash at its end (tools/mcpfactory/)"
 
-# Distribution of mcpfactory → its folder in a repository of the factory. Dependencies come first.
+# Python distribution → its folder in mcpfactory's repository; dependencies come first.
 SUBFOLDERS: Final[Mapping[str, str]] = {
     "mcpfactory-runtime": "factory/runtime",
     "mcpfactory-codegen": "factory/codegen",
     "mcpfactory-pipeline": "pipeline",
     "mcpfactory": "factory/cli",
 }
-# The values become part of shell scripts and patterns, so only characters that are safe there are allowed.
+# The values are inserted into shell scripts and patterns, so only characters without special meaning are allowed.
 _REPOSITORY: Final = re.compile(r"(?:https?|ssh|file)://[A-Za-z0-9@][A-Za-z0-9@._~:/%+-]*|file:///[A-Za-z0-9._~/%+-]+")
 _REF: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}")
 _PLACE: Final = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*/)+")
@@ -163,19 +162,19 @@ _PLACE: Final = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*/)+")
 
 @dataclass(frozen=True, slots=True)
 class FactoryOrigin:
-    """An installation source of the factory: `place` is a repository URL or a folder path, `ref` the Git ref."""
+    """An installation source of the factory: `place` is a repository URL or a folder path, `ref` is a Git ref."""
 
     kind: str
     place: str = ""
     ref: str = ""
 
     def __str__(self) -> str:
-        """Return the recorded form, which `parse_origin` reads."""
+        """Return the text that `parse_origin` reads."""
         return {INDEX: INDEX, GIT: f"git+{self.place}@{self.ref}", FOLDER: self.place}[self.kind]
 
 
 def describe_origin(origin: FactoryOrigin) -> str:
-    """Describe the origin as a text for people, with the conditions that people must ensure."""
+    """Describe the origin for people."""
     if origin.kind == INDEX:
         return (
             f"the package index, mcpfactory {installed_version('mcpfactory')}: make sure that the index has it, and that "
@@ -185,11 +184,7 @@ def describe_origin(origin: FactoryOrigin) -> str:
 
 
 def parse_origin(text: str) -> FactoryOrigin:
-    """Parse an origin from its text form (`str(origin)`).
-
-    Raises:
-        ConfigError: the text is not an origin.
-    """
+    """Parse the text form of an origin."""
     if text == INDEX:
         return FactoryOrigin(INDEX)
     if text.startswith("git+"):
@@ -223,28 +218,20 @@ def _no_ref(text: str) -> FactoryOrigin:
 
 
 def read_origin(settings: WorkspaceSettings) -> FactoryOrigin | None:
-    """Return the origin of mcpfactory in a workspace's settings; None if the settings have no origin.
-
-    Raises:
-        ConfigError: the origin is invalid.
-    """
+    """Return the origin of mcpfactory in the settings, or None if it is not set."""
     return None if settings.workspace.factory is None else parse_origin(settings.workspace.factory)
 
 
 def read_ci_settings(settings: WorkspaceSettings) -> CiSettings:
-    """Return `[ci]`; if `install` is not set, set `install` to the command that installs mcpfactory from its origin.
-
-    Raises:
-        ConfigError: the origin is invalid.
-    """
+    """Return the settings in `[ci]`. By default, `install` is the command that installs mcpfactory from its origin."""
     line = settings.ci.install or factory_install_command(read_origin(settings) or FactoryOrigin(INDEX))
     return settings.ci.model_copy(update={"install": line})
 
 
 def factory_install_command(origin: FactoryOrigin) -> str:
-    """Return the line of a script that installs the factory.
+    """Return the shell command that installs the factory.
 
-    Wheels are given as file names, so that no index is used.
+    For a folder of wheels, the command lists file names, so that pip asks no package index.
     """
     if origin.kind == INDEX:
         return f"python -m pip install mcpfactory=={installed_version('mcpfactory')}"
@@ -255,9 +242,9 @@ def factory_install_command(origin: FactoryOrigin) -> str:
 
 
 def uv_tables(origin: FactoryOrigin) -> str:
-    """Return the tables of the root `pyproject.toml` that let uv find the runtime; empty if the index has the runtime.
+    """Return the uv tables for the root `pyproject.toml` that let uv find the runtime.
 
-    The tables name the wheel, so that uv asks no index: an index could have a stranger's package of that name.
+    The tables contain the path of the wheel, because a stranger could publish a package with the runtime's name.
     """
     if origin.kind == INDEX:
         return ""
@@ -272,18 +259,18 @@ def uv_tables(origin: FactoryOrigin) -> str:
 
 
 VENDORED: Final = FactoryOrigin(FOLDER, "tools/mcpfactory/")
-_PATIENCE: Final = 15  # seconds; timeout of a request to a repository
+_PATIENCE: Final = 15  # seconds; timeout of one request to a repository
 
 
 def choose_origin(text: str) -> FactoryOrigin:
-    """Return the origin that a person's text names: a form of `parse_origin`, `git`, `vendored`, or "".
+    """Return the origin for a user's text: `git`, `vendored`, "", or a text for `parse_origin`.
 
-    For "", return the repository that this factory was installed from, if the repository is readable without
-    credentials. Otherwise return `vendored`: the factory's own wheels in the workspace.
+    For "", return the repository of this installation if it is public. If the repository is not public, return
+    `vendored`, which stores the factory's wheels in the workspace.
 
     Raises:
-        NotFoundError: the text is not an origin.
-        ConfigError: the repository cannot be used.
+        NotFoundError: the text is not a valid origin.
+        ConfigError: mcpfactory was not installed from a repository.
     """
     installed = installed_origin()
     if not text:
@@ -311,7 +298,7 @@ def choose_origin(text: str) -> FactoryOrigin:
 
 
 def installed_origin() -> FactoryOrigin | None:
-    """Return the repository and commit that this factory was installed from (PEP 610); None for other installations."""
+    """Return the Git repository and commit of this installation (PEP 610), or None."""
     try:
         found: Any = json.loads(distribution("mcpfactory").read_text("direct_url.json") or "{}")
         url, vcs = found["url"], found["vcs_info"]
@@ -321,7 +308,7 @@ def installed_origin() -> FactoryOrigin | None:
 
 
 def is_public(url: str) -> bool:
-    """Return True if a URL, by its form, leads other machines to the same host."""
+    """Return True if a URL uses https and a public host name or address."""
     parts = split_web_url(url)
     host = parts.hostname or "" if parts else ""
     own = "." not in host or host.endswith((".local", ".localhost", ".internal", ".lan"))
@@ -335,7 +322,8 @@ def is_public(url: str) -> bool:
 
 def is_readable_repository(url: str) -> bool:
     """Return True if a repository is readable without credentials."""
-    alone = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": "", "GIT_DIR": os.devnull}  # no git settings
+    # Ignore Git settings and credentials.
+    alone = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": "", "GIT_DIR": os.devnull}
     try:
         done = subprocess.run(
             ["git", "-c", "credential.helper=", "ls-remote", "--quiet", url, "HEAD"],
@@ -354,22 +342,12 @@ _PROJECT: Final = "pyproject.toml"
 
 
 def record_origin(config: Path, origin: FactoryOrigin) -> bool:
-    """Write the origin into a root `mcpfactory.toml`; return True if the file changed.
-
-    Raises:
-        ConfigError: the file has no table `[workspace]`.
-    """
+    """Write the origin into a root `mcpfactory.toml`. Return True if the file changed."""
     return write_if_changed(config, with_origin(_read(config), origin).encode())
 
 
 def write_origin_files(root: Path, origin: FactoryOrigin) -> list[str]:
-    """Write the files that the origin needs below the root; return the paths that changed.
-
-    A `pyproject.toml` with its own uv tables is left unchanged; `unconfigured_uv_error` reports the missing part.
-
-    Raises:
-        StageError: a wheel cannot be built or found.
-    """
+    """Write the wheels and uv tables of the origin. Return the changed paths."""
     changed = []
     folder = root / origin.place
     if origin.kind == FOLDER and factory_wheel_differences(folder):
@@ -379,12 +357,12 @@ def write_origin_files(root: Path, origin: FactoryOrigin) -> list[str]:
         if project.is_file() and write_if_changed(project, with_uv_tables(_read(project), origin).encode()):
             changed.append(_PROJECT)
     except ConfigError:
-        pass  # no error here: `unconfigured_uv_error` reports the missing settings
+        pass  # `unconfigured_uv_error` reports the missing settings later
     return changed
 
 
 def stale_factory_wheels_error(root: Path, origin: FactoryOrigin) -> ConfigError | None:
-    """Return an error if wheels below the root are from another version of the factory; else None."""
+    """Return an error if the wheels in the workspace differ from the running version, otherwise None."""
     wheels = factory_wheel_differences(root / origin.place) if origin.kind == FOLDER else []
     if not wheels:
         return None
@@ -395,10 +373,7 @@ def stale_factory_wheels_error(root: Path, origin: FactoryOrigin) -> ConfigError
 
 
 def unconfigured_uv_error(root: Path, origin: FactoryOrigin) -> ConfigError | None:
-    """Return an error with a remedy if uv does not find the runtime through the root's `pyproject.toml`.
-
-    Return None if uv finds the runtime, or if the file does not exist.
-    """
+    """Return an error if the root's `pyproject.toml` does not let uv find the runtime, otherwise None."""
     project = root / _PROJECT
     try:
         if project.is_file() and with_uv_tables(_read(project), origin) != _read(project):
@@ -410,7 +385,7 @@ def unconfigured_uv_error(root: Path, origin: FactoryOrigin) -> ConfigError | No
 
 def _read(file: Path) -> str:
     try:
-        return file.read_bytes().decode("utf-8")  # decode the bytes, because text mode would change the line ends
+        return file.read_bytes().decode("utf-8")  # text mode would change the line endings
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {error}", hint="make the file readable") from error
 
@@ -422,11 +397,7 @@ _HEADER: Final = re.compile(r"\s*\[\s*workspace\s*\]\s*(#.*)?")
 
 
 def with_origin(text: str, origin: FactoryOrigin) -> str:
-    """Return the text of a root `mcpfactory.toml` with the origin in its table `[workspace]`.
-
-    Raises:
-        ConfigError: the text has no table `[workspace]`, or no safe place for the line.
-    """
+    """Return the text of a root `mcpfactory.toml` with the origin in table `[workspace]`."""
     line = f"factory = {json.dumps(str(origin))}"
     lines = text.split("\n")
     header = next((number for number, one in enumerate(lines) if _HEADER.fullmatch(one.rstrip("\r"))), None)
@@ -450,11 +421,7 @@ def with_origin(text: str, origin: FactoryOrigin) -> str:
 
 
 def with_uv_tables(text: str, origin: FactoryOrigin) -> str:
-    """Return the text of a root `pyproject.toml` that lets uv find the runtime of the origin.
-
-    Raises:
-        ConfigError: the file has its own tables for uv.
-    """
+    """Return the text of a root `pyproject.toml` with the uv tables of the origin."""
     tables = uv_tables(origin)
     block = f"{_BEGIN}\n{tables}{_END}\n" if tables else ""
     if _BLOCK.search(text):

@@ -1,8 +1,4 @@
-"""Merge the results of CI jobs into the workspace.
-
-The new states are computed from the merged histories. Files that the states list are copied from the jobs (`bundle`),
-if their hashes match the hashes in the events.
-"""
+"""Merge of CI job results into the workspace."""
 
 from __future__ import annotations
 
@@ -44,18 +40,14 @@ _RUN: Final = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 
 @dataclass(frozen=True, slots=True)
 class ShardResult:
-    """Output folder of a job, and the servers assigned to the job."""
+    """Output folder of a job, and the servers that were assigned to the job."""
 
     folder: Path
     servers: tuple[str, ...]
 
 
 def validate_run_id(text: str) -> str:
-    """Validate a run ID (as printed by `ci matrix`), and return it.
-
-    Raises:
-        ConfigError: the text is not a run ID.
-    """
+    """Validate a run ID and return it."""
     if not _RUN.fullmatch(text):
         raise ConfigError(
             f"{text!r} is not a valid run id", hint="pass the id that mcpfactory ci matrix printed for these jobs"
@@ -64,12 +56,7 @@ def validate_run_id(text: str) -> str:
 
 
 def assigned_shard_results(folders: Sequence[Path], assigned: str) -> list[ShardResult]:
-    """Return the shard results in `shard-N` below the folders, with the servers that the matrix assigned to each job.
-
-    Raises:
-        NotFoundError: a folder is missing.
-        ConfigError: the matrix cannot be read.
-    """
+    """Return the shard results in the folders, with the servers that the matrix assigned to each job."""
     try:
         entries: list[dict[str, Any]] = json.loads(assigned)["include"]
         servers = {f"shard-{int(entry['shard'])}": tuple(str(entry["servers"]).split()) for entry in entries}
@@ -86,11 +73,7 @@ def assigned_shard_results(folders: Sequence[Path], assigned: str) -> list[Shard
 
 
 def named_shard_results(folders: Sequence[Path], servers: Iterable[str]) -> list[ShardResult]:
-    """Return one shard result per folder. Every job was assigned all of the `servers`.
-
-    Raises:
-        NotFoundError: a folder is missing.
-    """
+    """Return one shard result per folder. Each job was assigned all `servers`."""
     return [ShardResult(folder, tuple(servers)) for folder in _folders(folders)]
 
 
@@ -103,9 +86,10 @@ def _folders(folders: Sequence[Path]) -> Sequence[Path]:
 
 @dataclass(frozen=True, slots=True)
 class FoldedServer(JsonRecord):
-    """One server: its version, the number of new events and files, and the outcome of each stage.
+    """A server after the merge of job results.
 
-    `lacking` are files of the newest candidate that are not on this machine.
+    Attributes:
+        lacking: files of the newest candidate that are not on this machine.
     """
 
     server: str
@@ -118,13 +102,13 @@ class FoldedServer(JsonRecord):
 
     @property
     def passed(self) -> bool:
-        """Return True if all stages that ran have passed."""
+        """Return True if all stages passed."""
         return all(outcome == "passed" for outcome in self.outcomes.values())
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedShardResult(JsonRecord):
-    """A refused job result of a server. The reason is a code of `admission.REFUSALS`, and a text."""
+    """A refused job result of a server."""
 
     server: str
     code: str
@@ -141,16 +125,10 @@ def fold_results(
     branch: str = "",
     stages: Sequence[Stage] | None = None,
 ) -> tuple[list[FoldedServer], list[RefusedShardResult]]:
-    """Add the job results of one run to the workspace, write the resulting states, and return results and refusals.
+    """Add the job results of one run to the workspace. Return the merged servers and the refusals.
 
-    A server's result is accepted completely or not at all. Events that the history already has are not added again, so
-    a repeated fold has no effect. Files are accepted if their bytes have the hashes in the events. With `released`, the
-    results are from the publish job, which can also report promotions and publications. `branch` is a commit whose
-    histories contain the decisions of people.
-
-    Raises:
-        NotFoundError: the folder or commit does not exist.
-        StateError: the workspace's own history cannot be read or written.
+    A server's result is accepted completely or not at all. If `released` is set, the results may contain promotions and
+    publications. `branch` is a commit whose histories contain people's decisions.
     """
     known = stages or workspace_stages(workspace)
     kinds = RELEASE_EVENTS if released else RUN_EVENTS
@@ -194,7 +172,7 @@ def _fold_server(
         state = fold(server, merged)
         files = _files(artifacts, state, folders)
         _require_built(artifacts, taken, files)
-        # Write the files before the events, because an event without its file is an error.
+        # Write the files first: an event without its files would be an error.
         for place, data in files.items():
             replace_file(place, data)
         if new:
@@ -234,7 +212,6 @@ def _files(artifacts: Path, state: ServerState, folders: Sequence[Path]) -> dict
 
 
 def _require_built(artifacts: Path, events: Sequence[Event], files: Mapping[Path, bytes]) -> None:
-    """Raise `ShardResultError` if the files of a built candidate are missing."""
     for event in events:
         for name, content in (event.get("built") or {}).get("files", {}).items():
             place = artifacts / str(event["candidate"]) / name
@@ -258,7 +235,7 @@ def _result(workspace: Workspace, state: ServerState, events: int, files: int) -
 
 
 def summary(folded: Sequence[FoldedServer], refused: Sequence[RefusedShardResult] = ()) -> str:
-    """Return the Markdown summary of a CI run: refusals and failed stages first, with their findings."""
+    """Return the summary of a CI run as Markdown."""
     bad = [server for server in folded if not server.passed]
     lines = ["## mcpfactory", ""]
     if refused:
@@ -295,18 +272,16 @@ def summary(folded: Sequence[FoldedServer], refused: Sequence[RefusedShardResult
 
 
 def changed(steps: Iterable[PlanStep]) -> tuple[list[str], list[str]]:
-    """The second list also has the servers with invalid names.
+    """Return the servers with stages to run: first the valid names, then the invalid names.
 
-    No job gets these servers, because names become words of a script.
-
-    The second list has the servers with invalid names: no job gets them, because names become words of a script.
+    Servers with invalid names get no job, because the names become words of a shell script.
     """
     found = list(dict.fromkeys(step.server for step in steps if step.verdict in {RUN, BROKEN}))
     return [name for name in found if is_server_name(name)], [name for name in found if not is_server_name(name)]
 
 
 def split_into_shards(servers: Sequence[str], jobs: int, least: int) -> list[tuple[str, ...]]:
-    """Split the servers into at most `jobs` groups of similar size, each with at least `least` servers if possible."""
+    """Split the servers into at most `jobs` groups of similar size, with at least `least` servers each if possible."""
     count = max(1, min(jobs, len(servers) // least)) if servers else 0
     groups: list[tuple[str, ...]] = []
     for number in range(count):
@@ -316,5 +291,5 @@ def split_into_shards(servers: Sequence[str], jobs: int, least: int) -> list[tup
 
 
 def matrix(groups: Sequence[Sequence[str]]) -> dict[str, list[dict[str, object]]]:
-    """Return the value of `strategy.matrix`: an entry for each job with its number and its servers."""
+    """Return the value of `strategy.matrix`, with one entry per job."""
     return {"include": [{"shard": number, "servers": " ".join(group)} for number, group in enumerate(groups, 1)]}

@@ -1,20 +1,22 @@
 """Workflows for GitHub Actions.
 
-The pipeline workflow has four jobs. `plan` lists the changed servers, assigns them to jobs and sets the ID of the run.
-`shard` (a matrix) runs the pipeline for some of the servers. `fold` accepts the results of a shard only for the servers
-that `plan` assigned to that shard. It merges and verifies the results, and writes the summary. `keep` commits state and
-history, only on the workspace's branch, and is the only job with write access. The job `keep` uploads the channels,
-with the exact bytes that the shards built and checked.
+The pipeline workflow has four jobs. Only the job `keep` has write access.
 
-External input is never part of a script: values are passed in `env`. A pull request must not change histories.
-Decisions of people are stored on the branch. `keep` works on the newest commit of the branch, so decisions that people
-made while the shards ran are valid. A push is compared with the commit before the push.
+- `plan` lists the changed servers, assigns them to jobs and sets the ID of the run.
+- `shard` is a matrix of jobs. Each job of the matrix runs the pipeline for some servers.
+- `fold` verifies and merges the results. A shard may submit results only for its own servers.
+- `keep` commits state and history to the newest commit of the branch, and uploads the files of the channels.
 
-The release workflow has four jobs. `check` inspects the tag before any of its code runs. The tag must be on the
-workspace's branch, and must match the version of its sources. `run` runs the server through the pipeline; the server's
-code and tests run here, without any permissions. `publish` uses the files that `run` built, and people's decisions on
-the branch; it determines the candidate itself. Only the job `publish` has secrets and an identity, and it runs no
-server code. `keep` commits state and history, and is the only job with write access.
+Scripts read external input from environment variables only, to prevent injection.
+
+The release workflow has four jobs. Only the job `publish` has secrets and an identity, and only the job `keep` has
+write access.
+
+- `check` inspects the tag before code of the tag runs. The tag must be on the workspace's branch. The tag's version
+  must match the version of the sources.
+- `run` runs the pipeline for the server, without any permissions.
+- `publish` uses the files that `run` built, and people's decisions on the branch. This job runs no server code.
+- `keep` commits state and history.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from mcpfactory_pipeline.workspace.settings import CiSettings
 PLACE: Final = Path(".github", "workflows", "mcpfactory.yml")
 RELEASE_PLACE: Final = Path(".github", "workflows", "mcpfactory-release.yml")
 
-# Actions are pinned by commit, because tags can be moved.
+# Actions are pinned by commit, because a tag can be moved.
 ACTIONS: Final = {
     "checkout": "actions/checkout@11bd71901bbe5b1630ceea73d27597364c9af683 # v4.2.2",
     "python": "actions/setup-python@a26af69be951a213d495a4c3e4e4022e16d87065 # v5.6.0",
@@ -39,12 +41,12 @@ ACTIONS: Final = {
     "download": "actions/download-artifact@d3f86a106a0bac45b974a628896c90dbdf5c8093 # v4.3.0",
 }
 
-# With this command, GitHub treats all output as text, so that servers cannot send workflow commands.
+# Treats all later output as plain text, so that servers cannot send workflow commands.
 _STOP_COMMANDS: Final = """echo "::stop-commands::$(python -c 'import secrets; print(secrets.token_hex(16))')\""""
 
 
 def github_workflow(settings: CiSettings) -> str:
-    """Return the workflow of a workspace."""
+    """Return the pipeline workflow of a workspace."""
     return _filled("github/pipeline.yml", settings)
 
 
@@ -70,17 +72,17 @@ def _filled(name: str, settings: CiSettings) -> str:
 
 
 def ci_template(name: str) -> str:
-    """Return a template of CI files by its path below `templates/`."""
+    """Return a template of a CI file."""
     return (files("mcpfactory_pipeline.delivery.ci") / "templates" / name).read_text("utf-8")
 
 
 def common_blocks(settings: CiSettings) -> dict[str, str]:
-    """Return the template values that all providers share."""
+    """Return the template values that do not depend on the provider."""
     return {"BRANCH": settings.branch, "CHANNEL": settings.channel, "ENVIRONMENT": settings.environment}
 
 
 def replace_placeholders(text: str, blocks: Mapping[str, str]) -> str:
-    """Replace each `@NAME@` in a text, in the order of `blocks`: a value may contain later placeholders."""
+    """Replace each `@NAME@` in a text, in the order of `blocks`. A value may contain placeholders of later blocks."""
     for name, value in blocks.items():
         text = text.replace(f"@{name}@", value)
     return text

@@ -1,9 +1,8 @@
-"""GitLab pipelines, as text. Pure.
+"""GitLab pipelines, as text.
 
-GitLab fixes a matrix when the file is written, so `plan` writes and starts a second pipeline with a job for each shard.
-The jobs and their permissions are the same as in `github.py`. A job gets a secret only if the secret's variable is
-defined for the job's environment. The tag names the server to publish, and a separate job sets the run ID, so neither
-value comes from a job that ran server code. A shard submits only the folder with its own results.
+GitLab cannot compute a matrix in a running pipeline. `plan` therefore writes and starts a second pipeline with one job
+per shard. A job gets a secret only if the secret's variable is defined for the job's environment. In a release, the
+server's name and the run ID come from jobs that run no server code.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ RELEASE_PLACE: Final = Path(".gitlab", "mcpfactory-release.yml")
 
 
 def gitlab_pipeline(settings: CiSettings) -> str:
-    """Return the file that `.gitlab-ci.yml` includes: the job `plan`, and the pipeline that it generates."""
+    """Return the pipeline file that `.gitlab-ci.yml` includes."""
     return _filled("gitlab/pipeline.yml", settings, PLACE=PLACE.as_posix())
 
 
 def gitlab_shards(groups: Sequence[Sequence[str]], settings: CiSettings, run: str) -> str:
-    """Return the pipeline with one job per group of servers and a job that folds the results; `run` is the run's id."""
+    """Return the pipeline with one job per group of servers, and a job that merges the results of these jobs."""
     jobs = [
         f"shard-{number}:\n  extends: .shard\n  variables:\n    SHARD: {json.dumps(str(number))}\n    SERVERS: {json.dumps(' '.join(group))}\n\n"
         for number, group in enumerate(groups, 1)
@@ -37,7 +36,7 @@ def gitlab_shards(groups: Sequence[Sequence[str]], settings: CiSettings, run: st
 
 
 def gitlab_release(settings: CiSettings) -> str:
-    """Return the file that `.gitlab-ci.yml` includes to publish a release for a pushed tag."""
+    """Return the release file that `.gitlab-ci.yml` includes."""
     return _filled("gitlab/release.yml", settings, PLACE=RELEASE_PLACE.as_posix())
 
 

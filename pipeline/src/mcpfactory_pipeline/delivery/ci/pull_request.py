@@ -1,16 +1,14 @@
-"""Refuse forbidden changes in a pull request or a push.
+"""Refusal of forbidden changes in a pull request or a push.
 
-A pull request must not add events to a history. The only exception is an approval for a channel that
-requires signatures. The base must list its key, and no other event may have its signature.
+A pull request must not add events to a history. If a channel requires signatures, signed approvals are permitted. The
+base commit must already list the signer's public key.
 
-A push to the branch may also add people's decisions about candidates in the commit before the push. A candidate, and a
-decision about this candidate, must not arrive in the same push. A candidate and its decision arrive in one push if a
-pull request was merged without review.
+A push to the branch may also add people's decisions about candidates that were already pushed. A push must not contain
+both a candidate and a decision about this candidate.
 
-Promotions in a push are checked again (`pushed`), because `promote` applies the policy of the working tree. A person
-could have written a line by hand, or the same push could have removed a stage or lowered a policy. Each promotion is
-checked with the stages and channels of the commit before the push, at the time of the promotion's event. Therefore a
-stricter policy in the push revokes no promotion. For a channel that the push adds, the policy in the push applies.
+Promotions in a push are checked again, because the same push could have lowered the policy. For each promotion, the
+stages and channels of the commit before the push apply. If the push adds a channel, the policy in the push applies to
+this channel.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ from mcpfactory_pipeline.workspace.policy import ChannelPolicy
 from mcpfactory_pipeline.workspace.settings import WorkspaceSettings, WorkspaceTable
 from mcpfactory_pipeline.workspace.workspace import CONFIG, Workspace
 
-_MOST: Final = 50  # maximum promotions per server and push; further promotions are refused without a check
+_MOST: Final = 50  # maximum number of promotions per server and push; a push with more is refused
 
 
 def find_unpermitted_releases(
@@ -58,11 +56,7 @@ def find_unpermitted_releases(
 ) -> Iterator[str]:
     """Describe the blockers that should have prevented promotions and publications in a push.
 
-    `history` is the whole history of the server; `events` are the events of the history that the commit `base` lacks.
-    `stages` replaces the stages of the workspace and of the commit.
-
-    Raises:
-        ConfigError: the stages or channels cannot be read.
+    `history` has all events of the server. `events` has the events that the commit `base` lacks.
     """
     moves = [event for event in events if event["event"] in {"promoted", "published"}]
     if not moves:
@@ -96,7 +90,7 @@ def _table(settings: bytes) -> WorkspaceSettings:
     try:
         return read_settings(WorkspaceSettings, settings.decode("utf-8-sig"), CONFIG)
     except (SettingsError, UnicodeDecodeError):
-        # If the settings are invalid, no stage can run, so use the default channels.
+        # With invalid settings, no stage could run, so use the default channels.
         return WorkspaceSettings(workspace=WorkspaceTable())
 
 
@@ -139,7 +133,7 @@ _PROMOTED_HINT: Final = "push changes of stages and channels first, then run mcp
 
 @dataclass(frozen=True, slots=True)
 class RefusedHistory:
-    """A history that a pull request must not change: server, change, and remedy."""
+    """A forbidden change of a history: server, description, and hint."""
 
     server: str
     message: str
@@ -149,14 +143,9 @@ class RefusedHistory:
 def refusals(
     workspace: Workspace, base: str, *, pushed: bool = False, stages: Sequence[Stage] | None = None
 ) -> list[RefusedHistory]:
-    """Return the forbidden changes that a pull request for the commit `base` makes to histories.
+    """Return the forbidden changes of histories, compared with the commit `base`.
 
-    The working tree must contain the changes. With `pushed`, the changes are from a push, and `base` is the commit
-    before the push. `stages` are used instead of the stages of the workspace.
-
-    Raises:
-        NotFoundError: the commit does not exist.
-        ConfigError: the channels cannot be read.
+    If `pushed` is True, `base` must be the commit before the push.
     """
     found = [
         RefusedHistory(one["server"], f"{one['message']}: {one['changes'][0]}", one["hint"])
@@ -165,7 +154,7 @@ def refusals(
     found += [_refused_lock(place) for place in _tracked_locks(workspace)]
     signed = {channel.name for channel in read_channels(workspace) if channel.signed}
     if not _same_signers(workspace, base):
-        signed = set()  # count no signature, because a branch that adds a key could forge signatures with that key
+        signed = set()  # ignore all signatures: a branch that adds a key could sign with that key
     store = Store(workspace)
     for server, events in events_added_since(workspace, base).items():
         history = store.history(server)
@@ -193,7 +182,7 @@ def _about_new_candidates(history: Sequence[Event], events: Sequence[Event]) -> 
 
 
 def _tracked_locks(workspace: Workspace) -> list[str]:
-    """Return the tracked files in pipeline/locks. Other clones would read these caches instead of the histories."""
+    """Return the files in pipeline/locks that Git tracks. These files are valid only on one machine."""
     listed = git_output(
         workspace.root, "ls-files", "-z", "--", Store(workspace).locks.relative_to(workspace.root).as_posix()
     )

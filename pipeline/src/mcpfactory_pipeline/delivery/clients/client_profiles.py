@@ -1,14 +1,15 @@
 """MCP clients that a server can be installed into, with one row per client.
 
-Only this table contains the names of clients.
-
 `docs/reference/clients.md` is generated from these rows. A path begins with `~` (the home folder) or `{config}` (the
-settings folder of programs: `~/.config` or `$XDG_CONFIG_HOME`, `~/Library/Application Support`, `%APPDATA%`). A
-project's path is relative to the project folder.
+settings folder of programs: `~/.config` or `$XDG_CONFIG_HOME`, `~/Library/Application Support`, `%APPDATA%`). A path in
+a project is relative to the project folder.
 
-The shape of an entry is data with placeholders: `<command>`, `<args>`, `<command line>` (command and arguments in one
-list), `<env>`, `<literals>` (environment values that are not references), `<names>` (of variables that are passed on),
-`<name>`, `<url>`, `<headers>`, `<token variable>`. A key is omitted if its placeholder has no value.
+An entry is a template with placeholders. If a placeholder has no value, the entry omits the key. Placeholders with an
+unusual meaning:
+
+- `<command line>`: command and arguments in one list
+- `<literals>`: environment variables with plain values
+- `<names>`: names of the variables that the client passes on
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ System = Literal["linux", "mac", "windows"]
 
 @dataclass(frozen=True, slots=True)
 class ClientConfigFile:
-    """A configuration file: its format, and the content of a new file.
+    """A client's configuration file: its paths, its format, and the content of a new file.
 
-    The first path in `paths` that exists is used, otherwise the first path. `systems` has the paths for operating
-    systems that use other paths.
+    The first existing path is used. If no path exists, the first path is used. `systems` replaces `paths` on some
+    operating systems.
     """
 
     paths: tuple[str, ...]
@@ -37,7 +38,7 @@ class ClientConfigFile:
 
 @dataclass(frozen=True, slots=True)
 class ConfigLayout:
-    """Location of servers in a client's file, and shapes of entries; `http` is None if the client supports no URLs."""
+    """Location and form of servers in a client's file. `http` is None if the client does not support URLs."""
 
     container: tuple[str, ...]
     stdio: Mapping[str, Any]
@@ -46,24 +47,18 @@ class ConfigLayout:
 
 @dataclass(frozen=True, slots=True)
 class ClientProfile:
-    """One client.
+    """An MCP client.
 
     Attributes:
-        id: value of `--client`.
-        title: name of the client.
         user: file for all projects of a user.
-        project: file in a project; None without project support.
-        forms: forms of entries; the first one is used, unless the file has the container of a later one.
-        reference: how `env` refers to a variable of the client's environment, with `VAR` for its name; None if the
-            client has no references.
-        header: how a header refers to such a variable; None if headers cannot refer to variables.
-        folder: project folder in an entry of a project's file: `.` if the client starts servers in that
-            folder, or the client's placeholder for it. None if the client has neither, and so cannot start servers from
-            the project.
+        project: file in a project; None if the client does not support project files.
+        forms: layouts of the file. A later layout is used only if the file already contains the container of that
+            layout.
+        reference: notation for a reference to the environment variable `VAR`; None without support for references.
+        header: value of the `Authorization` header, with a reference to `VAR`; None without support for references.
+        folder: value for the project folder, such as `.`; None if the client cannot start servers from a project.
         gui: True if the client is started from a desktop, without the PATH of a shell.
-        moved: environment variable with another folder for the user's file.
-        note: information or tasks for a person.
-        project_note: information or tasks for a person about the file of a project.
+        moved: environment variable that sets another folder for the user's file.
     """
 
     id: str
@@ -279,5 +274,5 @@ CLIENTS: Final = (
 
 
 def find_client(name: str) -> ClientProfile | None:
-    """Return the client with that id; None if unknown."""
+    """Return the client with this ID, or None."""
     return next((row for row in CLIENTS if row.id == name), None)

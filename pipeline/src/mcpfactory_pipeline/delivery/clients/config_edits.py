@@ -1,7 +1,7 @@
-"""Insertion and removal of a server in the text of a client's configuration: text in, text out.
+"""Edits of a client's configuration text: insert or remove a server.
 
-After an edit, the result is parsed again and compared with the expected data. If the result differs from the expected
-data, the edit is refused. So an unknown syntax causes an error, but never a loss of settings.
+After an edit, the result is parsed and compared with the expected data. Unknown syntax therefore causes an error, but
+never a loss of settings.
 """
 
 from __future__ import annotations
@@ -41,11 +41,7 @@ _EDITORS: Final[Mapping[Format, _Editor]] = {
 
 
 def read(text: str, config: ClientConfigFile) -> Any:
-    """Return the data of a configuration.
-
-    Raises:
-        ConfigSyntaxError: the text violates the format, or its top level is not an object.
-    """
+    """Return the parsed configuration."""
     data = _EDITORS[config.format].parse(text.removeprefix(_BOM))
     if not isinstance(data, dict):
         raise ConfigSyntaxError("the top level is not an object")
@@ -53,13 +49,13 @@ def read(text: str, config: ClientConfigFile) -> Any:
 
 
 def detect_layout(data: Any, forms: Iterable[ConfigLayout]) -> ConfigLayout:
-    """Return the layout of a configuration: the first layout, unless the container of a later layout exists."""
+    """Return the layout whose container the configuration has. The default is the first layout."""
     usual, *others = forms
     return next((form for form in others if _is_container(_at(data, form.container))), usual)
 
 
 def entries(data: Any, form: ConfigLayout, config: ClientConfigFile) -> dict[str, Any]:
-    """Return the servers in a configuration by name, without invalid entries."""
+    """Return the valid entries in a configuration by server name."""
     found = _at(data, form.container)
     if config.format == "yaml list":
         items = found if isinstance(found, list) else []
@@ -68,14 +64,7 @@ def entries(data: Any, form: ConfigLayout, config: ClientConfigFile) -> dict[str
 
 
 def install(text: str | None, config: ClientConfigFile, form: ConfigLayout, name: str, entry: Mapping[str, Any]) -> str:
-    """Return the text with the entry; return it unchanged if it already has the entry.
-
-    Args:
-        text: text of the configuration; None if the file does not exist.
-        config: format of the configuration, and the text of a new one.
-        form: form of the entries.
-        name: name of the server.
-        entry: the program to start or the address to connect to.
+    """Insert the entry, and return the new text. `text` is None for a new file.
 
     Raises:
         ConfigSyntaxError: the text violates its format, or cannot be changed in place.
@@ -93,13 +82,10 @@ def install(text: str | None, config: ClientConfigFile, form: ConfigLayout, name
 def uninstall(
     text: str, config: ClientConfigFile, form: ConfigLayout, name: str, *, backups: Iterable[str | None] = ()
 ) -> str | None:
-    """Return the text without the entry, or None if `install` created the file and the file should be removed.
+    """Remove the entry, and return the new text. Return None if `install` created the file.
 
-    `backups` are earlier texts of the file. If a backup with the inserted entry equals the current text, the backup is
-    returned. The backup also lacks a container that was added for the entry.
-
-    Raises:
-        ConfigSyntaxError: the text violates its format, or cannot be changed in place.
+    `backups` are earlier texts of the file. If inserting the entry into a backup gives the current text, the backup is
+    returned.
     """
     mark, body = _split(text)
     before = read(body, config)
@@ -169,7 +155,7 @@ def _verify(found: Any, expected: Any) -> None:
 
 
 def _without_empty(data: Any) -> Any:
-    """Return the data without empty top-level containers, which TOML does not keep after the last entry."""
+    """Remove empty top-level containers, because TOML edits remove a container with its last entry."""
     return (
         {key: value for key, value in data.items() if value not in ({}, [], None)} if isinstance(data, dict) else data
     )

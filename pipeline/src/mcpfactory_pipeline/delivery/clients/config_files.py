@@ -20,22 +20,22 @@ from mcpfactory_runtime.errors import Exit
 
 
 class ClientConfigError(PipelineError):
-    """Error for a client configuration that cannot be changed as requested. The file stays unchanged."""
+    """Error if a client configuration cannot be changed."""
 
     exit_code = Exit.BAD_INPUT
 
 
 class ConfigSyntaxError(ValueError):
-    """Error for a text that violates its format, with the reason and the line."""
+    """Error for a configuration with invalid syntax."""
 
 
 _BACKUPS: Final = 10  # maximum number of backups of each file
-_ABSENT: Final = "absent"  # name of the backup if the file did not exist before
+_ABSENT: Final = "absent"  # name of the backup for a file that did not exist before
 
 
 @dataclass(frozen=True, slots=True)
 class UserPaths:
-    """Operating system of a person, with home folder, settings folder and the state folder of mcpfactory."""
+    """Folders and environment of a user."""
 
     system: System
     home: Path
@@ -45,12 +45,12 @@ class UserPaths:
 
     @property
     def secrets(self) -> Path:
-        """Return the folder for the secret files to which configurations refer."""
+        """Return the folder for the secret files that configurations refer to."""
         return self.config / "mcpfactory" / "secrets"
 
 
 def read_user_paths(environ: Mapping[str, str]) -> UserPaths:
-    """Return a person's paths on this machine, derived from the person's environment."""
+    """Return the user's paths on this machine."""
     home = Path(environ.get("HOME") or Path.home())
     if sys.platform == "darwin":
         support = home / "Library" / "Application Support"
@@ -67,11 +67,7 @@ def read_user_paths(environ: Mapping[str, str]) -> UserPaths:
 def client_config_path(
     client: ClientProfile, home: UserPaths, project: Path | None = None
 ) -> tuple[Path, ClientConfigFile]:
-    """Return the configuration file of a client, for the user or for a project folder. The file may be missing.
-
-    Raises:
-        ClientConfigError: the client does not support project files.
-    """
+    """Return a client's configuration file, for the user or for a project."""
     if project is not None:
         if client.project is None:
             raise ClientConfigError(
@@ -95,11 +91,7 @@ def _first(paths: list[Path]) -> Path:
 
 
 def read_text(file: Path) -> str | None:
-    """Return the text with unchanged line ends, or None if the file does not exist.
-
-    Raises:
-        ClientConfigError: the file cannot be read, or is not UTF-8.
-    """
+    """Return the text with its original line endings, or None if the file does not exist."""
     try:
         return file.read_bytes().decode("utf-8")
     except (FileNotFoundError, NotADirectoryError):
@@ -115,10 +107,9 @@ def read_text(file: Path) -> str | None:
 def replace(
     file: Path, before: str | None, after: str | None, home: UserPaths, *, private: bool = False
 ) -> Path | None:
-    """Replace a file's text atomically, and return the path of the backup; None if the file is new.
+    """Replace a file's text atomically. Return the path of the backup, or None if the file is new.
 
-    If `after` is None, remove the file. A link stays a link, and the file keeps its mode. A `private` file is readable
-    only by its owner.
+    If `after` is None, the file is removed. A `private` file is readable only by its owner.
 
     Raises:
         ClientConfigError: the file no longer has the text `before`, or cannot be written. The file is unchanged.
@@ -133,7 +124,7 @@ def replace(
 
 
 def readable_by_others(file: Path) -> bool:
-    """Return True if the file exists, and users other than its owner can read or change it."""
+    """Return True if users other than the owner have permissions for the file."""
     return bool(stat.S_IMODE(file.stat().st_mode) & 0o077)
 
 
@@ -148,17 +139,13 @@ def _replace_unchanged(file: Path, before: str | None, after: str | None, *, pri
 
 
 def back_up(file: Path, text: str | None, home: UserPaths) -> Path | None:
-    """Back up the text of a file, readable only by its owner, because it may contain secrets; keep the newest ten.
-
-    Raises:
-        ClientConfigError: the backup failed, so the file must not be changed.
-    """
+    """Back up the text of a file, and keep the ten newest backups. Only the owner can read the backups."""
     folder = _folder(file, home)
     name = _ABSENT if text is None else f"{hashlib.sha256(text.encode()).hexdigest()[:16]}-{file.name}"
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         place = folder / name
-        place.unlink(missing_ok=True)  # delete the old backup, so that the new file becomes the newest
+        place.unlink(missing_ok=True)  # the backup must be the file with the newest modification time
         with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
             stream.write((text or "").encode())
         for old in sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)[:-_BACKUPS]:
@@ -170,7 +157,7 @@ def back_up(file: Path, text: str | None, home: UserPaths) -> Path | None:
 
 
 def backups(file: Path, home: UserPaths) -> list[str | None]:
-    """Return the backups of a file, newest first; None means that the file did not exist at the time of the backup."""
+    """Return the backups of a file, newest first. In the result, None means that the file did not exist."""
     found: list[tuple[int, str | None]] = []
     with suppress(OSError, UnicodeDecodeError):
         for path in _folder(file, home).iterdir():

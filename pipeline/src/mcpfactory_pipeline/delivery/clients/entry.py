@@ -1,4 +1,4 @@
-"""Entries for a server in client configurations, with references instead of secrets."""
+"""Entries for servers in client configurations. An entry contains references to secrets, but never the secrets."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from typing import Any, Final
 from mcpfactory_pipeline.delivery.clients.client_profiles import ClientProfile, ConfigLayout
 from mcpfactory_pipeline.delivery.clients.config_files import ClientConfigError
 
-# Placeholder in arguments; each client's own placeholder for the project folder replaces this placeholder.
+# Placeholder in arguments for the project folder.
 PROJECT: Final = "<project>"
-# Suffix of a variable that contains the path of a file with the secret.
+# Suffix of a variable whose value is the path of a secret file.
 _FILE: Final = "_FILE"
 _DROP: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchEntry:
-    """A program to start.
+    """A program that a client starts.
 
-    `program` is the program's name, and `path` is its location on this machine. If the program is started by its path,
-    the arguments in `before` precede the other arguments. `variables` are the names of secret variables, `plain` are
-    other variables that the program reads, and `literals` are values in its environment. `todo` lists tasks that the
-    user must do, one sentence each.
+    Attributes:
+        path: location of the program on this machine.
+        variables: names of secret variables.
+        plain: names of other variables that the program reads.
+        literals: variables with values.
+        before: arguments that precede `arguments` if the program is started by its path.
     """
 
     program: str
@@ -39,7 +41,7 @@ class LaunchEntry:
 
 @dataclass(frozen=True, slots=True)
 class RemoteEntry:
-    """A URL to connect to; `variable` is the variable with the bearer token; "" if no token is needed."""
+    """A URL that a client connects to. `variable` is the environment variable with the bearer token, or ""."""
 
     url: str
     variable: str = ""
@@ -47,7 +49,7 @@ class RemoteEntry:
 
 @dataclass(frozen=True, slots=True)
 class ClientEntry:
-    """An entry, and the tasks that remain for a person, one sentence each."""
+    """An entry, and tasks for the user, one sentence each."""
 
     value: Mapping[str, Any]
     todo: tuple[str, ...]
@@ -64,16 +66,8 @@ def build_entry(
 ) -> ClientEntry:
     """Return the entry of a server for a client.
 
-    Args:
-        client: the client's profile.
-        form: the form of its configuration.
-        name: name of the server in the configuration.
-        target: program to start or URL to connect to.
-        secrets: folder for files with secrets, for clients that cannot refer to the environment.
-        shared: True if other people share the configuration: in this case, programs are written by name, not by path.
-
-    Raises:
-        ClientConfigError: the client does not support an entry of this kind.
+    `secrets` is the folder for secret files. Secret files are for clients that cannot refer to environment variables. A
+    `shared` entry contains program names instead of paths.
     """
     if isinstance(target, RemoteEntry):
         return _remote(client, form, name, target)
@@ -83,7 +77,7 @@ def build_entry(
     taken = [f"{client.title} takes {variable} from its environment" for variable in variables]
     if client.reference is not None:
         references = {variable: client.reference.replace("VAR", variable) for variable in variables}
-    elif "<names>" not in form.stdio.values() and not shared:  # store each secret in a private file
+    elif "<names>" not in form.stdio.values() and not shared:  # the entry refers to one private file per secret
         references = {variable + _FILE: str(secrets / variable) for variable in target.variables}
         taken = [f"{client.title} cannot refer to {variable}: --env {variable}=VALUE" for variable in target.plain]
         taken += [f"put the value of {one} into {secrets / one} (mode 600)" for one in target.variables]
@@ -102,10 +96,6 @@ def build_entry(
 def _command_line(
     client: ClientProfile, target: LaunchEntry, *, shared: bool
 ) -> tuple[str, list[str], tuple[str, ...]]:
-    """Return program, arguments and remaining tasks.
-
-    Programs have full paths, or only names if other people share the entry.
-    """
     if not shared:
         return target.path, [*target.before, *target.arguments], target.todo
     if client.folder is None and any(PROJECT in argument for argument in target.arguments):
@@ -161,10 +151,10 @@ def _fill(shape: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def merge_entry(before: Mapping[str, Any] | None, entry: Mapping[str, Any], form: ConfigLayout) -> dict[str, Any]:
-    """Return the entry that replaces an existing entry and keeps a person's additions.
+    """Return a new entry that keeps the user's changes to the existing entry.
 
-    Additions are: keys that no shape of the client has; changed switches (`enabled`, `timeout`); additional variables;
-    values that a person wrote instead of our reference to a variable.
+    The new entry keeps unknown keys, changed switches and numbers, additional variables, and values that replace a
+    reference.
     """
     if before is None:
         return dict(entry)

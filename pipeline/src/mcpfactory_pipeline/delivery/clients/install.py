@@ -1,4 +1,4 @@
-"""Install a server into a client's configuration, and uninstall it."""
+"""Installation of a server into a client's configuration, and removal."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 from mcpfactory_runtime.upstream.secrets import SETTINGS
 from mcpfactory_runtime.urls import split_web_url
 
-_PLACES: Final = ("_FILE", "_PATH", "_DIR", "_URL")  # suffixes of variables that hold the location of a secret
+_PLACES: Final = ("_FILE", "_PATH", "_DIR", "_URL")  # variables whose value is the location of a secret
 
 
 def select_entry_variables(
@@ -53,14 +53,10 @@ def select_entry_variables(
     environ: Mapping[str, str],
     ask: Callable[[str, None], bool | None] | None = None,
 ) -> tuple[list[str], list[str]]:
-    """Return `NAME` and `NAME=VALUE` for an entry, and notes about variables of the shell that are left out.
+    """Return the variables for an entry (`NAME` or `NAME=VALUE`), and notes about omitted variables of the shell.
 
-    Args:
-        server: the server.
-        given: variables from the command line.
-        environ: environment of the shell. If a person agrees, the shell's variables for the server are written, except
-            secrets.
-        ask: asks the person; None if there is nobody to ask.
+    Variables of the shell are added only if the user agrees, and secrets are never added. `ask` asks the user, or is
+    None if nobody can answer.
 
     Raises:
         ClientConfigError: a value is a URL with a password.
@@ -103,7 +99,7 @@ def select_entry_variables(
 
 
 def is_secret_looking_variable(name: str, value: str) -> bool:
-    """Return True if a variable looks like a secret: by its name, or because its value has a token or a password."""
+    """Return True if the name or the value of a variable looks like a secret."""
     named = is_secret(name) and not name.upper().endswith(_PLACES)
     return named or _has_password(value) or redacted(value, pairs=False) != value
 
@@ -121,10 +117,12 @@ _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class InstallTarget:
-    """A server to install: its name in configurations, connection, source (`url` for a URL) and version.
+    """A server to install.
 
-    `warnings` are notes for the user. `recognizes` returns True if an existing entry is an entry of this server. Any
-    other entry with the same name belongs to another server.
+    Attributes:
+        reached: the program to start, or the URL to connect to.
+        source: channel, `index`, `source`, or `url`.
+        recognizes: returns True if an existing entry belongs to this server.
     """
 
     name: str
@@ -136,17 +134,18 @@ class InstallTarget:
 
     @property
     def holds_secret(self) -> bool:
-        """Return True if a value that looks like a secret is in plain text."""
+        """Return True if a plain-text value looks like a secret."""
         literals = self.reached.literals if isinstance(self.reached, LaunchEntry) else {}
         return any(is_secret_looking_variable(variable, value) for variable, value in literals.items())
 
 
 @dataclass(frozen=True, slots=True)
 class ClientChange(JsonRecord):
-    """The change to one client's file; the change is made or only planned.
+    """A change of a client's file, or a planned change.
 
-    `outcome`: installed, updated, unchanged, removed or absent. `kept` is the path of the backup; None if nothing was
-    changed, or if the file is new. `entry` is the current entry in the file.
+    Attributes:
+        outcome: installed, updated, unchanged, removed or absent.
+        kept: path of the backup; None if the file is new or unchanged.
     """
 
     client: str
@@ -161,11 +160,7 @@ class ClientChange(JsonRecord):
 
 
 def select_clients(names: Sequence[str]) -> list[ClientProfile]:
-    """Return the clients with the given ids, each client only once.
-
-    Raises:
-        NotFoundError: a client is unknown.
-    """
+    """Return the clients with the given IDs, without duplicates."""
     found = []
     for name in dict.fromkeys(names):
         row = find_client(name)
@@ -190,19 +185,11 @@ def server_target(
 ) -> InstallTarget:
     """Return a server of the workspace as an install target.
 
-    Args:
-        workspace: workspace of the server.
-        server: name of the server.
-        name: name in configurations; by default the server's name.
-        source: see `launch`.
-        environ: `NAME=VALUE`, or `NAME` for a reference to one more variable of the client's environment.
-        literal: write values that look like secrets.
-        project: the folder of the project whose configuration is changed; None for the user's configuration.
-        ask: query the current offer of a server at a URL.
+    `environ` has `NAME=VALUE` for a value, or `NAME` for a reference to a variable of the client. `literal` allows
+    values that look like secrets. With `ask`, the current offer of a server at a URL is queried.
 
     Raises:
-        NotFoundError: the server or channel is unknown.
-        ClientConfigError: the source does not have the server, or a secret would be written.
+        ClientConfigError: the source does not offer the server, or the entry would contain a secret.
         RefusedError: the server at a URL differs from its adopted version, or does not respond.
     """
     one = workspace.server(server)
@@ -247,10 +234,7 @@ def _with_variables(reached: LaunchEntry, environ: Sequence[str], *, literal: bo
 def _adopted_url(
     workspace: Workspace, server: WorkspaceServer, url: str, name: str, source: str, *, given: bool, ask: bool
 ) -> InstallTarget:
-    """Return an adopted server at a URL as an install target.
-
-    A channel only proves that the server was checked; the entry contains just the URL.
-    """
+    """Return an adopted server at a URL as an install target."""
     if given:
         raise ClientConfigError(
             f"{server.name} runs at {url}, but variables can be set only for a local process", hint="leave out --env"
@@ -272,11 +256,7 @@ def _adopted_url(
 
 
 def remote_target(url: str, *, name: str = "", variable: str = "") -> InstallTarget:
-    """Return a server at a URL as an install target; `variable` is the name of the variable with the bearer token.
-
-    Raises:
-        ClientConfigError: the URL, the name or the variable is invalid.
-    """
+    """Return a server at a URL as an install target."""
     parts = split_web_url(url)
     if parts is None or parts.hostname is None:
         raise ClientConfigError(f"{url} is not a valid http or https URL", hint="https://host/mcp")
@@ -311,13 +291,9 @@ def install(
     dry_run: bool = False,
     force: bool = False,
 ) -> ClientChange:
-    """Insert a server into a client's configuration; the rest of the file stays unchanged, byte for byte.
+    """Insert a server into a client's configuration. The rest of the file stays unchanged, byte for byte.
 
-    If `force` is set, also replace an entry of the same name that belongs to another server.
-
-    Raises:
-        ClientConfigError: the client does not support the entry, another server has its name, or the file cannot be
-            changed. The file stays unchanged.
+    `force` replaces an entry with the same name that belongs to another server.
     """
     file, config = client_config_path(row, home, project)
     text = read_text(file)
@@ -350,11 +326,7 @@ def install(
 def uninstall(
     row: ClientProfile, name: str, home: UserPaths, *, project: Path | None = None, dry_run: bool = False
 ) -> ClientChange:
-    """Remove a server from a client's configuration; the rest of the file stays unchanged, byte for byte.
-
-    Raises:
-        ClientConfigError: the file cannot be changed; it stays unchanged.
-    """
+    """Remove a server from a client's configuration. The rest of the file stays unchanged, byte for byte."""
     file, config = client_config_path(row, home, project)
     text = read_text(file)
     data = _data(file, text, config)
@@ -372,7 +344,7 @@ def uninstall(
 def client_config_snippet(
     row: ClientProfile, target: InstallTarget, home: UserPaths, *, project: Path | None = None
 ) -> str:
-    """Return a configuration for the client that contains only this server."""
+    """Return a client configuration that contains only this server."""
     _, config = client_config_path(row, home, project)
     built = _entry(row, row.forms[0], target, home, project)
     return config_edits.install(None, config, row.forms[0], target.name, built.value)

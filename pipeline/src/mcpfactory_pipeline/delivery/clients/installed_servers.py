@@ -1,4 +1,4 @@
-"""Servers that are installed in clients of this machine, each with source, version and state (current, stale, …)."""
+"""Servers that are installed in this machine's clients."""
 
 from __future__ import annotations
 
@@ -45,12 +45,16 @@ _URLS: Final = ("url", "serverUrl", "httpUrl", "uri")
 
 @dataclass(frozen=True, slots=True)
 class InstalledServer(JsonRecord):
-    """One server in one configuration.
+    """An installed server in a client's configuration.
 
-    `server` is "" for a server from outside this workspace. `state` is `current`, `stale` (the workspace has another
-    version), `drifted` (according to the records, its URL offers something else than the adopted version), `broken` (it
-    cannot start), `unreadable` (the file cannot be read) or `other` (from outside this workspace). `message` is the
-    reason.
+    `state` has one of these values:
+
+    - `current`: the entry is up to date.
+    - `stale`: the workspace has another version.
+    - `drifted`: according to the last check, the server at the URL differs from the adopted version.
+    - `broken`: the server cannot start.
+    - `unreadable`: the file cannot be read.
+    - `other`: the server is from outside this workspace.
     """
 
     client: str
@@ -65,14 +69,12 @@ class InstalledServer(JsonRecord):
 
     @property
     def uninstall_command(self) -> str:
-        """The command that removes the entry."""
+        """Return the command that removes the entry."""
         return f"mcpfactory uninstall {self.name} --client {self.client}{' --project' * (self.scope == 'project')}"
 
 
 @dataclass(frozen=True, slots=True)
 class _KnownServer:
-    """A server of the workspace with the facts that entries refer to: package, and releases in channels and index."""
-
     workspace: Workspace
     server: WorkspaceServer
     package: ServerPackage
@@ -82,7 +84,7 @@ class _KnownServer:
 
 @dataclass(frozen=True, slots=True)
 class _EntryTarget:
-    """The target of an entry: server (None if outside this workspace), source, version, and the file in a channel."""
+    """Target of an entry. `one` is None for a server from outside this workspace."""
 
     one: _KnownServer | None
     source: str = ""
@@ -91,9 +93,9 @@ class _EntryTarget:
 
 
 def installed(workspace: Workspace | None, home: UserPaths, project: Path | None = None) -> list[InstalledServer]:
-    """Return every server in every client's configuration, for the user and for the project, by client.
+    """Return the servers in all client configurations of the user and of the project, grouped by client.
 
-    Without a workspace, all servers are unknown. A file that cannot be read produces one row instead of an error.
+    An unreadable file appears as one server with the state `unreadable`.
     """
     known = _known(workspace, workspace.servers()) if workspace is not None else []
     found: list[InstalledServer] = []
@@ -105,15 +107,15 @@ def installed(workspace: Workspace | None, home: UserPaths, project: Path | None
 
 
 def starts_server(entry: Mapping[str, Any], workspace: Workspace, server: WorkspaceServer) -> bool:
-    """Return True if an entry starts this server of the workspace, from sources, a channel or an index.
+    """Return True if an entry starts this server.
 
-    An entry written by hand is also recognized if it has the form that `install` writes.
+    A handwritten entry is recognized if it has the same form as entries of `install`.
     """
     return not entry_url(entry) and _recognised(_command(entry), tuple(_known(workspace, [server]))).one is not None
 
 
 def entry_url(entry: Mapping[str, Any]) -> str:
-    """Return the URL that an entry connects to; "" if the entry starts a program."""
+    """Return the URL of an entry, or "" if the entry starts a program."""
     return next((str(entry[key]) for key in _URLS if entry.get(key)), "")
 
 
@@ -163,10 +165,10 @@ def _classify(entry: Mapping[str, Any], known: tuple[_KnownServer, ...]) -> tupl
 
 
 def _url_state(one: _KnownServer) -> tuple[str, str]:
-    """Return the state of a server at a URL from recorded data, without a request."""
+    """Return the recorded state of a server at a URL, without a request."""
     try:
         known = default_channel_drift_blockers(one.workspace, one.server, Store(one.workspace).state(one.server.name))
-    except PipelineError as error:  # the record of the drift cannot be read
+    except PipelineError as error:  # the drift record cannot be read
         return "drifted", str(error)
     return ("drifted", known[0].message) if known else ("current", "")
 
@@ -205,9 +207,9 @@ def _recognised(words: list[str], known: tuple[_KnownServer, ...]) -> _EntryTarg
 
 
 def _from_source(name: str, folder: str, known: tuple[_KnownServer, ...]) -> _EntryTarget:
-    """Return the server for a source folder.
+    """Return the server with this name and source folder.
 
-    A relative folder comes from a project's file, and matches the workspace.
+    A relative folder always matches. Only a project's file has relative folders.
     """
     for one in known:
         if one.server.name == name and (not Path(folder).is_absolute() or Path(folder) == one.workspace.root):

@@ -1,7 +1,4 @@
-"""JSON with comments and trailing commas: the position of each value, for changes in place.
-
-All other deviations from JSON are refused, because a guess could change the user's settings.
-"""
+"""In-place edits of JSON with comments and trailing commas. Other deviations from JSON are refused."""
 
 from __future__ import annotations
 
@@ -17,8 +14,8 @@ _DEEPEST: Final = 100
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _STRING: Final = r'"(?:\\.|[^"\\])*"'
 _COMMENT: Final = re.compile(rf"{_STRING}|(?P<comment>//[^\r\n]*|/\*.*?\*/)", re.DOTALL)
-# A comma before a closing bracket. After an opening bracket, a colon or another comma, such a comma is an error.
-# For speed, skip a run of blanks without a comma in one step.
+# A trailing comma is a comma before a closing bracket. Without a preceding value, the comma is an error.
+# Blanks before anything except a comma are skipped in one step, for speed.
 _TRAILING: Final = re.compile(
     rf"{_STRING}|[ \t\r\n]++(?!,)|(?P<no_value>[\[{{,:]?)[ \t\r\n]*+(?P<comma>,)(?=[ \t\r\n]*+[\]}}])", re.DOTALL
 )
@@ -33,8 +30,6 @@ _DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant)
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """A member of an object: its key, and the positions of key, value and the value's end."""
-
     key: str
     start: int
     value: int
@@ -43,8 +38,6 @@ class _Member:
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """An object: start, end, members, and the position of the comma after the last member (None without a comma)."""
-
     start: int
     end: int
     members: tuple[_Member, ...]
@@ -59,7 +52,7 @@ class _Object:
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """A text in two more forms of equal length. `plain` has no comments; `strict` also has no trailing commas."""
+    """A JSON text in three forms of equal length. `plain` has no comments, and `strict` is valid JSON."""
 
     text: str
     plain: str
@@ -81,16 +74,16 @@ class _Document:
             return cls(text, plain, strict, _DECODER.decode(strict))
         except json.JSONDecodeError as error:
             raise ConfigSyntaxError(f"line {error.lineno}: {error.msg}") from error
-        except ValueError as error:  # the text contains NaN, or a number with too many digits for Python
+        except ValueError as error:  # the text contains NaN, or a number with too many digits
             raise ConfigSyntaxError(str(error)) from error
 
     def after_blank(self, place: int) -> int:
-        """Return the next position that is neither blank nor in a comment."""
+        """Skip blanks and comments, and return the new position."""
         found = _SPACE.match(self.plain, place)
         return found.end() if found else place
 
     def object_at(self, place: int) -> _Object | None:
-        """Return the object that starts at a position; None if another kind of value starts there."""
+        """Return the object at the position, or None for another kind of value."""
         if self.strict[place] != "{":
             return None
         members: list[_Member] = []
@@ -108,20 +101,12 @@ class _Document:
 
 
 def parse(text: str) -> Any:
-    """Return the data. An empty text counts as an empty object.
-
-    Raises:
-        ConfigSyntaxError: the text is not JSON, even without comments and trailing commas.
-    """
+    """Return the parsed data. An empty text is an empty object."""
     return _Document.read(text).data if text.strip() else {}
 
 
 def insert(text: str, path: Sequence[str], value: Any) -> str:
-    """Return the text with the value at the path. All other bytes are unchanged, and missing parents are created.
-
-    Raises:
-        ConfigSyntaxError: the text is not JSON, or a parent on the path is not an object.
-    """
+    """Return the text with the value at the path. Missing parents are created, and all other bytes stay unchanged."""
     document = _Document.read(text if text.strip() else "{}" + text)
     text, at = document.text, document.after_blank(0)
     for depth, key in enumerate(path):
@@ -142,11 +127,7 @@ def insert(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def remove(text: str, path: Sequence[str]) -> str:
-    """Return the text without the member at the path; its parents and all comments stay.
-
-    Raises:
-        ConfigSyntaxError: the text is not JSON.
-    """
+    """Return the text without the member at the path. Comments are kept."""
     document = _Document.read(text)
     at = document.after_blank(0)
     for depth, key in enumerate(path):
@@ -161,10 +142,9 @@ def remove(text: str, path: Sequence[str]) -> str:
 
 
 def _insert(text: str, node: _Object, key: str, value: Any) -> str:
-    """Insert a last member in the style of its siblings, after the comments that follow the previous member."""
     close = node.end - 1
     inside = text[node.start + 1 : close]
-    # Offset of the blanks before the closing brace.
+    # position of the blanks before the closing brace
     tail = len(inside.rstrip(" \t\r\n")) + node.start + 1
     spread = not node.members or _lead(text, node.members[0].start) is not None or "\n" in text[tail:close]
     name = json.dumps(key, ensure_ascii=False)
@@ -186,7 +166,6 @@ def _insert(text: str, node: _Object, key: str, value: Any) -> str:
 
 
 def _remove(document: _Document, node: _Object, member: _Member) -> str:
-    """Remove a member, the blanks before it, and its comma."""
     text, place = document.text, node.members.index(member)
     start, end = len(text[: member.start].rstrip(" \t\r\n")), member.end
     if len(node.members) == 1:
@@ -224,7 +203,6 @@ def _compact(value: Any) -> str:
 
 
 def _render(text: str, value: Any, indent: str) -> str:
-    """Return a value as JSON, with objects on several lines and each list on one line."""
     if not isinstance(value, Mapping) or not value:
         return _compact(value)
     end, inner = _newline(text), indent + _unit(text)

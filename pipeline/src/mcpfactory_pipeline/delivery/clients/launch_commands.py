@@ -1,9 +1,8 @@
 """Commands and URLs that clients use to start a server: from a channel, a package index, a URL or sources.
 
-The entry determines whose package a client starts. An entry from a channel contains the paths of the promoted files of
-server and runtime, so that no index is queried. An entry from an index contains a package name. If the name is
-unpublished, a stranger could publish it and receive the server's credentials. Therefore a name is trusted only if the
-state records its publication, or if the index has the promoted candidate, byte for byte.
+An entry for a channel contains paths of promoted wheels, so that no index is queried. An entry for an index contains a
+package name. A stranger could publish an unpublished name and receive the server's credentials. A package name is
+therefore trusted only if the state records its publication, or if the index has the promoted candidate.
 """
 
 from __future__ import annotations
@@ -40,13 +39,12 @@ from mcpfactory_runtime.upstream.tokens import LOGIN_GRANTS
 def entry_channel_and_version(
     workspace: Workspace, server: WorkspaceServer, channel: str, project: Path | None
 ) -> tuple[str, str]:
-    """Return the channel and version for an adopted server's entry; two empty strings stand for the local files.
+    """Return the channel and version for an adopted server's entry. For local files, channel and version are both "".
 
     The default is the last channel that offers the server on this machine.
 
     Raises:
-        ClientConfigError: the channel does not offer the server on this machine, or other people share the entry.
-        NotFoundError: the channel does not exist.
+        ClientConfigError: the channel does not offer the server on this machine, or the configuration is shared.
     """
     state = Store(workspace).state(server.name)
     if not channel:
@@ -76,7 +74,7 @@ def _is_here(workspace: Workspace, state: ServerState, channel: str) -> bool:
 
 
 def adopted_server_variables(server: WorkspaceServer, *, secret: bool) -> tuple[str, ...]:
-    """Return the names of variables that an adopted server reads: secrets if `secret` is True, else non-secrets."""
+    """Return the secret variables that an adopted server reads. If `secret` is False, return the other variables."""
     return tuple(name for name in server.config.server.environment if is_secret(name) is secret)
 
 
@@ -84,23 +82,20 @@ _TARGET: Final = "pypi"
 
 
 class IndexedPackage(NamedTuple):
-    """A server's release in an index: its version and project page."""
+    """Version and project page of a server's release on an index."""
 
     version: str
     page: str
 
     @property
     def url(self) -> str:
-        """The URL of the index; "" for uv's default."""
+        """Return the URL of the index, or "" for uv's default index."""
         url = self.page.rstrip("/").rpartition("/")[0]
         return "" if url == PypiOptions().index.rstrip("/") else f"{url}/"
 
 
 def recorded_package(workspace: Workspace, server: WorkspaceServer, project: str) -> IndexedPackage | None:
-    """Return the recorded publication under a project's normalized name; None if no publication is recorded.
-
-    Do not send a request.
-    """
+    """Return the recorded publication of a project, or None, without a request."""
     live = Store(workspace).state(server.name).published.get(_TARGET)
     known = live.evidence if live and "index" in live.evidence else {}
     if live is None or project not in {wheel_name(file) for file in known if file.endswith(".whl")}:
@@ -111,7 +106,7 @@ def recorded_package(workspace: Workspace, server: WorkspaceServer, project: str
 def query_index_release(
     workspace: Workspace, server: WorkspaceServer, project: str, environ: Mapping[str, str]
 ) -> IndexedPackage:
-    """Return the current release in the workspace's index.
+    """Return the server's current release on the workspace's index.
 
     Raises:
         ClientConfigError: the release is not the promoted candidate, or the index does not respond.
@@ -154,17 +149,17 @@ def query_index_release(
 
 SOURCE: Final = "source"
 INDEX: Final = "index"
-_CLIENT_ID: Final = 1  # position of the client ID among a scheme's variables: access token, client ID, client secret
+_CLIENT_ID: Final = 1  # position of the client ID among a login scheme's variables
 
 _NAME: Final = "mcpfactory"
-# Prefixes of folders in uv's cache, from which `uvx mcpfactory` runs.
+# Folders in uv's cache that `uvx mcpfactory` runs from begin with these names.
 _CACHE_FOLDERS: Final = ("archive-v", "environments-v")
 
 _INDEXES: Final = ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS")
 
 
 class ServerPackage(NamedTuple):
-    """A server as a distribution: its name, program and source version."""
+    """Python package of a server: name, program and source version."""
 
     name: str
     program: str
@@ -172,16 +167,12 @@ class ServerPackage(NamedTuple):
 
     @property
     def project(self) -> str:
-        """The normalized name in indexes."""
+        """Return the normalized package name."""
         return canonicalize_name(self.name)
 
 
 def server_package(server: WorkspaceServer) -> ServerPackage:
-    """Return the package name in the server's `pyproject.toml`; for an adopted server, return its own name.
-
-    Raises:
-        ConfigError: the file cannot be read, or does not name the project.
-    """
+    """Return the Python package of a server. For an adopted server, name and program are the server's name."""
     if server.adopted is not None:
         return ServerPackage(server.name, server.name, read_source_version(server) or "0")
     file = server.folder / "pyproject.toml"
@@ -197,18 +188,13 @@ def server_package(server: WorkspaceServer) -> ServerPackage:
 
 
 def versions_by_channel(workspace: Workspace, server: WorkspaceServer) -> dict[str, str]:
-    """Return channel → offered version, beginning with the last channel.
-
-    Raises:
-        StateError: the state of the server cannot be read.
-        ConfigError: the channels of the workspace cannot be read.
-    """
+    """Return the offered version by channel. The last channel comes first."""
     offered = Store(workspace).state(server.name).channels
     return {row.name: offered[row.name].version for row in reversed(read_channels(workspace)) if row.name in offered}
 
 
 def promoted_wheel(workspace: Workspace, server: WorkspaceServer, channel: str) -> Path | None:
-    """Return a server's wheel in a channel if the wheel is on this machine and unchanged since the promotion."""
+    """Return a server's wheel in a channel, or None if the wheel is missing or has changed."""
     state = Store(workspace).state(server.name)
     release = state.channels.get(channel)
     known = state.candidates.get(release.candidate) if release else None
@@ -227,19 +213,14 @@ def launch(
     project: Path | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> tuple[LaunchEntry, str, str]:
-    """Return the launch entry of the server, with the source and the version.
+    """Return the launch entry of a server, the source, and the version.
 
-    Args:
-        workspace: workspace of the server.
-        server: a server of the workspace.
-        source: a channel, `index` or `source`. "" selects the last channel that offers the server on this machine,
-            else `source`. For a project, "" selects `index` if the server is published on an index, else `source`.
-        project: the folder of the project whose shared configuration is changed; None for the user's configuration.
-        environ: the variables of this shell: the token of an index, and uv's package sources.
+    `source` is a channel, `index` or `source`. The default is the last channel that offers the server on this machine.
+    Without such a channel, the default is `source`. For a `project`, the default is `index` if the server is published
+    on an index, otherwise `source`.
 
     Raises:
-        ClientConfigError: the server is not available from the source, or a stranger could publish its package.
-        NotFoundError: the channel does not exist.
+        ClientConfigError: the source does not have the server, or a stranger could publish the server's package.
     """
     if server.adopted is not None:
         return _adopted(workspace, server, source, project)
@@ -285,7 +266,6 @@ def _default_source(workspace: Workspace, server: WorkspaceServer, package: Serv
 def _from_source(
     workspace: Workspace, server: WorkspaceServer, package: ServerPackage, project: Path | None, channel: str = ""
 ) -> tuple[LaunchEntry, str]:
-    """Return a launch from the workspace's sources; in a project's file, `PROJECT` replaces the absolute path."""
     place = str(workspace.root) if project is None else PROJECT
     offered = ("--channel", channel) if channel else ()
     return replace(find_mcpfactory(), arguments=("run", server.name, *offered, "--workspace", place)), package.version
@@ -313,7 +293,7 @@ def _not_here(server: WorkspaceServer, channel: str) -> ClientConfigError:
 def _from_channel(
     workspace: Workspace, server: WorkspaceServer, package: ServerPackage, channel: str, environ: Mapping[str, str]
 ) -> tuple[LaunchEntry, str]:
-    """Return a launch with file paths of the channel. An index could offer other files with the same names."""
+    """Return an entry with file paths, because an index could have different files with the same names."""
     find_channel(read_channels(workspace), channel)
     wheel = promoted_wheel(workspace, server, channel)
     if wheel is None:
@@ -347,9 +327,9 @@ def _report(server: WorkspaceServer) -> Mapping[str, Any]:
 
 
 def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
-    """Return the variables in a report.
+    """Return the environment variables in a report.
 
-    For a login, only the client ID is included, because unset references would block the login.
+    For a login scheme, only the client ID is included.
     """
     schemes = report.get("credentials", {}).get("schemes", [])
     logins = [row for row in schemes if {flow["grant"] for flow in row["flows"]} & set(LOGIN_GRANTS)]
@@ -358,16 +338,16 @@ def _variables(report: Mapping[str, Any], *, secret: bool) -> tuple[str, ...]:
     return tuple(row["name"] for row in rows if row["name"] not in spared)
 
 
-# --- programs on this machine that entries start ---
+# --- local programs that entries start ---
 
 
 def find_mcpfactory() -> LaunchEntry:
     """Return the path of the running mcpfactory.
 
-    A link on the `PATH` is preferred, because it stays valid after a reinstallation.
+    A link on the `PATH` is preferred, because the link survives a reinstallation.
     """
     beside = shutil.which(_NAME, path=str(Path(sys.executable).parent))
-    if beside is None:  # mcpfactory was started with `python -m mcpfactory`
+    if beside is None:  # started with `python -m mcpfactory`
         return LaunchEntry(_NAME, sys.executable, before=("-m", _NAME), todo=_cache_warning())
     linked = shutil.which(_NAME)
     path = linked if linked and Path(linked).resolve() == Path(beside).resolve() else beside
@@ -375,11 +355,7 @@ def find_mcpfactory() -> LaunchEntry:
 
 
 def find_uvx(environ: Mapping[str, str]) -> LaunchEntry:
-    """Return `uvx`, the program that starts packages; `environ` is the environment of the shell.
-
-    Raises:
-        ClientConfigError: uvx is not installed.
-    """
+    """Return the path of `uvx`."""
     found = shutil.which("uvx") or shutil.which("uvx", path=str(Path(sys.executable).parent))
     if found is None:
         raise ClientConfigError(

@@ -1,4 +1,4 @@
-"""In-place edits of TOML text: append or replace a table, or remove a table with its sub-tables."""
+"""In-place edits of TOML tables."""
 
 from __future__ import annotations
 
@@ -13,15 +13,11 @@ from mcpfactory_pipeline.delivery.clients.config_files import ConfigSyntaxError
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _HEADER: Final = re.compile(r"^[ \t]*\[[^\n]*", re.MULTILINE)
-_NO_STATEMENT: Final = re.compile(r"\n[ \t\r]*(?:#[^\n]*)?\n?\Z")  # a last line that is blank or a comment
+_NO_STATEMENT: Final = re.compile(r"\n[ \t\r]*(?:#[^\n]*)?\n?\Z")  # a blank line or a comment at the end
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Return the data in a TOML text.
-
-    Raises:
-        ConfigSyntaxError: the text is not TOML.
-    """
+    """Return the parsed data."""
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -29,11 +25,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def insert(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
-    """Return the text with the table at the path, replaced or appended; all other bytes are unchanged.
-
-    Raises:
-        ConfigSyntaxError: the text is not TOML.
-    """
+    """Insert or replace the table at the path, and return the new text."""
     end = "\r\n" if "\r\n" in text else "\n"
     block = end.join([f"[{'.'.join(map(_key, path))}]", *(f"{_key(k)} = {_value(v)}" for k, v in value.items())])
     regions = _regions(text, path)
@@ -49,17 +41,13 @@ def insert(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
 
 
 def remove(text: str, path: Sequence[str]) -> str:
-    """Return the text without the table at the path, its sub-tables, and the blank lines before these tables.
-
-    Raises:
-        ConfigSyntaxError: the text is not TOML.
-    """
+    """Remove the table, its sub-tables, and the preceding blank lines, and return the new text."""
     for start, stop in reversed(_regions(text, path)):
         before, after = text[:start], text[stop:]
         newline = "\r\n" if before.endswith("\r\n") else "\n"
         if before.endswith(("\n\n", "\n\r\n")) and (not after or after.startswith(("\n", "\r\n"))):
             before = before.removesuffix(newline)
-        if not after and not text.endswith("\n"):  # if the file does not end with a line end, do not add one
+        if not after and not text.endswith("\n"):  # keep the file without a final newline
             before = before.removesuffix(newline)
         text = before + after
     return text
@@ -88,7 +76,7 @@ def _is_whole(part: str) -> bool:
 
 
 def _last_statement(text: str, start: int, end: int) -> int:
-    """Return the end of the last statement in a region; later comments and blank lines belong to the next region."""
+    """Return the end of a table's last statement."""
     while (found := _NO_STATEMENT.search(text, start, end)) and found.start() + 1 < end:
         if not _is_whole(text[start : found.start() + 1]):
             break

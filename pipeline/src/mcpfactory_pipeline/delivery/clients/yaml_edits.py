@@ -1,6 +1,6 @@
-"""In-place edits of entries in YAML text: in a mapping by key, or in a list of mappings by `name`.
+"""In-place edits of YAML text: entries of a mapping, or of a list of mappings with a `name`.
 
-Only block style and empty containers (`{}`, `[]`) can be changed; other flow style is refused.
+Flow style is refused, except for empty containers (`{}`, `[]`).
 """
 
 from __future__ import annotations
@@ -13,17 +13,13 @@ import yaml
 
 from mcpfactory_pipeline.delivery.clients.config_files import ConfigSyntaxError
 
-_NAME: Final = "name"  # key whose value identifies an entry of a list
+_NAME: Final = "name"  # key that identifies an entry in a list
 
 _NULL: Final = "tag:yaml.org,2002:null"
 
 
 def parse(text: str) -> Any:
-    """Return the data; an empty text is an empty mapping.
-
-    Raises:
-        ConfigSyntaxError: the text is not YAML.
-    """
+    """Return the parsed data. An empty text is an empty mapping."""
     try:
         data = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
@@ -32,16 +28,9 @@ def parse(text: str) -> Any:
 
 
 def insert(text: str, path: Sequence[str], value: Mapping[str, Any], *, listed: bool) -> str:
-    """Return the text with the entry at the path; all other bytes are unchanged.
+    """Insert or replace the entry at the path, and return the new text.
 
-    Args:
-        text: the current text.
-        path: key of the container, and key of the entry.
-        value: value of the entry; with `listed`, it includes its `name`.
-        listed: True if the container is a list.
-
-    Raises:
-        ConfigSyntaxError: the text is not YAML, or not in a form that can be changed in place.
+    `path` consists of the key of the container and the key of the entry.
     """
     top, key = path
     root = _root(text)
@@ -68,11 +57,7 @@ def insert(text: str, path: Sequence[str], value: Mapping[str, Any], *, listed: 
 
 
 def remove(text: str, path: Sequence[str], *, listed: bool) -> str:
-    """Return the text without the entry; an emptied container becomes `{}` or `[]`.
-
-    Raises:
-        ConfigSyntaxError: the text is not YAML, or not in a form that can be changed in place.
-    """
+    """Remove the entry, and return the new text."""
     top, key = path
     root = _root(text)
     found = _pair(root, top) if root is not None else None
@@ -87,7 +72,7 @@ def remove(text: str, path: Sequence[str], *, listed: bool) -> str:
         if rest.startswith(newline):
             rest = rest.removeprefix(newline)
             break
-    else:  # if the file does not end with a line end, do not add one
+    else:  # keep the file without a final newline
         start = len(text[:start].removesuffix("\n").removesuffix("\r"))
     if len(container.value) > 1:
         return text[:start] + rest
@@ -138,7 +123,6 @@ def _last(node: Any) -> int:
 
 
 def _lines(text: str, start: int, stop: int) -> tuple[int, int]:
-    """Return the start and end position of whole lines, without the last line end."""
     stop = len(text[:stop].rstrip())
     end = text.find("\n", stop)
     end = len(text) if end < 0 else end - (text[end - 1] == "\r")
@@ -152,7 +136,6 @@ def _after(text: str, place: int, entry: str, column: int, end: str) -> str:
 
 
 def _into_empty(text: str, name: Any, container: Any, entry: str, end: str) -> str:
-    """Replace `key:`, `key: {}` or `key: []` with a block."""
     start, stop = container.start_mark.index, container.end_mark.index
     before = text[:start].rstrip(" ") if stop > start else text[:start]
     return _after(before + text[stop:], name.end_mark.index, entry, name.start_mark.column + 2, end)

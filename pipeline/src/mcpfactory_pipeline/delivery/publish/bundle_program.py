@@ -1,4 +1,4 @@
-"""Start command of a published server, and installation of its dependencies."""
+"""Launcher of a published server, and installation of the server's dependencies."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from mcpfactory_pipeline.build.programs import ToolRejectedInputError, run_uv
 from mcpfactory_pipeline.delivery.publish.candidate_release import CandidateRelease
 from mcpfactory_pipeline.delivery.publish.target import TargetProblem
 
-LIBRARY: Final = "lib"  # folder next to the launcher, with the installed packages of some bundles
+LIBRARY: Final = "lib"  # folder with the installed packages in some bundles, next to the launcher
 _ENTRY: Final = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.]*)")
 _ICON: Final = re.compile(r"[^/]+/icon\.png")
-_ICON_BYTES: Final = 2_000_000  # maximum bytes of an icon that catalogs accept
+_ICON_BYTES: Final = 2_000_000  # maximum icon size in bytes that catalogs accept
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
 
 _LAUNCHER: Final = '''\
@@ -45,16 +45,13 @@ if __name__ == "__main__":
 
 
 def server_entry_point(release: CandidateRelease) -> tuple[str, str] | None:
-    """Return module and function of the program that starts the server; None if the wheel has no such program."""
+    """Return module and function of the server's program, or None if the wheel does not declare the program."""
     found = _ENTRY.match(release.metadata.scripts.get(release.metadata.program, ""))
     return (found[1], found[2]) if found else None
 
 
 def bundle_launcher_script(release: CandidateRelease) -> bytes:
-    """Return a program that starts the server with the packages in the folder `lib` next to it.
-
-    The release must have an entry point.
-    """
+    """Return a launcher that imports the packages in the folder `lib` next to it."""
     found = server_entry_point(release)
     assert found is not None
     module, call = found
@@ -71,7 +68,7 @@ def bundle_launcher_script(release: CandidateRelease) -> bytes:
 
 
 def read_server_icon(release: CandidateRelease) -> bytes | None:
-    """Return the file `icon.png` in the sdist's root if the file is a PNG of at most 2 MB, else None."""
+    """Return `icon.png` in the root of the sdist, or None if it is not a PNG of at most 2 MB."""
     if release.sdist is None:
         return None
     with tarfile.open(fileobj=io.BytesIO(release.files[release.sdist]), mode="r:gz") as archive:
@@ -84,12 +81,12 @@ def read_server_icon(release: CandidateRelease) -> bytes | None:
 
 
 def uses_runtime(release: CandidateRelease) -> bool:
-    """Return True if the server uses mcpfactory's runtime."""
+    """Return True if the server requires mcpfactory's runtime."""
     return any(re.match(rf"{RUNTIME}(?![\w.-])", text) for text in release.metadata.requires)
 
 
 def find_start_problems(release: CandidateRelease, target: str) -> Iterator[TargetProblem]:
-    """Yield problems that would prevent the start of every bundle: a missing program, or an unavailable runtime."""
+    """Yield problems that prevent the start of every bundle: a missing program, or an unavailable runtime."""
     if server_entry_point(release) is None:
         program = release.metadata.program
         yield TargetProblem(
@@ -105,19 +102,19 @@ def find_start_problems(release: CandidateRelease, target: str) -> Iterator[Targ
 
 
 def wheels(release: CandidateRelease) -> dict[str, bytes]:
-    """Return the release's wheel, and its companions' wheels that no public index has."""
+    """Return the release's wheel, and the required wheels that no public index has."""
     own = {release.wheel: release.files[release.wheel]}
     return own | {name: data for name, data in release.companions.items() if name.endswith(".whl")}
 
 
-EVERY: Final = "every"  # platform of a lock that works on all platforms
+EVERY: Final = "every"  # a lock for all platforms
 
 
 @dataclass(frozen=True, slots=True)
 class BundlePlatform:
-    """Platform of packages: uv's name for it, and the `major.minor` version of Python.
+    """Target platform of a bundle. `triple` is uv's name of the platform. `python` is a version such as 3.12.
 
-    With the name `EVERY`, the version is the minimum Python.
+    For the platform `EVERY`, `python` is the minimum version.
     """
 
     triple: str
@@ -127,14 +124,9 @@ class BundlePlatform:
 def lock_requirements(
     release: CandidateRelease, platform: BundlePlatform, folder: Path, extra: tuple[str, ...] = ()
 ) -> str:
-    """Return requirements with hashes: the release, the `extra` requirements, and all their dependencies.
+    """Return pinned requirements with hashes for the release, the `extra` requirements and all dependencies.
 
-    The requirements are resolved once against the current index, and stored in `folder`. Later calls for the same
-    release return the same bytes.
-
-    Raises:
-        PublishError: the requirements have no solution.
-        StageError: uv cannot be run.
+    The result is stored in `folder`. Later calls for the same release return the stored text.
     """
     wheelhouse = wheels(release)
     wanted = (f"{release.metadata.name}=={release.metadata.version}", *extra)
@@ -166,14 +158,7 @@ def lock_requirements(
 
 
 def install(release: CandidateRelease, requirements: str, platform: BundlePlatform) -> dict[str, bytes]:
-    """Return the files of an installation of locked requirements (path → bytes).
-
-    Programs, and files with the location of the installation, are left out. uv checks the hash of every file.
-
-    Raises:
-        PublishError: a package cannot be installed.
-        StageError: uv cannot be run.
-    """
+    """Return the files of an installation of pinned requirements (path → bytes)."""
     with _work_folder() as work:
         target = work / "installed"
         (work / "locked.txt").write_text(requirements, encoding="utf-8")
@@ -197,7 +182,6 @@ def install(release: CandidateRelease, requirements: str, platform: BundlePlatfo
 
 @contextlib.contextmanager
 def _work_folder() -> Iterator[Path]:
-    """Yield a temporary folder; hide the output of uv, and convert a failure of uv into an error for people."""
     with tempfile.TemporaryDirectory(prefix="mcpfactory-") as work, contextlib.redirect_stdout(io.StringIO()):
         try:
             yield Path(work)
@@ -222,7 +206,7 @@ def _wheelhouse(wheels: Mapping[str, bytes], work: Path) -> Path:
 
 
 def _is_local(path: str) -> bool:
-    """Return True for a file that depends on the installation: a program, a cache, or metadata of the installer."""
+    """Return True for files that depend on the local installation, such as scripts and caches."""
     parts = PurePosixPath(path).parts
     return (
         parts[0] in {"bin", "Scripts", ".lock"}
@@ -232,7 +216,7 @@ def _is_local(path: str) -> bool:
 
 
 def _content(path: str, file: Path) -> bytes:
-    """Return a file's bytes; for a `RECORD` file, return only the lines about included files."""
+    """Return the bytes of a file. A `RECORD` file is reduced to lines about included files."""
     data = file.read_bytes()
     if not path.endswith(".dist-info/RECORD"):
         return data

@@ -1,4 +1,7 @@
-"""A release: the candidate that a channel offers. Its own files describe it, never the working tree."""
+"""Release: the candidate that a channel offers.
+
+A release is read from the candidate's files, not from the working tree.
+"""
 
 from __future__ import annotations
 
@@ -26,20 +29,20 @@ from mcpfactory_pipeline.plan.stage import Artifact
 from mcpfactory_runtime.upstream.secrets import server_url_setting
 from mcpfactory_runtime.urls import private_target_kind
 
-_LARGEST: Final = 50_000_000  # maximum bytes of a file that is read from a package
+_LARGEST: Final = 50_000_000  # maximum size in bytes of a file that is read from a package
 _API: Final = re.compile(r"(?:.*/)?_generated/api\.py")
 _CONFIG: Final = re.compile(r"[^/]+/mcpfactory\.toml")
 _NO_CONFIG: Final = ServerConfig(server=ServerTable())
 _OPEN: Final = frozenset({("oauth2", 1), ("awsSigV4", 0), ("awsSigV4", 3)})
-"""Variables of security schemes that are not secret (IDs and regions): kind of scheme, and position of the variable.
+"""Public variables of security schemes, such as client IDs and regions: kind of scheme, and position of the variable.
 
-For the positions, see `SecurityScheme` of the runtime.
+The runtime's `SecurityScheme` defines the positions.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ServerVariable:
-    """An environment variable that the server reads."""
+    """An environment variable of a server."""
 
     name: str
     description: str = ""
@@ -50,10 +53,7 @@ class ServerVariable:
 
 @dataclass(frozen=True, slots=True)
 class WheelMetadata:
-    """The core metadata in the wheel.
-
-    `requires` are the unparsed requirements. `urls` maps label → URL, and `scripts` maps program → entry point.
-    """
+    """Metadata of a wheel. `urls` maps labels to URLs, and `scripts` maps programs to entry points."""
 
     name: str
     version: str
@@ -67,34 +67,33 @@ class WheelMetadata:
 
     @property
     def project(self) -> str:
-        """The normalized name in indexes."""
+        """Return the normalized package name."""
         return canonicalize_name(self.name)
 
     def link(self, *labels: str) -> str:
-        """Return the first URL with one of the labels (case does not count); "" if no label has a URL."""
+        """Return the first URL with one of the labels, or ""."""
         links = {label.lower(): url for label, url in self.urls.items()}
         return next((links[label] for label in labels if label in links), "")
 
     @property
     def repository(self) -> str:
-        """The URL of the source repository; "" for none."""
+        """Return the URL of the source repository, or ""."""
         return self.link("repository", "source", "source code", "sources", "github", "gitlab")
 
     @property
     def program(self) -> str:
-        """The program that starts the server: the program with the name of the distribution, else the first program."""
+        """Return the program that starts the server. By default, this program has the same name as the package."""
         return self.name if self.name in self.scripts else next(iter(self.scripts), self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateRelease:
-    """A promoted candidate: its files, checked against the hashes of the state, and their metadata.
+    """A promoted candidate whose files match the hashes in the state.
 
-    `hashes` are name → `sha256:…`; `files` are name → bytes; `digest` is one hash of all files. `config` is the
-    `mcpfactory.toml` in the source distribution; `server` is the server's name in the workspace. `title`,
-    `instructions` and `tools` come from the generated manifest, if it exists. `companions` are required wheels that
-    a public index may lack, such as the runtime's wheel if the runtime is used from its sources. `adopted` marks an
-    adopted project, whose candidate has no source distribution.
+    Attributes:
+        config: the `mcpfactory.toml` in the source distribution.
+        tools: tools in the manifest, and handwritten tools.
+        companions: required wheels that a public index may lack, such as the runtime's wheel.
     """
 
     server: str
@@ -114,17 +113,17 @@ class CandidateRelease:
 
     @property
     def wheel(self) -> str:
-        """The name of the wheel."""
+        """Return the file name of the wheel."""
         return next(name for name in sorted(self.files) if name.endswith(".whl"))
 
     @property
     def sdist(self) -> str | None:
-        """The name of the sdist; None for candidates that older versions of mcpfactory built."""
+        """Return the file name of the sdist, or None for an adopted project or an old candidate."""
         return next((name for name in sorted(self.files) if name.endswith(".tar.gz")), None)
 
     @property
     def digest(self) -> str:
-        """One hash over the names and bytes of all files."""
+        """Return one hash for all files."""
         return hash_named_texts(self.hashes)
 
 
@@ -137,16 +136,7 @@ def read_release(
 ) -> CandidateRelease:
     """Return the release from a candidate's files on this machine.
 
-    Args:
-        server: name in the workspace.
-        channel: channel that offers the candidate.
-        artifact: the candidate.
-        kept_tools: tool list that `validate` stored for these bytes; unlike the manifest, it has handwritten tools.
-        companions: additional required wheels.
-
-    Raises:
-        StateError: a file is missing, differs from the checked file, or is not a readable package.
-        ConfigError: the server's configuration in the candidate is invalid.
+    `kept_tools` are the tools that `validate` found, including handwritten tools.
     """
     files = {name: read_verified_file(artifact.folder / name, content) for name, content in artifact.files.items()}
     try:
@@ -180,10 +170,7 @@ def read_release(
 def read_adopted_release(
     server: str, channel: str, artifact: Artifact, kept_tools: tuple[Mapping[str, Any], ...] = ()
 ) -> CandidateRelease:
-    """Return the release of an adopted project: its own wheel, with the variables in its record.
-
-    Raises the errors of `read_release`.
-    """
+    """Return the release of an adopted project."""
     record = read_record(artifact.folder, artifact.files)
     own = {name: hash_ for name, hash_ in artifact.files.items() if name.endswith(".whl")}
     config = ServerConfig(server=ServerTable(environment=record.environment))
@@ -223,7 +210,7 @@ def _metadata(wheel: zipfile.ZipFile) -> WheelMetadata:
 
 
 def _api_module(wheel: zipfile.ZipFile) -> ast.Module:
-    """Return the parsed generated `api.py`, without running it; empty for servers without an API document."""
+    """Parse the generated `api.py` without running it."""
     for entry in wheel.infolist():
         if _API.fullmatch(entry.filename) and entry.file_size <= _LARGEST:
             return ast.parse(wheel.read(entry))
@@ -236,16 +223,14 @@ def _calls(code: ast.Module, name: str) -> list[ast.Call]:
 
 
 def _schemes(code: ast.Module) -> list[tuple[str, str, tuple[str, ...]]]:
-    """Return name, kind and variables of each `SecurityScheme(…)`: its first three arguments, which are literals."""
     created = [call.args for call in _calls(code, "SecurityScheme")]
     return [tuple(ast.literal_eval(arg) for arg in args[:3]) for args in created if len(args) >= 3]
 
 
 def _addresses(code: ast.Module, *, several: bool) -> Iterator[ServerVariable]:
-    """Yield the variables of API addresses that users on other machines may have to set.
+    """Yield the environment variables for API addresses that a user may have to set.
 
-    An API with several addresses may lack a base URL. If `several` documents make one server, the server has no base
-    URL, and a person may want to change each address.
+    If a server has several API documents, each address has a variable.
     """
     servers = [tuple(str(ast.literal_eval(arg)) for arg in call.args) for call in _calls(code, "ServerAddress")]
     for call in _calls(code, "Upstream"):
@@ -278,10 +263,7 @@ def _config(server: str, sdists: list[bytes]) -> ServerConfig:
 
 
 def _variables(code: ast.Module, config: ServerConfig) -> Iterator[ServerVariable]:
-    """Yield the variables of addresses, of security schemes, of `[server] environment` and `[publish.environment]`.
-
-    Fields in `[publish.environment.<NAME>]` override fields from all other sources.
-    """
+    """Yield the server's environment variables. Fields in `[publish.environment.<NAME>]` take precedence."""
     several = any(api.label for api in config.apis)
     found = {one.name: one for one in _addresses(code, several=several)}
     for name, kind, variables in _schemes(code):

@@ -1,4 +1,4 @@
-"""Docker target: a Dockerfile with the files that it copies, for `docker build`, `podman build` and buildah."""
+"""Docker target: a Dockerfile and its files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcpfactory_pipeline.delivery.publish.candidate_release import CandidateRele
 from mcpfactory_pipeline.delivery.publish.target import PublishTarget, TargetProblem, TargetSettings
 from mcpfactory_pipeline.workspace.settings import DockerOptions
 
-USER: Final = 65532  # ID of the user without privileges in distroless images
+USER: Final = 65532  # user ID without privileges in distroless images
 NAME_LABEL: Final = "io.modelcontextprotocol.server.name"
 _PINNED: Final = re.compile(r"\S+@sha256:[0-9a-f]{64}")
 _LEAST: Final = re.compile(r">=\s*(3\.\d+)")
@@ -42,7 +42,7 @@ ENTRYPOINT ["python3", "/app/main.py"]
 
 
 def dockerfile(release: CandidateRelease, base: str) -> bytes:
-    """Return the Dockerfile: two stages, base image and packages pinned by hash, unprivileged user. Pure."""
+    """Return the Dockerfile. The base image and the packages are pinned by hash."""
     rows = [f"LABEL {json.dumps(label)}={_quoted(value)}" for label, value in sorted(labels(release).items())]
     return _DOCKERFILE.format(
         name=release.metadata.name,
@@ -56,7 +56,7 @@ def dockerfile(release: CandidateRelease, base: str) -> bytes:
 
 
 def labels(release: CandidateRelease) -> dict[str, str]:
-    """Return OCI image labels: metadata of the release, the candidate, and the server's name in the MCP registry."""
+    """Return OCI image labels."""
     about = release.metadata
     found = {
         "org.opencontainers.image.title": release.title or release.server,
@@ -79,7 +79,7 @@ def _quoted(text: str) -> str:
 def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
     """Return the `Dockerfile` and the files that it copies."""
     found = _LEAST.search(release.metadata.requires_python)
-    http = (f"{RUNTIME}[http]",) if bundle_program.uses_runtime(release) else ()  # an image can serve HTTP and stdio
+    http = (f"{RUNTIME}[http]",) if bundle_program.uses_runtime(release) else ()  # lets the image also serve HTTP
     text = bundle_program.lock_requirements(
         release,
         bundle_program.BundlePlatform(bundle_program.EVERY, found[1] if found else "3.11"),
@@ -95,7 +95,7 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
 
 
 def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
-    """Return problems that would make the image unusable or not reproducible."""
+    """Return problems that make the image unusable or not reproducible."""
     problems = [*bundle_program.find_start_problems(release, "docker")]
     if not _PINNED.fullmatch(settings["base"]):
         message = "the base image is not pinned by its hash, so later builds could use another image"

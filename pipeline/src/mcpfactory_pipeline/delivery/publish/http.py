@@ -1,4 +1,4 @@
-"""HTTP client of publish targets, and the identity token that CI providers give to jobs."""
+"""HTTP client of publish targets, and identity tokens of CI jobs."""
 
 from __future__ import annotations
 
@@ -16,25 +16,21 @@ import httpx
 from mcpfactory_pipeline.base.errors import ConfigError, PublishError, TargetUnavailableError
 from mcpfactory_runtime.protocol.decoding import iter_decoded
 
-_SHOWN: Final = 300  # maximum characters of a response to show
+_SHOWN: Final = 300  # maximum number of characters of a response in a message
 
 
 HttpResponse = httpx.Response
-"""The complete HTTP response. Target modules use this name, so that only this module imports the HTTP library."""
+"""A complete HTTP response."""
 
 
 def summary(answer: HttpResponse) -> str:
-    """Return the status and the start of the body on one line, for messages."""
+    """Return the status and the start of the body as one line."""
     text = " ".join(answer.content[: 4 * _SHOWN].decode(errors="replace").split())
     return f"it answered {answer.status_code}" + (f": {text[:_SHOWN]}" if text else "")
 
 
 def response_json(answer: HttpResponse) -> Any:
-    """Return the body as JSON.
-
-    Raises:
-        TargetUnavailableError: the body is not JSON.
-    """
+    """Return the body as JSON."""
     try:
         return answer.json()
     except (ValueError, RecursionError) as error:
@@ -44,10 +40,10 @@ def response_json(answer: HttpResponse) -> Any:
 
 
 def require_secure_url(url: str, where: str) -> str:
-    """Return the URL, without a slash at its end.
+    """Return the URL without a final slash.
 
     Raises:
-        ConfigError: the URL is invalid, has credentials, or uses http outside loopback (tokens would be readable).
+        ConfigError: the URL is invalid, contains credentials, or would send a token unencrypted.
     """
     try:
         parts = urlsplit(url)
@@ -67,12 +63,12 @@ def require_secure_url(url: str, where: str) -> str:
     return url.rstrip("/")
 
 
-_PATIENCE: Final = 120.0  # seconds; timeout of connecting, of each read and of each write
-_LARGEST: Final = 50_000_000  # maximum bytes of a response after decompression
+_PATIENCE: Final = 120.0  # seconds; timeout of each connection, read and write
+_LARGEST: Final = 50_000_000  # maximum size of a decompressed response in bytes
 
 
 class HttpClient:
-    """Client for sequential requests over persistent connections."""
+    """HTTP client with persistent connections and without redirects."""
 
     def __init__(self, client: httpx.Client) -> None:
         self._client = client
@@ -86,11 +82,7 @@ class HttpClient:
         content: bytes | None = None,
         auth: tuple[str, str] | None = None,
     ) -> HttpResponse:
-        """Send one request and return the response of any status, including redirects.
-
-        Raises:
-            TargetUnavailableError: no response was received, or it is too large.
-        """
+        """Send one request. Error statuses and redirects are returned as responses."""
         try:
             with self._client.stream(method, url, headers=headers, content=content, auth=auth) as answer:
                 body = bytearray()
@@ -112,19 +104,19 @@ class HttpClient:
 
 @contextmanager
 def open_client() -> Iterator[HttpClient]:
-    """Yield a client for the block."""
+    """Yield a client that is closed after the block."""
     with httpx.Client(timeout=_PATIENCE, follow_redirects=False, verify=_trust()) as client:
         yield HttpClient(client)
 
 
 @functools.cache
 def _trust() -> ssl.SSLContext:
-    """Return the TLS context; loaded once, because loading takes longer than most requests."""
+    """Return the TLS context. The context is cached, because loading takes longer than most requests."""
     return httpx.create_ssl_context()
 
 
 def is_loopback(host: str) -> bool:
-    """Return True if a host is this machine, by its name or address."""
+    """Return True if a host name or address belongs to this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -135,13 +127,9 @@ JSON: Final = {"Content-Type": "application/json", "Accept": "application/json"}
 
 
 def request_job_token(wire: HttpClient, audience: str, environ: Mapping[str, str], variable: str = "") -> str:
-    """Return the provider's signed identity token of this job for `audience`.
+    """Return the identity token of this CI job for `audience`.
 
-    GitHub Actions issues the token on request; GitLab provides the token in `variable`, which the job configures under
-    `id_tokens`.
-
-    Raises:
-        ConfigError: the job has no identity token.
+    GitHub Actions issues the token on request. GitLab stores the token in the environment variable `variable`.
     """
     if given := environ.get(variable, ""):
         return given
@@ -158,17 +146,13 @@ def request_job_token(wire: HttpClient, audience: str, environ: Mapping[str, str
 
 
 def exchange_token(wire: HttpClient, url: str, body: Mapping[str, str] | None, field: str) -> str:
-    """Return the token that a target issues in exchange for another token.
-
-    Raises:
-        PublishError: the target issues no token.
-    """
+    """Exchange a token for a token of the publish target."""
     answer = wire.request("POST", url, headers=JSON, content=json.dumps(body).encode() if body else None)
     return response_text_field(answer, field, url)
 
 
 def response_text_field(answer: HttpResponse, field: str, url: str) -> str:
-    """Return a text field of a response. Errors never quote the body, because it may contain a token."""
+    """Return a text field of a response. Error messages omit the body, because it may contain a token."""
     if answer.status_code >= 500 or answer.status_code == 429:
         raise TargetUnavailableError(f"{url} returned HTTP {answer.status_code}", hint="publish again")
     found = response_json(answer) if answer.status_code < 300 else None

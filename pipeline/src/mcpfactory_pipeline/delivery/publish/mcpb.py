@@ -1,8 +1,7 @@
-"""MCPB target: the server as one zip file with a manifest, which desktop clients install with a click.
+"""MCPB target: one zip file that desktop clients install with a click.
 
-A bundle of type `uv` contains only the candidate's wheel; the client installs its dependencies, so the bundle is small
-and works on every platform. A bundle of type `python` also contains the installed dependencies, for one platform and
-one minor version of Python.
+A bundle of type `uv` contains only the candidate's wheel. The client installs the dependencies. A bundle of type
+`python` contains the dependencies for one platform and Python version.
 """
 
 from __future__ import annotations
@@ -34,19 +33,19 @@ from mcpfactory_pipeline.delivery.publish.target import PublishTarget, TargetPro
 from mcpfactory_pipeline.workspace.settings import McpbOptions
 
 _ENTRY: Final = "server/main.py"
-_TYPES: Final = {"uv": "0.4", "python": "0.3"}  # server type → version of the manifest format
-# Platforms of `python` bundles: uv's name → the manifest's name.
+_TYPES: Final = {"uv": "0.4", "python": "0.3"}  # type of the bundle → version of the manifest format
+# Platforms of `python` bundles: uv's name → name in the manifest.
 PLATFORMS: Final = {
     "x86_64-unknown-linux-gnu": "linux", "aarch64-unknown-linux-gnu": "linux", "x86_64-apple-darwin": "darwin",
     "aarch64-apple-darwin": "darwin", "x86_64-pc-windows-msvc": "win32", "aarch64-pc-windows-msvc": "win32",
 }  # fmt: skip
 _VERSION: Final = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
-_LINKS: Final = {  # field of the manifest → labels of project URLs that can fill the field
+_LINKS: Final = {  # field of the manifest → labels of project URLs for the field
     "homepage": ("homepage", "home"),
     "documentation": ("documentation", "docs"),
     "support": ("issues", "support", "bug tracker", "tracker", "bugs"),
 }
-_DESCRIPTION: Final = 300  # maximum characters of a tool's description on a settings page
+_DESCRIPTION: Final = 300  # maximum number of characters of a tool's description on a settings page
 
 
 def bundle_name(release: CandidateRelease, kind: str) -> str:
@@ -55,10 +54,7 @@ def bundle_name(release: CandidateRelease, kind: str) -> str:
 
 
 def bundle_manifest(release: CandidateRelease, settings: Mapping[str, str]) -> dict[str, Any]:
-    """Return `manifest.json` of a bundle: version 0.4 for the type `uv`, version 0.3 for the type `python`.
-
-    Missing values are omitted. Pure.
-    """
+    """Return `manifest.json` of a bundle."""
     about, kind = release.metadata, settings["type"]
     fields: dict[str, Any] = {
         "manifest_version": _TYPES[kind],
@@ -73,7 +69,7 @@ def bundle_manifest(release: CandidateRelease, settings: Mapping[str, str]) -> d
         "icon": "icon.png" if read_server_icon(release) else "",
         "server": {"type": kind, "entry_point": _ENTRY, "mcp_config": _launch(release, kind)},
         "tools": [_tool(tool) for tool in release.tools],
-        # In search mode, a server offers other tools than its tool list contains.
+        # In search mode, a server offers tools that its tool list does not contain.
         "tools_generated": not release.tools or release.config.server.mode == "search",
         "license": about.license,
         "privacy_policies": [url for label, url in about.urls.items() if label.lower().startswith("privacy")],
@@ -86,7 +82,7 @@ def bundle_manifest(release: CandidateRelease, settings: Mapping[str, str]) -> d
 def _launch(release: CandidateRelease, kind: str) -> dict[str, Any]:
     env = {variable.name: f"${{user_config.{_key(variable)}}}" for variable in release.variables}
     if kind == "uv":
-        # Without a lock in the bundle, uv resolves dependencies at the first start.
+        # The bundle has no lock, so uv resolves the dependencies at the first start.
         return {"command": "uv", "args": ["run", "--directory", "${__dirname}", _ENTRY], "env": env}
     launch = {"command": "python3", "args": [f"${{__dirname}}/{_ENTRY}"]}
     windows = {"platform_overrides": {"win32": {"command": "python"}}}
@@ -114,13 +110,13 @@ def _key(variable: ServerVariable) -> str:
 
 def _setting(variable: ServerVariable) -> dict[str, Any]:
     words = {"type": "string", "title": variable.name, "description": variable.description or variable.name}
-    # Always set a default, because without a default, clients pass the unreplaced placeholder to the server.
+    # Always set a default. Otherwise, clients pass the unreplaced placeholder to the server.
     rest = {"required": True} if variable.required else {"required": False, "default": variable.default}
     return {**words, **rest, **({"sensitive": True} if variable.secret else {})}
 
 
 def bundle_pyproject(release: CandidateRelease) -> bytes:
-    """Return the `pyproject.toml` of a `uv` bundle, which requires the included wheels and is not a package. Pure."""
+    """Return the `pyproject.toml` of a `uv` bundle."""
     rows = {wheel_name(name): name for name in wheels(release)}
     needs = ", ".join(json.dumps(f"{project}=={wheel_version(name)}") for project, name in sorted(rows.items()))
     sources = "\n".join(f'{project} = {{ path = "wheels/{name}" }}' for project, name in sorted(rows.items()))
@@ -135,10 +131,7 @@ def bundle_pyproject(release: CandidateRelease) -> bytes:
 
 
 def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, bytes]:
-    """Return the bundle. Equal releases and equal settings give equal bytes.
-
-    The `python` type stores the resolved requirements, and reuses them in later builds.
-    """
+    """Return the bundle. The same release and settings always give the same bytes."""
     options = settings.options
     files = {
         "manifest.json": (json.dumps(bundle_manifest(release, options), indent=2, ensure_ascii=False) + "\n").encode(),
@@ -154,12 +147,15 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
         text = lock_requirements(release, platform, settings.folder)
         files |= {f"server/{LIBRARY}/{path}": data for path, data in install(release, text, platform).items()}
         files["requirements.lock"] = text.encode()
-    # Do not compress a `uv` bundle, because compressed bytes depend on the library. Wheels are compressed already.
+    # Do not compress `uv` bundles: compressed bytes depend on the zlib version, and wheels are already compressed.
     return {bundle_name(release, options["type"]): zip_bytes(files, compress=options["type"] == "python")}
 
 
 def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
-    """Return the reasons why clients would reject the bundle; also run the official `mcpb`, if it is installed."""
+    """Return reasons for clients to reject the bundle.
+
+    The program `mcpb`, if installed, also validates the manifest.
+    """
     problems = [*_problems(release)]
     options = settings.options
     return problems or [*_second_opinion(release, options)]

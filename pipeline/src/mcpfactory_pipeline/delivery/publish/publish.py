@@ -1,8 +1,8 @@
-"""Publish a server: the table of targets, the check for problems and secrets, and the upload to each target.
+"""Publication of servers: table of targets, checks for problems and secrets, and upload.
 
-Each publication records two events: `publish.started` before anything is sent, and `published` with evidence after the
-upload. If the process is killed between the two events, only the first event exists, and `inbox` shows it. A repeated
-`publish` inspects the target, uploads missing files if any, and records the evidence.
+A publication records the event `publish.started` before the upload, and the event `published` afterwards. If the
+process is killed between these events, `inbox` shows the unfinished publication. Another `publish` uploads the missing
+files.
 """
 
 from __future__ import annotations
@@ -49,25 +49,20 @@ TARGETS: Final[Mapping[str, PublishTarget]] = {row.id: row for row in _ROWS}
 
 
 def targets_named(names: Iterable[str], table: Mapping[str, PublishTarget] = TARGETS) -> Sequence[PublishTarget]:
-    """Return the targets with these names, in the order of the table.
-
-    Raises:
-        NotFoundError: a name is unknown.
-    """
+    """Return the targets with these names, in the order of the table."""
     wanted = set(names)
     if unknown := sorted(wanted - set(table)):
         raise NotFoundError(f"unknown target {unknown[0]!r}", hint=did_you_mean(unknown[0], table, "targets"))
     return [row for row in table.values() if row.id in wanted]
 
 
-_INSTALLED: Final = f"server/{LIBRARY}/"  # folder of a bundle that contains the installed files
+_INSTALLED: Final = f"server/{LIBRARY}/"  # folder with the installed files in a bundle
 
 
 def find_published_secrets(release: CandidateRelease, files: Mapping[str, bytes]) -> Iterator[str]:
-    """Yield leaks in the files for a target: file and kind, never the secret.
+    """Yield descriptions of secrets in the files for a target.
 
-    Installed third-party files in a bundle are left out, because an index already has such files. Third-party files are
-    the files that no wheel of the release contains.
+    Third-party files in a bundle are skipped, because they are already public.
     """
     own = {member for name, wheel in wheels(release).items() for member, _ in _members(name, wheel, ())}
     found = [(name, *member) for name, content in files.items() for member in _members(name, content, own)]
@@ -75,10 +70,7 @@ def find_published_secrets(release: CandidateRelease, files: Mapping[str, bytes]
 
 
 def _members(name: str, content: bytes, own: Collection[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the files in an archive, including the files in its wheels.
-
-    If the file is not an archive, yield the file itself.
-    """
+    """Yield the files in an archive and in its wheels. Any other file is yielded unchanged."""
     if name.endswith((".mcpb", ".whl")) and zipfile.is_zipfile(io.BytesIO(content)):
         for member, data in _zip_members(content):
             if not member.startswith(_INSTALLED) or member.removeprefix(_INSTALLED) in own:
@@ -94,17 +86,22 @@ def _zip_members(content: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 Mode = Literal["send", "dry-run", "check"]
-_PATIENCE: Final = 900.0  # maximum seconds to wait while another process publishes the server
-_PACKED: Final = "python"  # kind of adopted servers; their candidates are wheels that were built on this machine
+_PATIENCE: Final = 900.0  # seconds; maximum time to wait while another process publishes the server
+_PACKED: Final = "python"  # kind of adopted servers whose wheels were built on this machine
 
 
 @dataclass(frozen=True, slots=True)
 class PublishOutcome(JsonRecord):
-    """The result of publishing a release to one target.
+    """Result of the publication of a release to one target.
 
-    `outcome` is `published`, `there` (already published), `made` (files were built for a file target), `would` (after a
-    dry run: a real run would send the release), `fit` (the check found no problems) or `refused` (`problems` has the
-    reasons). `files` are the built files (name → hash); `folder` is the location of the built files.
+    `outcome` has one of these values:
+
+    - `published`: the release was uploaded.
+    - `there`: the target already has the release.
+    - `made`: the files were built for a target without upload.
+    - `would`: in a dry run, the release would be uploaded.
+    - `fit`: a check found no problems.
+    - `refused`: `problems` has the reasons.
     """
 
     target: str
@@ -122,8 +119,6 @@ class PublishOutcome(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class _Delivery:
-    """A release, checked and built for one target."""
-
     target: PublishTarget
     settings: TargetSettings
     files: Mapping[str, bytes]
@@ -143,30 +138,19 @@ def publish(
     clock: Clock = utc_now,
     table: Mapping[str, PublishTarget] = TARGETS,
 ) -> list[PublishOutcome]:
-    """Publish the candidate of a server that a channel offers.
+    """Publish the candidate that a channel offers.
 
-    Args:
-        workspace: workspace of the server.
-        server: name of the server.
-        targets: IDs of targets; by default the targets in the candidate's own `[publish] targets`.
-        channel: channel whose candidate is published.
-        candidate: ID of the candidate that the channel must offer; "" for any.
-        mode: `send`; `dry-run` reads the state of the targets and sends nothing; `check` uses no network.
-        given: options that override the workspace's options, by target.
-        environ: environment with secrets; by default this process's environment.
-        clock: returns the time of the events.
-        table: the known targets.
-
-    Returns:
-        One outcome for each target, in the order of the table. If a problem is found for one target, nothing is sent to
-            any target.
+    If one target has a problem, nothing is sent to any target. `targets` defaults to `[publish] targets` in the
+    candidate. `candidate` is the ID that the channel must offer, or "" for any candidate. `given` has options that
+    override the workspace's options. In mode `dry-run`, the state of the targets is read, but nothing is sent. In mode
+    `check`, the network is not used.
 
     Raises:
         NotFoundError: the server, the channel, a target, or the target of an option is unknown.
         ConfigError: a setting is invalid, or a token is not set.
         PublishError: the channel offers nothing, or a target refuses the release.
         TargetUnavailableError: a target cannot be reached.
-        StateError: the candidate's bytes are not on this machine.
+        StateError: the candidate's files are not on this machine.
     """
     store, environ = Store(workspace, clock), os.environ if environ is None else environ
     named = targets_named(targets, table)
@@ -190,13 +174,12 @@ def publish(
 
 
 def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRelease:
-    """Return the server's release in a channel, read from the candidate's bytes.
+    """Return the server's release in a channel.
 
     Raises:
-        NotFoundError: the server or channel does not exist.
-        PublishError: the channel offers nothing, or the server is retired or adopted.
+        PublishError: the channel offers nothing, or the server is retired or cannot be published.
         RefusedError: `verify` would refuse the server.
-        StateError: the candidate's bytes are not on this machine.
+        StateError: the candidate's files are not on this machine.
     """
     adopted = workspace.server(server).adopted
     if adopted is not None and adopted.kind != _PACKED:
@@ -227,7 +210,7 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
     known = stored_contract(artifact.folder)
     if adopted is not None:
         return read_adopted_release(server, channel, artifact, known.tools if known else ())
-    # Use the runtime of the channel: other runtime wheels on this machine may be built from different sources.
+    # Use the channel's runtime, because other runtime wheels on this machine may come from different sources.
     runtime = offered_project_file(channels_folder(workspace), channel, RUNTIME) or cached_runtime_wheel(
         workspace.artifacts, build=False
     )
@@ -236,10 +219,7 @@ def find_release(workspace: Workspace, server: str, channel: str) -> CandidateRe
 
 @contextmanager
 def _lock_server(store: Store, server: str, mode: Mode) -> Iterator[None]:
-    """Lock the publishing of one server.
-
-    Dry runs also take the lock, because they write the same files as other runs.
-    """
+    """Lock the publication of one server. Dry runs also take the lock, because they write the same files."""
     if mode == "check":
         yield
         return
@@ -267,11 +247,7 @@ def resolve_target_settings(
     environ: Mapping[str, str],
     given: Mapping[str, str] = MappingProxyType({}),
 ) -> TargetSettings:
-    """Return the workspace's settings of a target for a release, overridden by the `given` options.
-
-    Raises:
-        ConfigError: the table is invalid.
-    """
+    """Return the settings of a target for a release."""
     table = getattr(workspace.settings.publish, target.id, Settings())
     folder = workspace.artifacts / release.server / release.candidate / "publish" / target.id
     return target.settings(table, environ, folder, given)
@@ -290,7 +266,7 @@ def _prepare(
     problems = tuple(
         {"rule": one.rule, "message": one.message, "hint": one.hint} for one in target.check(release, settings)
     )
-    if mode == "check" or problems:  # do not build, because a build may install requirements from an index
+    if mode == "check" or problems:  # do not build, because a build may download requirements
         return _Delivery(target, settings, {}, problems)
     files = target.build(release, settings)
     hint = "remove it from the server's sources, revoke the secret, and make a new candidate"
@@ -349,14 +325,14 @@ def _inspect(release: CandidateRelease, delivery: _Delivery) -> PublishOutcome:
 def _publish_to(store: Store, release: CandidateRelease, delivery: _Delivery, found: PublishOutcome) -> PublishOutcome:
     target, about = delivery.target, f"{release.server} {release.version}"
     if target.upload is None:
-        folder = delivery.settings.folder  # the folder of the candidate keeps the release's own files
+        folder = delivery.settings.folder  # folder `publish` of the candidate, separate from the release's own files
         for name, data in delivery.files.items():
             write_if_changed(folder / name, data)
         return _outcome(release, delivery, "made", folder=str(folder), message=f"{about} was built for {target.id}")
     common = {"target": target.id, "channel": release.channel}
     common |= {"candidate": release.candidate, "version": release.version}
     if found.outcome == "there":
-        # Read the state within the transaction, because a crash may have left an outdated state file.
+        # Read the state in the transaction, because the state file may be stale after a crash.
         with store.transaction(release.server) as transaction:
             known = transaction.state.published.get(target.id)
             recorded = known and (known.candidate, known.digest, known.evidence)

@@ -1,7 +1,7 @@
-"""PyPI target, also for compatible indexes: `uv publish` uploads the candidate's wheel and source distribution.
+"""PyPI target, also for compatible indexes.
 
-Published files are read from the index itself (PEP 503 and 691), by name and hash. A file that is already published is
-never sent again. If the published file has other bytes, publishing is refused, because an index never replaces a file.
+Published files are not sent again. If a published file has other bytes, the publication is refused, because an index
+never replaces a file.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from mcpfactory_pipeline.delivery.publish.target import (
 from mcpfactory_pipeline.workspace.settings import PypiOptions
 
 _ACCEPT: Final = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
-# Pattern of the index's response in the output of `uv publish`.
+# The index's response in the output of `uv publish`.
 _ANSWER: Final = re.compile(r"status code (?P<status>\d{3})(?:.*?[Ss]ays: (?P<text>.{0,300}))?", re.DOTALL)
-_CONTINUES: Final = r"[A-Za-z0-9._/-]"  # a marker's name must not be followed by one of these characters
+_CONTINUES: Final = r"[A-Za-z0-9._/-]"  # characters that can be part of a name
 
 
 def registry_marker(name: str) -> str:
-    """Return the hidden README line that links the package to a name in the MCP registry."""
+    """Return the hidden README line that links the package to its name in the MCP registry."""
     return f"<!-- mcp-name: {name} -->"
 
 
 def has_registry_marker(text: str, name: str) -> bool:
-    """Return True if a description contains the marker of exactly this name."""
+    """Return True if a description contains the registry marker of this name."""
     return re.search(rf"mcp-name: {re.escape(name)}(?!{_CONTINUES})", text) is not None
 
 
@@ -55,7 +55,7 @@ def has_registry_marker(text: str, name: str) -> bool:
 
 
 def check(release: CandidateRelease, _settings: TargetSettings) -> Sequence[TargetProblem]:
-    """Return the reasons why an index would reject the package, or why the package would be useless on the index."""
+    """Return reasons why an index would reject the package, and other problems of the package."""
     return [*_packages(release), *_requirements(release), *_marker(release)]
 
 
@@ -112,7 +112,7 @@ def _marker(release: CandidateRelease) -> Iterator[TargetProblem]:
 
 @dataclass(frozen=True, slots=True)
 class _IndexFile:
-    """A file of an index: URL, `sha256:…` ("" if the index has no hash), and True if it was yanked (PEP 592)."""
+    """A file on an index."""
 
     url: str
     digest: str
@@ -120,10 +120,7 @@ class _IndexFile:
 
 
 def inspect(release: CandidateRelease, settings: TargetSettings) -> TargetReleaseState:
-    """Return the state of this version in the index.
-
-    If the index lacks the runtime, the runtime is also a missing part.
-    """
+    """Return the state of this version on the index. A missing runtime counts as a missing file."""
     with http.open_client() as wire:
         index = _Index(wire, settings)
         there = index.files(release.metadata.project)
@@ -150,7 +147,7 @@ def inspect(release: CandidateRelease, settings: TargetSettings) -> TargetReleas
 
 
 def _evidence(release: CandidateRelease, settings: TargetSettings, there: Mapping[str, _IndexFile]) -> PublishEvidence:
-    """Return the evidence; `newest` is set if installers get a newer version, for example after a rollback."""
+    """Return the evidence. `newest` is set if the index has a newer version, for example after a rollback."""
     page = f"{http.require_secure_url(settings['index'], 'publish.pypi.index')}/{release.metadata.project}/"
     versions = [found for name, file in there.items() if not file.yanked and (found := _parsed(_version(name)))]
     newest = max((one for one in versions if not one.is_prerelease), default=None)
@@ -160,16 +157,16 @@ def _evidence(release: CandidateRelease, settings: TargetSettings, there: Mappin
 
 
 class _Index:
-    """The simple index of a target, read with the token if required."""
+    """A package index. The token is sent only if the index requires it."""
 
     def __init__(self, wire: http.HttpClient, settings: TargetSettings) -> None:
         self._wire, self._settings = wire, settings
         self._url = http.require_secure_url(settings["index"], "publish.pypi.index")
-        # Scheme and host of the only server that may receive the token.
+        # Scheme and host that may receive the token.
         self._home = urlsplit(http.require_secure_url(settings["url"], "publish.pypi.url"))[:2]
 
     def files(self, project: str) -> Mapping[str, _IndexFile]:
-        """Return the files of a project by name; empty if the project is unknown, or on another host."""
+        """Return the files of a project by name."""
         page = f"{self._url}/{project}/"
         answer = self._get(page, {"Accept": _ACCEPT})
         if answer.is_redirect or answer.status_code == 404:
@@ -187,7 +184,7 @@ class _Index:
             ) from error
 
     def digest(self, file: _IndexFile) -> str:
-        """Return the hash of a file; download the file if the index has no hash."""
+        """Return the hash of a file. If the index does not provide the hash, download the file."""
         if file.digest:
             return file.digest
         answer = self._get(file.url, {})
@@ -225,8 +222,6 @@ def _html_files(answer: http.HttpResponse, page: str) -> Iterator[tuple[str, _In
 
 
 class _Links(HTMLParser):
-    """The links of a page, as (target, text, yanked)."""
-
     def __init__(self) -> None:
         super().__init__()
         self.found: list[tuple[str, str, bool]] = []
@@ -257,14 +252,14 @@ def _version(file: str) -> str:
 
 
 def _runtime_missing(release: CandidateRelease, settings: TargetSettings, index: _Index) -> list[str]:
-    """Return the runtime's wheel, to upload it first, if the server needs the runtime and the index lacks it."""
+    """Return the runtime's wheel if the server requires the runtime and the index lacks it."""
     needed = next((r for text in release.metadata.requires if (r := Requirement(text)).name == RUNTIME), None)
     if needed is None or settings["runtime"] == "assume":
         return []
     if any(_satisfies(needed, _version(name)) for name in index.files(RUNTIME)):
         return []
     own = next((name for name in release.companions if _satisfies(needed, _version(name))), None)
-    # On pypi.org, only the authors of mcpfactory publish the runtime.
+    # Only the authors of mcpfactory publish the runtime on pypi.org.
     public = (urlsplit(settings["url"]).hostname or "").endswith("pypi.org")
     if settings["runtime"] == "publish" and own is not None and not public:
         return [own]
@@ -292,15 +287,12 @@ def _parsed(version: str) -> Version | None:
 
 
 def build(release: CandidateRelease, _settings: TargetSettings) -> Mapping[str, bytes]:
-    """Return the candidate's wheel and sdist."""
+    """Return the candidate's files: wheel and sdist."""
     return release.files
 
 
 def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEvidence:
-    """Upload the missing files, the runtime first and the wheel last.
-
-    The order ensures that an installer finds only complete versions.
-    """
+    """Upload the missing files. The wheel is uploaded last, so that installers see only complete versions."""
     missing = inspect(release, settings).missing
     with http.open_client() as client:
         token = _token(client, settings)
@@ -310,10 +302,7 @@ def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEviden
 
 
 def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -> None:
-    """Upload a file with `uv publish`, which reads its metadata.
-
-    There are no retries, because a repeated publication continues the upload.
-    """
+    """Upload a file with `uv publish`, without retries."""
     url = settings["url"]
     with tempfile.TemporaryDirectory(prefix="mcpfactory-") as folder:
         Path(folder, name).write_bytes(data)
@@ -356,7 +345,7 @@ def _upload_file(name: str, data: bytes, settings: TargetSettings, token: str) -
 
 
 def _token(wire: http.HttpClient, settings: TargetSettings) -> str:
-    """Return the upload token: from the variable or, with trusted publishing, in exchange for the job's identity."""
+    """Return the upload token. For trusted publishing, exchange the job's identity token."""
     if settings["auth"] == "token":
         return settings.secret("token_variable")
     parts = urlsplit(settings["url"])

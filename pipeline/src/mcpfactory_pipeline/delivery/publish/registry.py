@@ -1,8 +1,6 @@
-"""Target for the official MCP registry or a compatible registry: send `server.json` once, and read it back.
+"""MCP registry target: send `server.json` once, and read it back.
 
-The registry requires a short-lived token that it issues itself. If no token is set, one is requested. The request uses
-a GitHub token (`auth = "github"`), or the identity of a GitHub Actions job (`auth = "github-oidc"`, without any
-secret). The token is stored only in memory.
+The registry issues short-lived tokens in exchange for a GitHub token or the identity of a GitHub Actions job.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ def build(release: CandidateRelease, settings: TargetSettings) -> Mapping[str, b
 
 
 def check(release: CandidateRelease, settings: TargetSettings) -> Sequence[TargetProblem]:
-    """Return problems of the registry settings and violations of the document's rules."""
+    """Return problems of the registry settings and of `server.json`."""
     return tuple(check_server_json(release, _bundle(settings)))
 
 
@@ -46,13 +44,13 @@ def _bundle(settings: TargetSettings) -> str:
 
 
 def needs(release: CandidateRelease) -> Sequence[str]:
-    """Return `pypi` if the document has a PyPI package, because the registry reads the marker in that package."""
+    """Return `pypi` if `server.json` lists a PyPI package, because the registry checks that package."""
     packages = server_json(release).get("packages", [])
     return ("pypi",) if any(package.get("registryType") == "pypi" for package in packages) else ()
 
 
 def inspect(release: CandidateRelease, settings: TargetSettings) -> TargetReleaseState:
-    """Return the state of this version in the registry."""
+    """Return the state of this version on the registry."""
     with http.open_client() as wire:
         return _inspect(wire, release, settings)
 
@@ -85,7 +83,7 @@ def _inspect(wire: http.HttpClient, release: CandidateRelease, settings: TargetS
 
 
 def upload(release: CandidateRelease, settings: TargetSettings) -> PublishEvidence:
-    """Publish the document, and read it back."""
+    """Publish `server.json`, and read it back."""
     base = http.require_secure_url(settings["url"], "publish.registry.url")
     with http.open_client() as wire:
         token = _token(wire, base, settings)
@@ -128,7 +126,7 @@ def _version_url(release: CandidateRelease, settings: TargetSettings) -> str:
 
 
 def _without_empty(value: Any) -> Any:
-    """Return a document without its empty fields, because registries omit empty fields."""
+    """Remove empty fields, because registries omit empty fields."""
     if isinstance(value, dict):
         return {
             key: plain for key, one in value.items() if (plain := _without_empty(one)) not in (None, False, "", {}, [])
@@ -176,17 +174,14 @@ _HINTS: Final = {
 
 
 def server_json_bytes(release: CandidateRelease, bundle: str = "") -> bytes:
-    """Return the document as bytes; equal releases give equal bytes."""
+    """Return `server.json` as bytes."""
     return (json.dumps(server_json(release, bundle), indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def server_json(release: CandidateRelease, bundle: str = "") -> dict[str, Any]:
-    """Return the `server.json` document without empty fields.
+    """Return `server.json` without empty fields.
 
-    `bundle` is the hash of 64 digits that replaces `{bundle}` in the field for a package's hash.
-
-    Raises:
-        ConfigError: `[publish]` of the server is invalid.
+    `bundle` is a hexadecimal SHA-256 hash, which replaces the placeholder `{bundle}`.
     """
     document = {
         "$schema": SCHEMA,
@@ -205,7 +200,7 @@ def server_json(release: CandidateRelease, bundle: str = "") -> dict[str, Any]:
 
 
 def check_server_json(release: CandidateRelease, bundle: str = "") -> Iterator[TargetProblem]:
-    """Yield the reasons why the registry would refuse the document (our rules), or clients would fail."""
+    """Yield problems of `server.json` that the registry would reject, or that would break clients."""
     name = release.config.publish.mcp_name
     if not name:
         yield TargetProblem(
@@ -276,7 +271,6 @@ def _hashes(release: CandidateRelease) -> Mapping[str, str]:
 
 
 def _packages(release: CandidateRelease, bundle: str) -> list[dict[str, Any]]:
-    """Return the packages; replace `{version}` in identifiers by the version, and `{bundle}` by the hash."""
     tables = [dict(table) for table in release.config.publish.packages]
     for table in tables:
         if isinstance(identifier := table.get("identifier"), str):

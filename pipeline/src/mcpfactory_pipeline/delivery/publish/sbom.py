@@ -1,6 +1,6 @@
-"""Bill of materials (CycloneDX 1.6, JSON): the release, its files with hashes, and the packages installed with it.
+"""Bill of materials (CycloneDX 1.6, JSON): the release, its files with hashes, and the installed packages.
 
-The document contains no times and no random numbers, so equal releases with equal packages give equal bytes.
+The document contains no times and no random numbers, so that the same release always gives the same bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HASH: Final = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 @dataclass(frozen=True, slots=True)
 class LockedPackage:
-    """A package that is installed with the release; without a version, only its requirement is known."""
+    """A package that is installed with the release."""
 
     name: str
     version: str = ""
@@ -43,10 +43,7 @@ class LockedPackage:
 
 
 def sbom_document(release: CandidateRelease, packages: Sequence[LockedPackage]) -> dict[str, Any]:
-    """Return the SBOM document.
-
-    The document has edges from the release to its direct dependencies, and marks deeper levels as incomplete.
-    """
+    """Return the bill of materials. Edges connect the release only with its direct dependencies."""
     root = LockedPackage(release.metadata.project, release.version)
     direct = {package.name: package.required for package in _declared(release)}
     ordered = sorted(packages, key=lambda package: package.purl)
@@ -103,7 +100,7 @@ def _component(package: LockedPackage, required: str) -> dict[str, Any]:
         "version": package.version,
         "scope": "required",
         "purl": package.purl,
-        # Each file from which the package can be installed, with its hash.
+        # all files that the package can be installed from
         "externalReferences": [
             {"type": "distribution", "url": package.purl, "hashes": [_sha256(one) for one in package.hashes]}
         ] if package.hashes else [],
@@ -120,7 +117,7 @@ def _sha256(digest: str) -> dict[str, str]:
 
 
 def locked_packages(requirements: str, release: CandidateRelease) -> list[LockedPackage]:
-    """Return the packages in locked requirements, as uv writes them, without the release itself."""
+    """Return the packages in pinned requirements, without the release itself."""
     found: list[LockedPackage] = []
     for block in re.split(r"\n(?=\S)", requirements):
         if pinned := _PINNED.match(block):
@@ -131,7 +128,7 @@ def locked_packages(requirements: str, release: CandidateRelease) -> list[Locked
 
 
 def _declared(release: CandidateRelease) -> Iterator[LockedPackage]:
-    """Yield the release's direct requirements, without extras; the version is known only for included wheels."""
+    """Yield the release's direct requirements, without extras."""
     here = {wheel_name(name): (name.split("-")[1], hash_bytes(data)) for name, data in release.companions.items()}
     for text in release.metadata.requires:
         try:

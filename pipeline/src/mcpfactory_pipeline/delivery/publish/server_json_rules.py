@@ -1,7 +1,6 @@
-"""Rules of a `server.json` (schema 2025-12-11, and the official MCP registry's additions), and their checks. Pure.
+"""Rules of `server.json`: schema 2025-12-11 and additional rules of the official MCP registry.
 
-A JSON Schema describes the shape of the document: fields, types, lengths and fixed choices. The rules in this module
-check constraints that a schema cannot express. The rules treat a field of a wrong type as missing.
+A JSON Schema checks the form of the document. Each rule checks what a schema cannot express.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def _map(shape: str) -> dict[str, Any]:
 
 
 def _object(needed: str, **fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object without additional fields, because the registry drops unknown ones."""
+    """Return the schema of an object. Additional fields are invalid, because the registry drops unknown fields."""
     return {"type": "object", "required": needed.split(), "properties": fields, "additionalProperties": False}
 
 
@@ -88,30 +87,24 @@ _SHAPES: Final[Mapping[str, Mapping[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """An object of the document: its shape, path and parent."""
-
     shape: str
     path: str
     value: Mapping[str, Any]
     parent: Mapping[str, Any]
 
     def text(self, field: str) -> str:
-        """Return a text field; "" if it is missing or not a string."""
         value = self.value.get(field)
         return value if isinstance(value, str) else ""
 
     def rows(self, field: str) -> list[Any]:
-        """Return a list field; an empty list if the field is missing or not a list."""
         value = self.value.get(field)
         return value if isinstance(value, list) else []
 
     def at(self, field: str) -> str:
-        """Return the path of a field."""
         return f"{self.path}.{field}" if self.path else field
 
 
 def _nodes(node: _Node) -> Iterator[_Node]:
-    """Yield the node and all nested nodes, in the order of the properties in `_SHAPES`."""
     yield node
     for name, part in _SHAPES[node.shape]["properties"].items():
         inside: list[tuple[str, Any]] = []
@@ -134,10 +127,10 @@ Finder = Callable[[_Node], Iterator[tuple[str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class DocumentRule:
-    """One rule: `find` yields field and message for each violation in an object of the rule's `shapes`.
+    """A rule for objects in `server.json` with one of the `shapes`.
 
-    `source` names the authority behind the rule: `schema`, `registry` (stricter than the schema) or `mcpfactory` (which
-    refuses unusable values).
+    `find` yields the field and the message of each violation. `source` is the origin of the rule: `schema`, `registry`,
+    or `mcpfactory`.
     """
 
     id: str
@@ -149,7 +142,7 @@ class DocumentRule:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A violation of a rule: the rule's id, the path, and the message."""
+    """A violation of a rule: rule ID, path, and message."""
 
     rule: str
     path: str
@@ -160,7 +153,7 @@ class Violation:
 
 
 def find_violations(document: object) -> list[Violation]:
-    """Return all violations in a `server.json`."""
+    """Return all violations in `server.json`."""
     if not isinstance(document, dict):
         return [Violation("server-json/shape", "", "the document is not an object")]
     return [*_shape_errors(document)] + [
@@ -185,8 +178,6 @@ _ROWS: Final[list[DocumentRule]] = []
 
 
 def _rule(name: str, source: str, shapes: str, statement: str) -> Callable[[Finder], Finder]:
-    """Register a function that finds violations as the next rule."""
-
     def register(find: Finder) -> Finder:
         _ROWS.append(DocumentRule(f"server-json/{name}", tuple(shapes.split()), source, statement, find))
         return find
@@ -197,7 +188,7 @@ def _rule(name: str, source: str, shapes: str, statement: str) -> Callable[[Find
 def _text_rule(
     name: str, source: str, shapes: str, field: str, statement: str, *, fits: Callable[[str], object], message: str
 ) -> None:
-    """Register a rule about a text field; an invalid text is reported with `message` (`{text}`, `{length}`)."""
+    """Register a rule for a text field. `message` may contain `{text}` and `{length}`."""
 
     def find(node: _Node) -> Iterator[tuple[str, str]]:
         text = node.text(field)
@@ -224,7 +215,7 @@ _HOSTED: Final = {
 def _is_https(url: str) -> bool:
     try:
         return url.startswith("https://") and bool(urlsplit(url).hostname)
-    except ValueError:  # the URL is invalid, for example `https://[::1`
+    except ValueError:  # raised for example for `https://[::1`
         return False
 
 
@@ -286,7 +277,7 @@ _VARIABLE: Final = re.compile(r"\{([^}]+)\}")
 
 
 def _host(url: str) -> str:
-    """Return the host of a URL whose variables are replaced by sample values."""
+    """Return the host of a URL template."""
     try:
         return urlsplit(_VARIABLE.sub("x", re.sub(r":\{[^}]+\}", ":80", url))).hostname or ""
     except ValueError:
@@ -334,7 +325,7 @@ def _bundle(node: _Node) -> Iterator[tuple[str, str]]:
         yield "fileSha256", "it is missing, and clients must check a bundle by it"
 
 
-# --- how a server is reached ---
+# --- transports and URLs ---
 
 
 @_rule("transport-url", "registry", "transport", "A package on stdio has no URL, and a package on HTTP has a URL.")
@@ -372,7 +363,7 @@ def _url_variables(node: _Node) -> Iterator[tuple[str, str]]:
             yield "url", f"{{{name}}} is not declared; declared variables: {names}"
 
 
-# --- inputs of a server ---
+# --- inputs of the server ---
 
 
 @_rule("secret", "mcpfactory", "argument setting input", "No secret has a value or a default.")

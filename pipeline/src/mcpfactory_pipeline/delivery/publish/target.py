@@ -1,7 +1,4 @@
-"""Publish targets.
-
-Each target is a frozen record of functions; this module also has the records of arguments and results.
-"""
+"""Types for publish targets."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from mcpfactory_pipeline.workspace.workspace import CONFIG
 
 @dataclass(frozen=True, slots=True)
 class TargetProblem:
-    """A reason that blocks a release from a target: the rule's id (or ""), the problem, and the remedy."""
+    """A reason that prevents publication: rule ID (or ""), problem, and hint."""
 
     rule: str
     message: str
@@ -29,10 +26,7 @@ class TargetProblem:
 
 @dataclass(frozen=True, slots=True)
 class PublishEvidence:
-    """Evidence that a target has a release: `digest` identifies the release at the target.
-
-    `facts` are short texts (a URL, hashes), never a secret.
-    """
+    """Evidence of a publication. `digest` identifies the release at the target, and `facts` are not secret."""
 
     digest: str
     facts: Mapping[str, str] = field(default_factory=dict)
@@ -40,11 +34,12 @@ class PublishEvidence:
 
 @dataclass(frozen=True, slots=True)
 class TargetReleaseState:
-    """State of a target under the release's name and version.
+    """State of the release at a target.
 
-    `same` is the evidence if the target has the whole release, byte for byte. Otherwise, `missing` lists the missing
-    parts. `other` describes content that differs from the release. With such content, the target can no longer accept
-    the release.
+    Attributes:
+        same: evidence that the target has the whole release, byte for byte.
+        missing: parts that the target lacks.
+        other: description of different content with the same version. Such content blocks the release.
     """
 
     same: PublishEvidence | None = None
@@ -54,10 +49,11 @@ class TargetReleaseState:
 
 @dataclass(frozen=True, slots=True)
 class TargetSettings:
-    """The workspace's settings for a target: the defaults, overridden by `[publish.<target>]` in `mcpfactory.toml`.
+    """Settings of a target.
 
-    `options` has text values by name. Secrets are only in `environ`; an option names the variable. In `folder`, the
-    target stores data that it needs to continue.
+    Attributes:
+        options: values by name. For a secret, the value is the name of a variable in `environ`.
+        folder: folder in which the target stores data between runs.
     """
 
     target: str
@@ -69,11 +65,7 @@ class TargetSettings:
         return self.options[option]
 
     def secret(self, option: str) -> str:
-        """Return the value of the variable that an option names; messages never contain the value.
-
-        Raises:
-            ConfigError: the variable is not set.
-        """
+        """Return the value of the environment variable in an option."""
         variable = self.options[option]
         if value := self.environ.get(variable, ""):
             return value
@@ -85,16 +77,14 @@ class TargetSettings:
 
 @dataclass(frozen=True, slots=True)
 class PublishTarget:
-    """One target of `publish`.
+    """A target for publication.
 
-    `build` returns the files for the target (name → bytes). The same release always gives the same bytes. `check`
-    validates the release without a network. `inspect` returns the current state of the target. `upload` sends only the
-    missing parts, and thereby continues an interrupted upload. It is called only if `inspect` found no `other` content.
-    A target without `upload` is a file that people copy. The file is built, and no event is recorded. `options` is the
-    model of the target's settings. `needs` returns the targets that must have the release first.
-
-    All functions raise `ConfigError` for invalid settings. `inspect` and `upload` raise `TargetUnavailableError` if the
-    target fails or is unreachable, and `PublishError` if the target refuses the release.
+    Attributes:
+        build: returns the files for the target (name → bytes). The same release always gives the same bytes.
+        check: validates the release without a network.
+        upload: sends only the missing parts. The field is None for a target that only builds files.
+        inspect: returns the current state of the target.
+        needs: returns the targets that must have the release first.
     """
 
     id: str
@@ -109,11 +99,7 @@ class PublishTarget:
     def settings(
         self, table: Settings, environ: Mapping[str, str], folder: Path, given: Mapping[str, str]
     ) -> TargetSettings:
-        """Return the settings from `[publish.<target>]`, overridden by the options `given` on the command line.
-
-        Raises:
-            ConfigError: the option does not exist, or its value is not valid.
-        """
+        """Return the settings in `[publish.<target>]`."""
         try:
             options = check_settings(self.options, {**table.model_dump(), **given}, f"{CONFIG}: [publish.{self.id}]")
         except SettingsError as error:

@@ -1,8 +1,8 @@
-"""Execution of a release plan: one commit for all releases, and a tag for each.
+"""Execution of a release plan: one commit for all releases, and one tag per release.
 
-All contents are computed before the first file is written. If the commit fails, the tree is restored at once; if the
-process was killed, the next process restores the tree. The commit names its releases (`Release: <server>-vX.Y.Z`), so
-that a later process, here or in another clone, can create missing tags of a killed process.
+If the commit fails, the files are restored at once. If the process is killed, the next process restores the files. The
+commit message has a trailer for each release (`Release: <server>-vX.Y.Z`), so that another process can create missing
+tags.
 """
 
 from __future__ import annotations
@@ -29,15 +29,12 @@ from mcpfactory_pipeline.delivery.releases.package_group import PackageGroup, re
 from mcpfactory_pipeline.delivery.releases.plan import CONTRACT, Reader, ReleaseProposal, plan_releases
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer
 
-_SHOWN: Final = 5  # maximum dirty files in a message; also the maximum releases in the title of a commit
+_SHOWN: Final = 5  # maximum number of dirty files in a message, and of releases in a commit title
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseResult(JsonRecord):
-    """The result for one server: `released`, `continued` (the commit existed, and only the tag was added) or `current`.
-
-    `released`, `continued` (the commit existed already, and got its tag) or `current`.
-    """
+    """Result for one server. `outcome` is `released`, `current`, or `continued` if only the tag was missing."""
 
     server: str
     outcome: str
@@ -50,14 +47,14 @@ class ReleaseResult(JsonRecord):
 def apply_releases(
     workspace: Workspace, names: Sequence[str] | None, read: Reader, *, dry_run: bool = False, clock: Clock = utc_now
 ) -> list[ReleaseResult]:
-    """Release the changed servers among the named servers, or among all: version, changelog, commit and tags.
+    """Release the changed servers: version, changelog, commit and tags.
 
-    Either all changed servers are released, or none is. If `dry_run` is True, all changes are computed, but no file is
-    written.
+    If one server cannot be released, no server is released.
+
+    `names` are the servers to release, or None for all. `read` returns the tool list of a server.
 
     Raises:
-        NotFoundError: the server does not exist.
-        ReleaseError: `plan_releases` refuses a server, the tree has uncommitted changes, or git refuses.
+        ReleaseError: `plan_releases` refuses a server, the tree has uncommitted changes, or Git refuses.
     """
     repository = Repository.around(workspace.root)
     with file_lock(workspace.pipeline / "locks" / ".release.lock"):
@@ -115,10 +112,7 @@ def _files(workspace: Workspace, packages: PackageGroup | None, one: ReleaseProp
 
 
 def _server_files(server: WorkspaceServer, one: ReleaseProposal, clock: Clock) -> dict[str, bytes | None]:
-    """Map each path below the server to its new content: version, changelog, contract, generated files.
-
-    None as content deletes the file.
-    """
+    """Return the new content of each file that the release changes. None as content deletes the file."""
     folder = server.folder
     place, text = replace_source_version(folder, server.package, one.version)
     news = changelog.changelog_section(one.version, clock().date(), one.notes, one.changes, first=not one.before)
@@ -148,7 +142,6 @@ def _changelog(server: WorkspaceServer, news: str) -> bytes:
 
 
 def _generated(server: WorkspaceServer, files: Mapping[str, bytes | None]) -> _Files:
-    """Generate the files for the new version in a copy, and return them; the manifest contains the version."""
     from mcpfactory_codegen.servers.create import regenerate  # noqa: PLC0415 - heavy; only generated servers need it
     from mcpfactory_codegen.servers.generation import CreateError  # noqa: PLC0415 - heavy; only generated servers need it
 
@@ -203,11 +196,11 @@ def _tag(repository: Repository, one: ReleaseProposal, folder: str) -> None:
     repository.tag(one.tag, f"{one.server} {one.version}\n\n{notes}\n")
 
 
-# --- journal of pending writes, which lets the next release undo the writes of a killed process ---
+# --- journal of writes; the next release reverts the writes of a killed process ---
 
 
 _Files = Mapping[str, bytes | None]
-"""New contents of files, by path below the workspace; None removes the file. None: removed."""
+"""Path below the workspace → new content of the file. None removes the file."""
 
 
 def _end_journal(workspace: Workspace) -> None:
@@ -215,7 +208,7 @@ def _end_journal(workspace: Workspace) -> None:
 
 
 def _roll_back(workspace: Workspace, repository: Repository) -> None:
-    """Undo the writes of a release process that was killed before the commit, if there are any."""
+    """Revert the writes of a process that was killed before its commit."""
     try:
         noted = json.loads(_journal_file(workspace).read_bytes())
         head, hashes = str(noted["head"]), dict(noted["files"])

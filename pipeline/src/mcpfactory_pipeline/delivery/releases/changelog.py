@@ -1,7 +1,7 @@
-"""Changelogs and their fragments.
+"""Changelogs and changelog fragments.
 
-Each fragment is a separate file, so that two branches with new fragments never conflict. The next release collects all
-fragments in its changelog entry.
+Each fragment is a separate file, so that branches with new fragments never conflict. The next release moves all
+fragments into the changelog.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mcpfactory_pipeline.base.text import escape_markdown
 from mcpfactory_pipeline.base.versions import STEPS, Step
 
 FOLDER: Final = "changes"
-# Kind of change → part of the version to increase, unless the file name specifies the part.
+# Kind of change → version step; a file name can set another step.
 KINDS: Final[dict[str, Step]] = {
     "added": "minor",
     "changed": "patch",
@@ -30,12 +30,12 @@ KINDS: Final[dict[str, Step]] = {
 }
 _STATED: Final = tuple(step for step in STEPS if step != "none")
 _NAME: Final = re.compile(r"(?P<words>[^.]+)\.(?P<kind>[a-z]+)(?:\.(?P<step>[a-z]+))?\.md")
-_LONGEST: Final = 40  # maximum characters of the text in a file name
+_LONGEST: Final = 40  # maximum number of characters for the text in a file name
 
 
 @dataclass(frozen=True, slots=True)
 class ChangelogFragment:
-    """A changelog fragment: its file below the server's folder, kind, text, and possibly an explicit step."""
+    """A changelog fragment. `stated` is the version step in the file name."""
 
     file: str
     kind: str
@@ -44,38 +44,30 @@ class ChangelogFragment:
 
     @property
     def step(self) -> Step:
-        """Return the version step that the fragment requires."""
+        """Return the required version step."""
         return self.stated or KINDS[self.kind]
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data."""
+        """Return JSON-compatible data."""
         return {**asdict(self), "step": self.step}
 
 
 def read_changelog_fragments(folder: Path) -> tuple[ChangelogFragment, ...]:
-    """Return the fragments of the server in `folder`, sorted by kind and file.
-
-    Raises:
-        ReleaseError: a fragment is invalid.
-    """
+    """Return the fragments of the server in `folder`, sorted by kind and file name."""
     order = list(KINDS)
     found = [_read(file) for file in sorted((folder / FOLDER).glob("*.md")) if file.name.lower() != "readme.md"]
     return tuple(sorted(found, key=lambda note: (order.index(note.kind), note.file)))
 
 
 def write_changelog_fragment(folder: Path, text: str, kind: str) -> ChangelogFragment:
-    """Write a fragment for the server in `folder`.
-
-    Raises:
-        ReleaseError: the text is empty or not in UTF-8, or the kind is unknown.
-    """
+    """Write a fragment for the server in `folder`."""
     text = text.strip()
     if not text:
         raise ReleaseError("note", "the note is empty", hint='mcpfactory release note NAME "what changed"')
     _check(kind, "", "the note")
     try:
         data = f"{text}\n".encode()
-    except UnicodeEncodeError as error:  # the shell passed bytes that are not UTF-8
+    except UnicodeEncodeError as error:  # the shell's input was not UTF-8
         raise ReleaseError("note", "the text is not in UTF-8", hint="set the terminal's encoding to UTF-8") from error
     stem = re.sub(r"[^a-z0-9]+", "-", text.lower())[:_LONGEST].strip("-") or "note"
     place, number = folder / FOLDER, 1
@@ -115,13 +107,13 @@ FILE: Final = "CHANGELOG.md"
 _TITLE: Final = "# Changelog\n"
 _HEADING: Final = re.compile(r"^## .*$", re.MULTILINE)
 _UNRELEASED: Final = re.compile(r"## \[?unreleased\b", re.IGNORECASE)
-_MOST: Final = 50  # maximum number of contract changes to list
+_MOST: Final = 50  # maximum number of tool changes in a section
 
 
 def changelog_section(
     version: str, day: date, notes: Sequence[ChangelogFragment], changes: Iterable[Change], *, first: bool = False
 ) -> str:
-    """Return the changelog section of a release: fragments by kind, then the contract changes that affect callers."""
+    """Return the changelog section of a release: fragments by kind, then changes that affect callers."""
     parts = [f"## {version} - {day.isoformat()}\n"]
     for kind in KINDS:
         texts = [_item(note.text) for note in notes if note.kind == kind]
@@ -138,10 +130,7 @@ def changelog_section(
 
 
 def insert_release_section(text: str, new: str) -> str:
-    """Return a changelog with a new section, after the unreleased part and before other releases.
-
-    An empty text becomes a new changelog.
-    """
+    """Insert a release section after the unreleased changes, but before all older releases."""
     if not text.strip():
         return f"{_TITLE}\n{new}"
     for found in _HEADING.finditer(text):
@@ -151,7 +140,7 @@ def insert_release_section(text: str, new: str) -> str:
 
 
 def section_of(text: str, version: str) -> str:
-    """Return the section of a release without its heading; "" if the section is missing."""
+    """Return the section of a release without its heading, or ""."""
     headings = list(_HEADING.finditer(text))
     for number, found in enumerate(headings):
         if re.match(rf"## \[?{re.escape(version)}\b(?!\.)", found[0]):
@@ -161,13 +150,13 @@ def section_of(text: str, version: str) -> str:
 
 
 def unreleased_of(text: str) -> str:
-    """Return the text below the heading `Unreleased`; "" if it is missing or empty."""
+    """Return the text below the heading `Unreleased`, or ""."""
     found, after = _unreleased(text)
     return text[found.end() : after].strip() if found else ""
 
 
 def release_unreleased_section(text: str, version: str, day: date) -> str:
-    """Return a changelog with the heading `Unreleased` replaced by version and day."""
+    """Replace the heading `Unreleased` with version and day."""
     found, _ = _unreleased(text)
     if found is None:
         raise ValueError("the changelog has no unreleased section")

@@ -1,4 +1,4 @@
-"""Git access for releases: queries, a commit, and tags."""
+"""Git operations for releases."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Final
 from mcpfactory_pipeline.base.errors import ReleaseError
 from mcpfactory_pipeline.base.versions import Version
 
-TRAILER: Final = "Release"  # key of a trailer in the commit message; each tag gets one trailer
+TRAILER: Final = "Release"  # key of the commit trailers that name the tags of the commit
 _TAG: Final = re.compile(r"(?P<server>.+)-v(?P<version>\d{1,9}\.\d{1,9}\.\d{1,9})")
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseTag:
-    """The tag of a release, with the tagged commit."""
+    """The tag of a release, and its commit."""
 
     server: str
     version: str
@@ -28,7 +28,7 @@ class ReleaseTag:
 
     @property
     def name(self) -> str:
-        """Return `<server>-v<version>`."""
+        """Return the tag name `<server>-v<version>`."""
         return f"{self.server}-v{self.version}"
 
     @property
@@ -38,16 +38,16 @@ class ReleaseTag:
 
     @classmethod
     def read(cls, name: str, commit: str = "", *, annotated: bool = True) -> ReleaseTag | None:
-        """Return the tag of that name; None if the tag is not a release tag."""
+        """Return a tag from its name, or None if the name is not a release tag."""
         found = _TAG.fullmatch(name)
         return cls(found["server"], found["version"], commit, annotated) if found else None
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The git repository of a workspace.
+    """The Git repository of a workspace.
 
-    `prefix` is the path from the repository's root to the workspace, with a slash at its end.
+    `prefix` is the path from the repository's root to the workspace, with a final slash.
     """
 
     root: Path
@@ -58,7 +58,7 @@ class Repository:
         """Return the repository of a workspace.
 
         Raises:
-            ReleaseError: no repository exists, or the repository has no commit or is a shallow clone.
+            ReleaseError: the repository is missing, empty or a shallow clone.
         """
         here = cls(root, "")
         if here._ask("rev-parse", "--is-inside-work-tree") is None:
@@ -76,13 +76,13 @@ class Repository:
         return cls(root, here._git("rev-parse", "--show-prefix").strip())
 
     def dirty(self) -> list[str]:
-        """Return the paths that differ from HEAD, relative to the workspace (`../…` for paths outside)."""
+        """Return the uncommitted paths, relative to the workspace (`../…` for paths outside)."""
         rows = self._git("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames").split("\0")
         paths = (row[3:] for row in rows if row)
         return [p.removeprefix(self.prefix) if p.startswith(self.prefix) else f"../{p}" for p in paths]
 
     def tags(self, *, merged: bool = False) -> dict[str, ReleaseTag]:
-        """Return all release tags by name; with `merged`, return only tags of commits that HEAD contains."""
+        """Return all release tags by name. With `merged`, return only tags that HEAD contains."""
         only = ("--merged=HEAD",) if merged else ()
         form = "--format=%(refname:strip=2) %(objectname) %(*objectname)"
         found = {}
@@ -93,10 +93,10 @@ class Repository:
         return found
 
     def committed(self) -> dict[str, ReleaseTag]:
-        """Return the releases that commits of this branch declare, by tag name, even if the tag is missing."""
+        """Return the releases that commit trailers of this branch declare, by tag name."""
         form = f"--format=%H %(trailers:key={TRAILER},valueonly,separator=%x20)"
         found: dict[str, ReleaseTag] = {}
-        for line in self._git("log", f"--grep=^{TRAILER}: ", form).splitlines():  # newest first
+        for line in self._git("log", f"--grep=^{TRAILER}: ", form).splitlines():  # newest commit first
             commit, *names = line.split()
             for name in names:
                 if tag := ReleaseTag.read(name, commit):
@@ -104,7 +104,7 @@ class Repository:
         return found
 
     def unchanged_servers(self, commits: Mapping[str, str]) -> set[str]:
-        """Return the servers whose folder is equal in HEAD and in the commit that `commits` has for the server."""
+        """Return the servers whose folder in HEAD is identical to the folder in the given commit."""
         names = sorted(commits)
         wanted = [f"{commit}:{self.prefix}servers/{name}" for name in names for commit in (commits[name], "HEAD")]
         lines = self._git(
@@ -113,47 +113,39 @@ class Repository:
         return {name for name, old, new in zip(names, lines[::2], lines[1::2], strict=True) if old == new}
 
     def changed_since(self, commit: str, folder: str) -> list[str]:
-        """Return the tracked files below a folder of the workspace that differ from their version in the commit."""
+        """Return the tracked files in a folder of the workspace that differ from the commit."""
         out = self._git("diff", "--name-only", "--no-renames", "-z", "--relative", commit, "--", folder)
         return [path for path in out.split("\0") if path]
 
     def contains(self, branch: str, commit: str) -> bool:
-        """Return True if a branch contains a commit; False if the branch does not exist."""
+        """Return True if a branch exists and contains a commit."""
         return self._run("merge-base", "--is-ancestor", commit, branch).returncode == 0
 
     def read(self, commit: str, path: str) -> bytes | None:
-        """Return a file of the workspace at a commit; None if the commit does not have the file."""
+        """Return a file of the workspace at a commit, or None if the commit does not contain the file."""
         done = self._run("cat-file", "blob", f"{commit}:{self.prefix}{path}")
         return done.stdout if done.returncode == 0 else None
 
     def head(self) -> str:
-        """Return the commit that is checked out."""
+        """Return the checked-out commit."""
         return self._git("rev-parse", "HEAD").strip()
 
     def commit(self, paths: Sequence[str], message: str) -> str:
-        """Commit the changes to these files only, and return the commit.
-
-        Raises:
-            ReleaseError: git refuses.
-        """
+        """Commit only these files, and return the commit."""
         listed = "".join(f"{path}\0" for path in paths)
         self._git("--literal-pathspecs", "add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=listed)
         self._git("commit", "--quiet", "--file=-", "--cleanup=whitespace", stdin=message)
         return self.head()
 
     def unstage(self, paths: Sequence[str]) -> None:
-        """Remove files from git's index that a failed commit left there."""
+        """Remove files from the Git index after a failed commit."""
         if paths:
             listed = "".join(f"{path}\0" for path in paths)
             words = ("reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul")
             self._git("--literal-pathspecs", *words, stdin=listed)
 
     def tag(self, tag: ReleaseTag, message: str) -> None:
-        """Create an annotated tag.
-
-        Raises:
-            ReleaseError: git refuses the operation, for example because the tag exists.
-        """
+        """Create an annotated tag."""
         self._git("tag", "--annotate", "--file=-", "--cleanup=whitespace", tag.name, tag.commit, stdin=message)
 
     def _ask(self, *words: str) -> str | None:

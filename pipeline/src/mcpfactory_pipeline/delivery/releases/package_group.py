@@ -1,7 +1,7 @@
-"""Packages of a workspace that are released together, and the check of a release tag.
+"""Packages that are released together, and the check of a release tag.
 
-The release notes are below `## Unreleased` in the workspace's CHANGELOG.md. A release is due if this section has notes.
-The headings of the notes (`### Added`, …) determine the version step, like the kinds of fragments for a server.
+The packages are released if the workspace's CHANGELOG.md has notes below `## Unreleased`. Headings such as `### Added`
+determine the version step.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _KIND: Final = re.compile(r"^### +(?P<kind>\w+)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class PackageGroup:
-    """Folders below the root that each contain a pyproject.toml; `name` is used in tags and on the command line."""
+    """Packages that share one version. `name` is the name of the packages in tags and commands."""
 
     root: Path
     name: str
@@ -38,11 +38,7 @@ class PackageGroup:
 
     @property
     def version(self) -> str:
-        """The version of all packages.
-
-        Raises:
-            ReleaseError: the packages state different versions.
-        """
+        """Return the version of all packages."""
         stated = {folder: str(self._project(folder).get("version", "")) for folder in self.folders}
         if len(set(stated.values())) > 1 or "" in stated.values():
             shown = ", ".join(f"{folder} {version or 'none'}" for folder, version in stated.items())
@@ -55,24 +51,17 @@ class PackageGroup:
 
     @property
     def unreleased(self) -> str:
-        """Return the changelog text below `## Unreleased`; "" if empty.
-
-        Raises:
-            ReleaseError: the changelog is not in UTF-8.
-        """
+        """Return the changelog text below `## Unreleased`, or ""."""
         return changelog.unreleased_of(self._log())
 
     @property
     def step(self) -> Step:
-        """Return the version step that the headings of the unreleased section require; patch by default."""
+        """Return the version step that the headings of the release notes require."""
         kinds = (found["kind"].lower() for found in _KIND.finditer(self.unreleased))
         return max((KINDS.get(kind, "patch") for kind in kinds), key=STEPS.index, default="patch")
 
     def files(self, version: str, day: date) -> dict[str, bytes]:
-        """Return the files that a release writes, by path below the root.
-
-        The files contain the version, the pins between the packages, and the changelog.
-        """
+        """Return the new content of the files that a release changes, by path."""
         names = [str(self._project(folder).get("name", "")) for folder in self.folders]
         found = {changelog.FILE: changelog.release_unreleased_section(self._log(), version, day).encode()}
         for folder in self.folders:
@@ -106,11 +95,7 @@ class PackageGroup:
 
 
 def read_package_group(workspace: Workspace) -> PackageGroup | None:
-    """Return the packages that `[release]` names; None if the table is missing.
-
-    Raises:
-        ConfigError: the table is invalid.
-    """
+    """Return the packages in `[release]`, or None if the table is missing."""
     release = workspace.settings.release
     if release is None:
         return None
@@ -134,7 +119,7 @@ def read_package_group(workspace: Workspace) -> PackageGroup | None:
 
 
 def _with_pins(text: str, names: list[str], version: str) -> str:
-    """Return a pyproject.toml with the new version in exact requirements (`"name[extra]==1.0"`) of these packages."""
+    """Set the version in exact requirements for these packages, such as `"name[extra]==1.0"`."""
     any_name = "|".join(re.escape(name) for name in names)
     return re.sub(
         rf"""(["'](?:{any_name})(?:\[[^\]\n]*\])? *== *)[^"'\s;,]+""", lambda found: f"{found[1]}{version}", text
@@ -143,7 +128,7 @@ def _with_pins(text: str, names: list[str], version: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CheckedReleaseTag(JsonRecord):
-    """A release tag: server, version, and the `candidate` that was built from it here ("" before the build)."""
+    """A valid release tag. `candidate` is the local candidate with the same version, or ""."""
 
     tag: str
     server: str
@@ -153,12 +138,7 @@ class CheckedReleaseTag(JsonRecord):
 
 
 def check_release_tag(workspace: Workspace, name: str, *, branch: str = "") -> CheckedReleaseTag:
-    """Check that a tag exists, is checked out, matches the version of its sources, and is on `branch`.
-
-    Raises:
-        NotFoundError: the server is unknown.
-        ReleaseError: a check failed, so nobody must publish the tag from this checkout.
-    """
+    """Check that a tag exists, is checked out, matches the version of its sources, and is on `branch`."""
     repository, wanted = Repository.around(workspace.root), ReleaseTag.read(name)
     if wanted is None:
         raise ReleaseError(

@@ -1,11 +1,8 @@
-"""Release plan: the servers to release, and the version of each.
+"""Release plan: the servers to release, and their new versions.
 
-The last release of a server is the newest tag `<server>-vX.Y.Z` in the history of this branch. A server without a tag
-is compared with its candidate in a channel that people promote into. Without such a candidate, the version in the
-server's sources is used.
-
-A server is released if its package has changed since the last release, or if it has a changelog fragment. The contract
-(`contract.py`) determines the version, and fragments can raise the version.
+A server is released if its package has changed since the last release, or if it has a changelog fragment. The newest
+tag `<server>-vX.Y.Z` on this branch marks the last release. Without a tag, the last candidate that people promoted
+counts as the last release. Changes of the tools determine the new version. Fragments can raise the version.
 """
 
 from __future__ import annotations
@@ -47,26 +44,31 @@ from mcpfactory_pipeline.state.store import Store
 from mcpfactory_pipeline.state.timeline import candidates_by_offered_version
 from mcpfactory_pipeline.workspace.workspace import Workspace, WorkspaceServer, broken_server_of_error
 
-# File with the tools of the last release; the path is relative to the server's folder.
+# Tools of the last release; the path is relative to the server's folder.
 CONTRACT: Final = f"{FOLDER}/released.json"
-_SHOWN: Final = 3  # maximum number of changed files to list
+_SHOWN: Final = 3  # maximum number of changed files in a message
 
 Reader = Callable[[WorkspaceServer], Contract]
-"""Function that reads the tool list and the version in a server's sources."""
+"""Returns the tool list and the version in a server's sources."""
 
 Status = Literal["due", "pending", "current", "retired", "refused"]
 """Status of a proposal.
 
-pending: the commit exists, but not the tag. current: nothing to release. refused: `code` is the reason.
+- `due`: a release is required.
+- `pending`: the release commit exists, but not the tag.
+- `current`: no release is required.
+- `retired`: the server is retired.
+- `refused`: `code` is the reason.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseProposal:
-    """One server, or the packages that are released together: status, previous version and new version.
+    """Release proposal for a server, or for packages that are released together.
 
-    `before` is the previous version; "" without a release. `step` is the version step that contract and fragments
-    require. `commit` is the commit of a release without a tag. `tools` are the tools that callers get.
+    Attributes:
+        before: version of the previous release, or "".
+        step: version step that the tool changes and fragments require.
     """
 
     server: str
@@ -89,7 +91,7 @@ class ReleaseProposal:
         return ReleaseTag(self.server, self.version, self.commit)
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data, without the tools."""
+        """Return JSON-compatible data, without the tools."""
         shown = {key: value for key, value in asdict(self).items() if key not in {"tools", "notes"}}
         return {**shown, "tag": self.tag.name if self.version else "", "notes": [note.to_json() for note in self.notes]}
 
@@ -97,11 +99,9 @@ class ReleaseProposal:
 def plan_releases(
     workspace: Workspace, repository: Repository, names: Sequence[str] | None, read: Reader
 ) -> list[ReleaseProposal]:
-    """Return the release proposals of the named servers, or of all. An error of one server affects only its proposal.
+    """Return release proposals for the named servers, or for all.
 
-    Raises:
-        NotFoundError: the server does not exist.
-        ReleaseError: git cannot be run.
+    An error in one server affects only the proposal for this server.
     """
     planner, packages = _Planner(workspace, repository, read), read_package_group(workspace)
     wanted = [name for name in names or () if packages is None or name != packages.name]
@@ -113,10 +113,8 @@ def plan_releases(
     return found
 
 
-@dataclass(frozen=True)  # no slots: cached properties need a `__dict__`
+@dataclass(frozen=True)  # no slots, because cached properties need a `__dict__`
 class _Planner:
-    """Repository data for planning, queried once for all servers."""
-
     workspace: Workspace
     repository: Repository
     read: Reader
@@ -127,12 +125,11 @@ class _Planner:
 
     @cached_property
     def last(self) -> dict[str, ReleaseTag]:
-        """Return the last release of each server."""
         return _newest(self.repository.tags(merged=True))
 
     @cached_property
     def committed(self) -> dict[str, ReleaseTag]:
-        """Return, for each server, the newest release that a commit of this branch declares, even without a tag."""
+        """Return each server's newest release according to commit trailers."""
         return _newest(self.repository.committed())
 
     @cached_property
@@ -141,7 +138,7 @@ class _Planner:
 
     @cached_property
     def same(self) -> set[str]:
-        """Return the servers that have not changed in HEAD since their last release."""
+        """Return the servers whose committed files have not changed since their last release."""
         known = {server.name for server in self.workspace.servers()}
         return self.repository.unchanged_servers({name: tag.commit for name, tag in self.last.items() if name in known})
 
@@ -149,20 +146,16 @@ class _Planner:
         return self.guarded(server.name, lambda: self._proposal(server))
 
     def guarded(self, name: str, propose_one: Callable[[], ReleaseProposal]) -> ReleaseProposal:
-        """Return a proposal; if an error occurs, return a refusal."""
         try:
             return propose_one()
-        except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the others
+        except Exception as error:  # noqa: BLE001 - one server's broken files must not stop the other servers
             code, broke = str(getattr(error, "code", "broken")), broken_server_of_error(name, error)
             message = broke.message.removeprefix(f"{code}: ")
             before = self.last[name].version if name in self.last else ""
             return ReleaseProposal(name, "refused", before, code=code, message=message, hint=broke.hint)
 
     def propose_packages(self, packages: PackageGroup) -> ReleaseProposal:
-        """Return the proposal for the packages that share one version.
-
-        A release is due if the changelog has unreleased text.
-        """
+        """Return the proposal for packages that share one version."""
         stated, last = packages.version, self.last.get(packages.name)
         if pending := self._pending(packages.name, stated):
             return pending
@@ -184,7 +177,7 @@ class _Planner:
         return self._pending(server.name, read_source_version(server)) or self._due(server, state)
 
     def _pending(self, name: str, stated: str) -> ReleaseProposal | None:
-        """Return a release that has a commit but no tag, if the sources still have the release's version."""
+        """Return a release that has a commit but no tag. The sources must still have the release's version."""
         committed, last = self.committed.get(name), self.last.get(name)
         there = self.tags.get(committed.name) if committed else None
         if committed is None or (there and there.commit == committed.commit):
@@ -227,7 +220,7 @@ class _Planner:
         )
 
     def _unoffered(self, server: WorkspaceServer, version: str) -> str:
-        """Return the next version that no channel ever offered, because a version must always have the same bytes."""
+        """Skip versions that a channel ever offered, because a version must always stand for the same bytes."""
         known = candidates_by_offered_version(Store(self.workspace).history(server.name))
         while canonicalize_version(version) in known:
             version = next_version(version, "patch")
@@ -269,10 +262,7 @@ class _Planner:
         return [path for path in inner if path.partition("/")[0] not in {*NOT_BUILT, changelog.FILE}]
 
     def _released(self, last: ReleaseTag, state: ServerState) -> Contract:
-        """Return the contract of the last release.
-
-        Read the contract from the release's commit, or from the channel if a person made the tag.
-        """
+        """Return the tool list of the last release. If a person made the tag by hand, use a channel's tool list."""
         text = self.repository.read(last.commit, f"servers/{last.server}/{CONTRACT}")
         if text is not None:
             return parse_contract(text, last.name)
@@ -293,13 +283,12 @@ def _newest(tags: Mapping[str, ReleaseTag]) -> dict[str, ReleaseTag]:
 
 
 def _promoted(workspace: Workspace, state: ServerState) -> str:
-    """Return the last channel that people promote into and that offers the server; "" if no such channel exists."""
+    """Of the channels that people promote to, return the last that offers the server, or ""."""
     names = [channel.name for channel in read_channels(workspace) if channel.source]
     return next((name for name in reversed(names) if name in state.channels), "")
 
 
 def _refuse_stale(server: WorkspaceServer, state: ServerState) -> None:
-    """Raise `ReleaseError` if the tools come from an older API document, because such tools are not the contract."""
     record = state.stages.get("generate")
     if server.document and record and record.inputs.get("document") != INPUTS["document"](InputReader(server, state)):
         raise ReleaseError(
